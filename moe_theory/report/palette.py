@@ -12,7 +12,6 @@ from moe_theory.report.wording import BY_READING
 PAGE, DARK_PAGE = "#fbfaf8", "#16171a"
 MEASURED, PRINTED, RIVAL, OTHER = "#14355e", "#c24d00", "#3d97d3", "#6f5500"  # C0 to C3
 RIGHT = "#000000"  # what holds instead
-RAMP = 0.55  # of viridis: from there on it is too light for a line
 
 
 class Theme(NamedTuple):
@@ -55,11 +54,3 @@ DARK = Theme(
         "not testable": ("#1e2024", "#b0b2b8"),
     },
 )
-
-
-def ramp(count: int) -> list[str]:
-    """Colours of lines for growing numbers, such as M: from dark to light, in grey too."""
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
-
-    return [to_hex(colormaps["viridis"](RAMP * place / max(count - 1, 1))) for place in range(count)]
