@@ -83,7 +83,8 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     )
     for letter, power, (routes, shares) in zip("abcd", data.threshold_power.values, axes, strict=True):
         here = data.sel(threshold_power=power)
-        elsewhere = here.isel(round=here.expert.values != data.expert.values[0])
+        is_elsewhere = (here.expert.values != data.expert.values[0]) & (here["round"].values <= ROUNDS_DRAWN)
+        elsewhere = here.isel(round=is_elsewhere)
         _draw_routes(routes, here, elsewhere)
         _draw_shares(shares, load_shares(here))
         relation = ">" if power < PERTURBATION_POWER else "=" if power == PERTURBATION_POWER else "<"
@@ -93,7 +94,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
         )
         ended = termination_round(here)
         fixed = f"gates fixed from round {ended}" if ended else "gates never fixed"
-        moved = int(elsewhere.expert[elsewhere["round"] <= ROUNDS_DRAWN].size)
+        moved = elsewhere.sizes["round"]
         apart = f"; {moved} {'arrival' if moved == 1 else 'arrivals'} elsewhere than in (a)" if letter != "a" else ""
         routes.set_title(fixed + apart, loc="right")
         routes.set_ylabel("expert $m$")
