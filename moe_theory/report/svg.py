@@ -17,7 +17,7 @@ KEPT = re.compile(r"(axes|legend)_\d+")  # names of groups that say what they ar
 UNTURNED = re.compile(r"rotate\(-?0(\.0*)? [^)]*\)")
 TICK = re.compile(r"M0 0l-?[.\d]+[ -][.\d]+")  # as `_shorter` writes it
 STRAIGHT = re.compile(r"([ML]) (\S+) (\S+)|z")
-_G, _USE, _STYLE, _PATH = (f"{{{NAMESPACES['']}}}{name}" for name in ("g", "use", "style", "path"))
+_G, _USE, _STYLE, _PATH, _TEXT = (f"{{{NAMESPACES['']}}}{name}" for name in ("g", "use", "style", "path", "text"))
 _XLINK = f"{{{NAMESPACES['xlink']}}}href"
 
 for prefix, address in NAMESPACES.items():
@@ -52,6 +52,8 @@ def compact(document: str) -> str:
     sheet.text = "\n".join(["*{stroke-linejoin:round;stroke-linecap:butt}", *rules])
     _unwrap(root)
     _join_ticks(root)
+    for at in root.iter(_TEXT):
+        _join_letters(at)
     _strip(root)
     return ElementTree.tostring(root, encoding="unicode").replace(" />", "/>") + "\n"
 
@@ -133,10 +135,25 @@ def _join_ticks(root: ElementTree.Element) -> None:
             child.attrib.update({"d": ticks, "class": kinds[name].get("class", "")})
 
 
+def _join_letters(text: ElementTree.Element) -> None:
+    """Letters of a formula that follow each other on a line, in words that can be searched, each at its own place."""
+    for parent in (text, *text):
+        last, before = None, {}
+        for child in list(parent):
+            child.tail = None
+            look = {name: value for name, value in child.attrib.items() if name != "x"}
+            if last is not None and last.text and child.text and not len(child) and look == before:
+                last.set("x", f"{last.attrib['x']} {child.attrib['x']}")
+                last.text += child.text
+                parent.remove(child)
+                continue
+            last, before = child, look
+
+
 def _strip(root: ElementTree.Element) -> None:
     """Without the blanks that only indent."""
     for at in root.iter():
-        if at.tail and not at.tail.strip() and not at.tag.endswith("tspan"):
+        if at.tail and not at.tail.strip():
             at.tail = "\n" if at.tag.endswith(("path", "}g", "use", "text")) else None
         if len(at) and at.text and not at.text.strip():
             at.text = None
