@@ -87,7 +87,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     )
     for panel, (name, axis, symbol, title) in zip(axes, panels, strict=True):
         for value, colour, look in zip(data[axis].values, reversed(ramp(len(STYLES))), STYLES, strict=True):
-            style = {"color": colour} | look
+            style: dict[str, Any] = {"color": colour} | look
             mean = shown[f"{name}_mean"].sel({axis: value})
             error = shown[f"{name}_error"].sel({axis: value})
             panel.plot(shown.slot, mean, label=f"{symbol}{value:g}", **style)

@@ -1,7 +1,7 @@
 """Tanbr over the number of experts: slots until its tree has 20 feasible leaves, and the time to choose among them."""
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
