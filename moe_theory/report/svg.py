@@ -10,6 +10,7 @@ NAMESPACES = {
     "cc": "http://creativecommons.org/ns#",
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
 }
+HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 FONTS = "'DejaVu Sans', Verdana, sans-serif"  # the second is as wide as what was laid out
 PLACES = ("x", "y", "width", "height")
 PER_POINT = 100  # places are told apart so finely
@@ -55,7 +56,7 @@ def compact(document: str) -> str:
     for at in root.iter(_TEXT):
         _join_letters(at)
     _strip(root)
-    return ElementTree.tostring(root, encoding="unicode").replace(" />", "/>") + "\n"
+    return HEAD + ElementTree.tostring(root, encoding="unicode").replace(" />", "/>") + "\n"
 
 
 def _number(hundredths: int) -> str:
