@@ -152,7 +152,8 @@ def _draw_legend(data: xr.Dataset, figure: "FigureBase") -> None:
 def band_handle(data: xr.Dataset) -> "Patch":
     from matplotlib.patches import Patch
 
-    return Patch(color="0.45", alpha=2 * BAND_ALPHA, linewidth=0, label=f"10–90 % of {data.attrs['replicates']} runs")
+    label = f"10–90 % of {data.attrs.get('replicates', 'the')} runs"
+    return Patch(color="0.45", alpha=2 * BAND_ALPHA, linewidth=0, label=label)
 
 
 ERRORS = ("forgetting", "generalization_error")
