@@ -14,8 +14,9 @@ HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 FONTS = "'DejaVu Sans', Verdana, sans-serif"  # the second is as wide as what was laid out
 PLACES = ("x", "y", "width", "height")
 PER_POINT = 100  # places are told apart so finely
-KEPT = re.compile(r"(axes|legend)_\d+")  # names of groups that say what they are
+COUNTED = re.compile(r"(?!axes|legend)[\w.]+_\d+")  # names of groups that nobody gave
 UNTURNED = re.compile(r"rotate\(-?0(\.0*)? [^)]*\)")
+NO_LETTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in no XML document
 TICK = re.compile(r"M0 0l-?[.\d]+[ -][.\d]+")  # as `_shorter` writes it
 STRAIGHT = re.compile(r"([ML]) (\S+) (\S+)|z")
 _G, _USE, _STYLE, _PATH, _TEXT = (f"{{{NAMESPACES['']}}}{name}" for name in ("g", "use", "style", "path", "text"))
@@ -27,7 +28,7 @@ for prefix, address in NAMESPACES.items():
 
 def compact(document: str) -> str:
     """The same picture with places to a hundredth of a point, each look said once, and no groups around one thing."""
-    root = ElementTree.fromstring(document)
+    root = ElementTree.fromstring(NO_LETTER.sub("\N{REPLACEMENT CHARACTER}", document))
     looks: dict[str, int] = {}
     wanted = set(re.findall(r"(?:url\(|\")#([\w-]+)", document))
     for at in root.iter():
@@ -38,8 +39,8 @@ def compact(document: str) -> str:
             at.set("d", _shorter(at.attrib["d"]))
         if UNTURNED.fullmatch(at.get("transform", "")):
             del at.attrib["transform"]
-        if at.tag == _G and at.get("id", "") not in wanted and not KEPT.fullmatch(at.get("id", "")):
-            at.attrib.pop("id", None)
+        if at.tag == _G and at.get("id", "") not in wanted and COUNTED.fullmatch(at.get("id", "")):
+            del at.attrib["id"]
         if look := at.get("style"):
             at.set("style", look := look.replace("'DejaVu Sans'", FONTS).replace(": ", ":").replace("; ", ";"))
             looks[look] = looks.get(look, 0) + 1
