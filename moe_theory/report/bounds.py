@@ -56,7 +56,7 @@ RESTS_ON = {
 
 PENS = {  # colour, line and width; the narrower of two that may coincide is drawn later
     "theorem-1.printed": ("C1", "--", 2.0),
-    "theorem-1.binomial": ("C3", "--", 1.0),
+    "theorem-1.binomial": ("C1", "-.", 1.0),
     "corollary-4": ("0.2", ":", 1.0),
     "given-router": ("C0", "-", 1.3),
     "product": ("C0", "-", 1.3),

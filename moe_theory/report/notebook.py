@@ -93,7 +93,7 @@ def _image(verdict: Verdict) -> str:
         return ""
     source = base64.b64encode(svg.encode()).decode()
     alt = _safe(panels.picture_words(verdict, verdict.curve))
-    return f'<img src="data:image/svg+xml;base64,{source}" alt="{alt}">'
+    return f'<img src="data:image/svg+xml;base64,{source}" alt="{alt}" style="background:#fff">'
 
 
 def _facts(kind: str, row: dict[str, Any], formula: str) -> str:

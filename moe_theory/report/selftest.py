@@ -24,7 +24,7 @@ PICTURE, NUMBERS = "self-test.svg", "self-test.csv"
 SIZE = (PAGE_WIDTH, 3.4)  # inches
 MARKERS: dict[Kind, str] = {kind: "os^vDPX*<>h"[place] for place, kind in enumerate(KINDS)}  # told apart in grey
 MOST_NAMES = 8  # in a line of the legend
-COLORS = ("C0", "C1", "C2")
+COLORS = ("C0", "C2", "C3")  # C1 is the prediction's
 
 
 def table(rows: Sequence[Row]) -> Table:

@@ -169,9 +169,8 @@ def test_axes_of_ratios_are_logarithmic(values, is_log):
     assert sweeps._is_log_spread(np.array(values, float)) == is_log
 
 
-def test_long_names_are_broken_at_underscores():
-    name = "generalization_error_flushed"
-    lines = sweeps._wrapped(name).splitlines()
-    assert "".join(lines) == name
+def test_long_names_are_words_on_lines():
+    lines = sweeps._wrapped("num_generalization_error_flushed").splitlines()
+    assert " ".join(lines) == "number of generalization error flushed"
     assert max(map(len, lines)) <= sweeps.NAME_LENGTH
     assert sweeps._wrapped("a (with b)") == "a (with b)"
