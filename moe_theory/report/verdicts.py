@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from rich.table import Table
 from rich.text import Text
 
+from moe_theory.report.symbols import linear, plain
 from moe_theory.report.wording import (
     again,
     claimed,
@@ -72,13 +73,15 @@ def claims_table(claims: Iterable[Claim]) -> Table:
     for name in ("claim", "source", "kind", "statement"):
         table.add_column(name, overflow="fold")
     for claim in claims:
-        table.add_row(claim.id, claim.where, claim.kind, claim.statement)
+        table.add_row(claim.id, claim.where, claim.kind, plain(claim.statement))
     return table
 
 
 def statement_lines(found: Sequence[Judged], width: int) -> Iterator[Text]:
     """A line a statement: its status, its name and what it says, cut where the terminal ends."""
-    rows = [(statement_status(each), each.statement.name, " ".join(each.statement.says.split())) for each in found]
+    rows = [
+        (statement_status(each), each.statement.name, plain(" ".join(each.statement.says.split()))) for each in found
+    ]
     first, second = (max((len(row[place]) for row in rows), default=0) for place in range(2))
     for status, name, says in rows:
         line = Text(f"{status:{first}}", _STATUS_STYLES.get(status, "magenta"))
@@ -92,20 +95,24 @@ def why_lines(known: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, str
     of = known.statement
     shown = decisive(known, verdicts)
     parts = [
-        ("says", " ".join(of.says.split()) + (f"\n{of.formula}" if of.formula else "")),
+        ("says", _with_formula(of.says, of.formula)),
         ("status", known.words or "open"),
-        ("tested", f"{tested(shown)} [{shown.claim}, reading {shown.setting}]" if shown else ""),
-        ("found", sentence(shown) if shown else ""),
-        ("why", " ".join((of.untestable or of.why or unsaid(known)).split())),
-        ("smallest", " ".join(of.instance.split())),
-        ("instead", " ".join(of.corrected.split()) + (f"\n{of.corrected_formula}" if of.corrected_formula else "")),
-        ("note", " ".join(of.note.split())),
+        ("tested", f"{plain(tested(shown))} [{shown.claim}, reading {shown.setting}]" if shown else ""),
+        ("found", plain(sentence(shown)) if shown else ""),
+        ("why", plain(" ".join((of.untestable or of.why or unsaid(known)).split()))),
+        ("smallest", plain(" ".join(of.instance.split()))),
+        ("instead", _with_formula(of.corrected, of.corrected_formula)),
+        ("note", plain(" ".join(of.note.split()))),
         ("repeat", again(shown) if shown else ""),
         ("witness", f"moe-theory why {of.name} --script > witness.py && python witness.py" if of.witness else ""),
     ]
     return [
         (name, " \n".join(text.split("\n")) if name in {"says", "instead"} else text) for name, text in parts if text
     ]
+
+
+def _with_formula(words: str, latex: str) -> str:
+    return "\n".join(filter(None, (plain(" ".join(words.split())), linear(latex) if latex else "")))
 
 
 def closing_lines(report: Report) -> list[str]:
@@ -135,7 +142,7 @@ def samples_line(computed: Set[str], found: Set[str]) -> str:
 
 def _false_line(known: Judged, verdicts: Sequence[Verdict]) -> str:
     shown = decisive(known, verdicts)
-    return f"  {known.statement.name} is false: {sentence(shown) if shown else known.statement.why}"
+    return f"  {known.statement.name} is false: {plain(sentence(shown) if shown else known.statement.why)}"
 
 
 def _again(verdicts: Sequence[Verdict]) -> str:
