@@ -15,7 +15,7 @@ _NAMES = (
     "alpha beta gamma delta epsilon eps zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega "
     "Gamma Delta Theta Lambda Sigma Phi Psi Omega"
 )
-GREEK = dict(zip(_NAMES.split(), "αβγδεεζηθκλμνξπρστφχψωΓΔΘΛΣΦΨΩ", strict=True))
+GREEK: dict[str, str] = dict(zip(_NAMES.split(), "αβγδεεζηθκλμνξπρστφχψωΓΔΘΛΣΦΨΩ", strict=True))
 LETTER = "A-Za-zα-ωΓ-Ω"
 BELOW = str.maketrans("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
 ABOVE = str.maketrans(
@@ -29,6 +29,8 @@ _SIGNS = (
     (r">=", "≥"),
     (r"!=", "≠"),
     (r"->", "→"),
+    (r"\+-", "±"),
+    (r"(?<![\w.])1e(-?\d+)\b", r"10^\1"),
     (r"<(\w[^<>]*, [^<>]*\w)>", r"⟨\1⟩"),
     (r"(?<=[\w)\]|'}]) - (?=[\w(\[|√])", " − "),
     (r"(?<=\()-(?=[\wα-ω])", "−"),
@@ -89,7 +91,7 @@ def _typeset(words: str, scripts: Scripts, escape: Callable[[str], str] = str) -
 
 
 def _formulas(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str:
-    words = _NAME.sub(lambda found: GREEK[found[1]] + ("\u0304" if found[2] else ""), words)
+    words = _NAME.sub(lambda found: GREEK[str(found[1])] + ("\u0304" if found[2] else ""), words)
     for sign, same in _SIGNS:
         words = re.sub(sign, same, words)
     words = _ROOT.sub(lambda found: "√" + (bare if (bare := found[1][1:-1]).isalnum() else found[1]), words)

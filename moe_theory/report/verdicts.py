@@ -157,7 +157,7 @@ def closing_lines(report: Report) -> list[str]:
 
 def samples_line(computed: Set[str], found: Set[str]) -> str:
     """Of how many claims under a reading samples were computed, and of how many those that were kept were enough."""
-    return f"samples: {len(computed):,} computed, {len(found - computed):,} were there"
+    return f"samples: {len(computed):,} computed, {len(found - computed):,} reused"
 
 
 def _false_line(known: Judged, verdicts: Sequence[Verdict]) -> str:
