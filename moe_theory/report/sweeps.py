@@ -382,7 +382,7 @@ def estimate_table(costs: Estimate) -> Table:
 
 
 def closing_line(counts: ChunkCounts) -> str:
-    facts = [f"{counts.computed:,} computed", f"{counts.present:,} were there"]
+    facts = [f"{counts.computed:,} computed", f"{counts.present:,} reused"]
     if counts.elsewhere:
         facts.append(f"{counts.elsewhere:,} computed by other processes")
     return f"{counts.num_chunks:,} chunks: {', '.join(facts)}"

@@ -21,7 +21,7 @@ from moe_theory.report.symbols import linear, marked, plain
         ("ln(2M/delta)", "ln(2M/δ)", "ln(2M/δ)"),
         ("num_experts and `sigma_0`", "num_experts and `sigma_0`", "num_experts and <code>sigma_0</code>"),
         ("--set eta=1", "--set eta=1", "--set eta=1"),
-        ("0.5 +- 0.1 at 1e-4", "0.5 ± 0.1 at 10⁻⁴", "0.5 ± 0.1 at 10<sup>−4</sup>"),
+        ("0.5 +- 0.1 at 1e-04", "0.5 ± 0.1 at 10⁻⁴", "0.5 ± 0.1 at 10<sup>−4</sup>"),
         ("a < b & c", "a < b & c", "a &lt; b &amp; c"),
         ("<script>", "<script>", "&lt;script&gt;"),
     ],
