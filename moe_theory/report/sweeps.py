@@ -15,6 +15,7 @@ from moe_theory.core.constraints import shown
 from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.report.exploration import WIDE_RATIO
 from moe_theory.report.plots import PAGE_WIDTH, render_as
+from moe_theory.report.tables import ruled
 from moe_theory.runs.files import write_whole
 from moe_theory.sweep.estimate import Estimate
 from moe_theory.sweep.grid import GridAxis
@@ -44,9 +45,7 @@ def table(results: Results) -> Table:
     cells, is_complete = results.sweep.grid.cells, results.coverage.is_complete
     shown_cells, rest = range(min(len(cells), MOST_ROWS)), len(cells) - MOST_ROWS
     caption = f"{rest} more cells: to_xarray, to_netcdf, to_zarr or to_parquet has them all" if rest > 0 else None
-    made = Table(
-        title=f"round {results.rounds[-1]}, mean ± standard error", caption=caption, header_style="bold", pad_edge=False
-    )
+    made = ruled(title=f"round {results.rounds[-1]}, mean ± standard error", caption=caption)
     for name in [*cells[0].settings, *scalars(results)]:
         made.add_column(name, justify="right", overflow="fold")
     if not is_complete:
@@ -368,7 +367,7 @@ def _wrapped(name: str) -> str:
 
 
 def estimate_table(costs: Estimate) -> Table:
-    table = Table(title="what this sweep takes", title_justify="left", show_header=False)
+    table = ruled(title="what this sweep takes", show_header=False)
     shape = " x ".join(f"{size} {name}" for name, size in costs.shape.items())
     rows = {
         "cells": f"{costs.cells:,}" + (f" ({shape})" if costs.shape else ""),
@@ -387,7 +386,7 @@ def estimate_table(costs: Estimate) -> Table:
 
 
 def closing_line(counts: ChunkCounts) -> str:
-    facts = [f"{counts.computed:,} computed", f"{counts.present:,} were there"]
+    facts = [f"{counts.computed:,} computed", f"{counts.present:,} reused"]
     if counts.elsewhere:
         facts.append(f"{counts.elsewhere:,} computed by other processes")
     return f"{counts.num_chunks:,} chunks: {', '.join(facts)}"

@@ -233,16 +233,15 @@ def test_is_whole_without_javascript(opened, report):
     assert page.locator("details.card .verdict").first.is_visible()
 
 
-def test_prints_every_card_open_and_shuts_them_again(opened, report):
+def test_prints_what_is_open_and_leaves_folded_what_is_folded(opened):
     page = opened(viewport={"width": 718, "height": 1046})  # A4 less margins of 1 cm
-    assert len(page.pdf(format="A4")) > 50_000
+    page.locator("details.card summary").first.click()
+    shown = page.locator("details.card").first.locator(".verdict").count()
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.locator(".verdict:visible").count() == len(report.verdicts)
+    assert page.locator(".verdict:visible").count() == shown > 0
     assert page.locator(".filters:visible").count() == 0
     assert overflow(page) <= 0
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.locator("details.card[open]").count() == 0
 
 
 def test_hostile_content_does_nothing(browser, report, tmp_path):
