@@ -690,7 +690,7 @@ def preload() -> None:
         name = ".".join(path.relative_to(Path(cli.__file__).parents[2]).with_suffix("").parts)
         if not any(part in name for part in ("__main__", "witnesses", "tour.script", "cli.template")):
             importlib.import_module(name.removesuffix(".__init__"))
-    for name in ("matplotlib.pyplot", "scipy.optimize", "statsmodels.api", "jax.numpy", "rich.live"):
+    for name in ("matplotlib.pyplot", "scipy.optimize", "scipy.stats", "jax.numpy", "rich.live"):
         importlib.import_module(name)
 
 

@@ -567,7 +567,7 @@ def import_libraries() -> None:
     """What every test process needs, once: the processes are forks of this one."""
     warnings.filterwarnings("ignore", message="os.fork", category=RuntimeWarning)
     sys.dont_write_bytecode = True
-    for name in "jax.numpy optax scipy.stats statsmodels.api matplotlib.pyplot xarray chex pydantic".split():
+    for name in "jax.numpy optax scipy.stats matplotlib.pyplot xarray chex pydantic".split():
         __import__(name)
 
 

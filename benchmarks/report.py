@@ -23,6 +23,7 @@ AXES = {"M": "experts $M$", "N": "tasks $N$", "d": "features $d$", "s": "samples
 EXPECTED_SLOPES = {"M": 1, "N": 1, "d": 1, "s": 2, "T": 0}  # log cost over log size, far out: `contenders.operations`
 FITTED = 3  # points of a scaling, the last ones, that its slope is taken from
 MARKERS = "osD^"
+COLORS = ("C0", "C2", "C3")
 COST = "ns a replicate-round"
 
 
@@ -173,7 +174,7 @@ def systems_of(record: Record) -> list[str]:
 
 
 def peers_figure(record: Record) -> str:
-    """A panel for each setting: a bar for each contender, with how many times the engine's cost it has."""
+    """A panel for each setting: a point for each contender, with how many times the engine's cost it has."""
     groups = record.peers()
     heights = [0.19 * len(group) + 0.6 for group in groups.values()]
     costs = [cost(entry) for group in groups.values() for entry in group]
@@ -181,21 +182,26 @@ def peers_figure(record: Record) -> str:
     def draw(figure: Any) -> None:
         panels = figure.subplots(len(groups), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
         for panel, ((title, cores), group) in zip(panels, groups.items(), strict=True):
-            colours = ["C1" if entry["contender"] == ENGINE else "C0" for entry in group]
-            panel.barh(range(len(group)), list(map(cost, group)), color=colours, height=0.65)
+            for place, entry in enumerate(group):
+                color, marker = ("C0", "o") if entry["contender"] == ENGINE else ("C2", "s")
+                panel.plot(cost(entry), place, color=color, marker=marker, markersize=5)
+            panel.hlines(
+                range(len(group)), min(costs) / 2, list(map(cost, group)), color="0.85", linewidth=0.6, zorder=0
+            )
+            panel.set_ylim(-0.6, len(group) - 0.4)
             panel.set_yticks(range(len(group)), list(map(peer_name, group)))
             panel.invert_yaxis()
             for place, entry in enumerate(group):
                 over = times_engine(entry)
                 words = f"{cost(entry):,.0f}" + (f"  ({over[0]:,.1f}×)" if over else "")
-                offset = {"xytext": (3, 0), "textcoords": "offset points", "va": "center", "fontsize": 7}
+                offset = {"xytext": (6, 0), "textcoords": "offset points", "va": "center", "fontsize": 7}
                 panel.annotate(words, (cost(entry), place), **offset)
             panel.set_xscale("log")
             panel.set_xlim(min(costs) / 2, max(costs) * 5)  # room for the words at the longest bar
             panel.set_title(f"{title}, {CORES[cores]}", loc="left")
         panels[-1].set_xlabel(COST)
 
-    caption = "Bars: the quickest pass. At each: times the engine's cost, median over interleaved passes. "
+    caption = "Points: the quickest pass. At each: times the engine's cost, median over interleaved passes. "
     return render("The engine and its peers", (PAGE_WIDTH, sum(heights)), draw, f"{caption}{record.machine}.")
 
 
@@ -213,10 +219,10 @@ def scaling_figure(record: Record) -> str:
             for place, system in enumerate(systems_of(record)):
                 sizes, costs = zip(*record.scaling(system, axis), strict=True)
                 ticks |= set(sizes)
-                style = {"color": f"C{place}", "marker": MARKERS[place], "markersize": 3.5, "linewidth": 1}
+                style = {"color": COLORS[place], "marker": MARKERS[place], "markersize": 3.5, "linewidth": 1}
                 panel.plot(sizes, costs, label=system, **style)
                 expected = [costs[-1] * (size / sizes[-1]) ** EXPECTED_SLOPES[axis] for size in sizes]
-                panel.plot(sizes, expected, color=f"C{place}", linewidth=0.8, linestyle=(0, (3, 2)), alpha=0.7)
+                panel.plot(sizes, expected, color=COLORS[place], linewidth=0.8, linestyle=(0, (3, 2)), alpha=0.7)
             panel.set_xscale("log")
             panel.set_yscale("log")
             panel.set_xticks(sorted(ticks)[::2], [f"{tick:g}" for tick in sorted(ticks)[::2]])

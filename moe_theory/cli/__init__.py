@@ -1,6 +1,7 @@
 """The command line, on Click. Each command is a file here, imported when it is asked for; JAX only when it runs."""
 
 import contextlib
+import gc
 import importlib
 import io
 import os
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `moe-theory`: run a command, sys.argv's unless given; exits with a code where it is not 0."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # of a terminal that knows fewer letters, or a folder with odd ones
         sys.stdout.reconfigure(errors="backslashreplace")
+    gc.set_threshold(100_000, 20, 20)  # imports make objects by the million that last: to look them through takes .5 s
     try:
         with insistent():
             app.main(None if arguments is None else list(arguments), "moe-theory", standalone_mode=False)

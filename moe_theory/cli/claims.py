@@ -22,4 +22,5 @@ def claims(patterns: tuple[str, ...], as_json: bool) -> None:
         fields = ("id", "paper", "where", "statement", "kind", "margin", "replaced_by")
         print_json([{field: getattr(claim, field) for field in fields} for claim in chosen])
     else:
-        open_console().print(verdicts.claims_table(chosen))
+        console = open_console()
+        console.print(verdicts.claims_shown(chosen, console.width))

@@ -25,7 +25,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int
-from scipy import integrate, stats
+from scipy import integrate, special
 
 from moe_theory.core import constraints
 from moe_theory.core.constraints import (
@@ -229,10 +229,10 @@ def _mean_square_bounded(num_features: int) -> float:
     """E|z|^2 / |z|_inf^2 of a standard normal z: 1 for its largest entry, and for the others by quadrature over it."""
 
     def others(largest: float) -> float:
-        inside = 2 * stats.norm.cdf(largest) - 1
-        square = 1 - 2 * largest * stats.norm.pdf(largest) / inside
-        density = num_features * 2 * stats.norm.pdf(largest) * inside ** (num_features - 1)
-        return float(density * square / largest**2)
+        inside, density = 2 * special.ndtr(largest) - 1, math.exp(-(largest**2) / 2) / math.sqrt(2 * math.pi)
+        square = 1 - 2 * largest * density / inside
+        of_largest = num_features * 2 * density * inside ** (num_features - 1)
+        return float(of_largest * square / largest**2)
 
     return 1 + (num_features - 1) * float(integrate.quad(others, 1e-6, 12)[0])
 

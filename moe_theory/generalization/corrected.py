@@ -13,7 +13,7 @@ sample.
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special, stats
+import scipy
 
 from moe_theory.core.constraints import Count, NonNegative, OpenProbability, require, require_active
 from moe_theory.core.fields import documented
@@ -135,9 +135,9 @@ def cells_complexity(num_experts: int, num_samples: int) -> float:
     require(Count, num_experts=num_experts, num_samples=num_samples)
     counts = np.arange(1, num_samples + 1, dtype=float)
     half = np.floor((counts - 1) / 2)
-    logs = special.gammaln(counts) - special.gammaln(half + 1) - special.gammaln(counts - half)
+    logs = scipy.special.gammaln(counts) - scipy.special.gammaln(half + 1) - scipy.special.gammaln(counts - half)
     means = counts * np.exp(logs - (counts - 1) * np.log(2))
-    chances = stats.binom.pmf(counts, num_samples, 1 / num_experts)
+    chances = scipy.stats.binom.pmf(counts, num_samples, 1 / num_experts)
     return float(num_experts / num_samples * np.sum(chances * means))
 
 
@@ -256,7 +256,7 @@ def covering(
     if largest == 0:
         return float(_spread(0.0, num_samples, delta))
     bounds = tuple(np.log(EPSILONS))
-    found = optimize.minimize_scalar(value, bounds=bounds, method="bounded", options={"xatol": 1e-6})
+    found = scipy.optimize.minimize_scalar(value, bounds=bounds, method="bounded", options={"xatol": 1e-6})
     return float(min(found.fun, value(bounds[0]), value(bounds[1])))  # a bound at every eps
 
 

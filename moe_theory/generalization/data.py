@@ -19,6 +19,7 @@ from moe_theory.generalization import model
 from moe_theory.generalization.model import Dims, Params, Weights
 
 RANDOM_LABELS, TEACHER, DIGITS = DATA = ("random-labels", "teacher", "digits")
+DIGITS_PIXELS = 64
 POPULATION_SIZE = 2048  # inputs of the teacher's population
 TEACHER_EXPERTS = 4
 TEACHER_NORM = 8.0  # W of the teacher's router; any positive number routes alike, as one expert is active
@@ -37,9 +38,9 @@ def check_data(dims: Dims, data: str) -> None:
     """Raise UnknownNameError for unknown data, InvalidDimsError where `dims` do not fit them."""
     if data not in DATA:
         raise unknown_name("data", data, DATA)
-    if data == DIGITS and dims.num_features != _digits()[0].shape[1]:
+    if data == DIGITS and dims.num_features != DIGITS_PIXELS:
         raise InvalidDimsError(
-            f"num_features={dims.num_features} must be {_digits()[0].shape[1]} for the digits, which have 8 x 8 "
+            f"num_features={dims.num_features} must be {DIGITS_PIXELS} for the digits, which have 8 x 8 "
             "pixels. Change num_features."
         )
 

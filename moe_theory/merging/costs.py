@@ -15,13 +15,12 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-import xarray as xr
 from jaxtyping import Array, Float, Int
 
 from moe_theory.core.errors import InvalidRunError
@@ -39,6 +38,9 @@ from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell
 from moe_theory.runs.machine import available_cores
 from moe_theory.verify.claim import Measure, Runs
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 NUM_REPEATS = 30
 WARM_UP = 2  # calls of every program before anything is timed
@@ -93,7 +95,7 @@ class Timer:
             arguments = (begin_slot(method, loaded, weights), jnp.asarray(inputs), jnp.asarray(tags))
             self.serves.append(_compiled(made, method.serve, arguments))
 
-    def measure(self, repeats: int = NUM_REPEATS, seed: int = 0, clock: Clock = time.perf_counter) -> xr.Dataset:
+    def measure(self, repeats: int = NUM_REPEATS, seed: int = 0, clock: Clock = time.perf_counter) -> "xr.Dataset":
         """Time one batch by every method.
 
         Args:
@@ -113,6 +115,8 @@ class Timer:
         reference, total = self.names.index(MERGED), serving + merging
         over_repeats, over_methods = ("repeat", "approach"), "approach"
         merge_peaks = [self.merges[number].peak_bytes if number in self.merges else 0 for number in range(count)]
+        import xarray as xr  # takes half a second to import
+
         return xr.Dataset(
             {
                 "serving": (over_repeats, serving),

@@ -10,13 +10,12 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-import xarray as xr
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core.constraints import is_known
@@ -36,6 +35,9 @@ from moe_theory.merging.testbed.transformer import Model
 from moe_theory.runs import Run, run_cells
 from moe_theory.runs.cells import Cell
 from moe_theory.verify.claim import Measure, Runs
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 MAX_SLOT_SIZE = 128  # requests that a slot has room for
 NUM_VALUED = 16  # validation inputs of each task that `Reward.value` averages over
@@ -79,11 +81,13 @@ def evaluate(
     seed: int = 0,
     make_params: Callable[..., Params] = Params,
     references: int = REFERENCES,
-) -> xr.Dataset:
+) -> "xr.Dataset":
     """Every method and policy on every model, under a fixed and a drifting mix.
 
     Raises: UnknownNameError for unknown names; InvalidRunError or InvalidDimsError for what cannot be run.
     """
+    import xarray as xr  # takes half a second to import
+
     parts: list[xr.Dataset] = []
     for deployment, data in deployments.values():
         bench = _bench(deployment, data, num_slots, slot_size)
@@ -106,7 +110,7 @@ def evaluate(
     return table
 
 
-def summary(table: xr.Dataset) -> xr.Dataset:
+def summary(table: "xr.Dataset") -> "xr.Dataset":
     """Means over seeds with their standard errors, and medians over repetitions."""
     kept = {name: table[name] for name in ("loaded_bytes", "peak_bytes", "merging_peak_bytes")}
     for name in ("accuracy", "late_accuracy"):
@@ -114,6 +118,8 @@ def summary(table: xr.Dataset) -> xr.Dataset:
         kept[f"{name}_error"] = table[name].std("seed", ddof=1) / np.sqrt(table.sizes["seed"])
     for name in ("ratio", "serving_ratio", "serving", "merging"):
         kept[name] = table[name].median("repeat")
+    import xarray as xr
+
     return xr.Dataset(kept, attrs=table.attrs)
 
 
@@ -158,7 +164,7 @@ def _accuracies(
     slot_size: int,
     references: int,
     root: Key[Array, ""],
-) -> xr.Dataset:
+) -> "xr.Dataset":
     """Means over all and over the late slots, of every method and policy under one law of the mix."""
     mixes_of_all = next(iter(runs.values())).mix
     num_slots, _, seeds = mixes_of_all.shape
@@ -181,6 +187,8 @@ def _accuracies(
         some = mixes[:, :: max(1, mixes.shape[1] // references)]
         best = best_accuracies(bench.deployment.model, bench.data, some, root)
         asked[BEST] = best.mean(axis=1), best[:, -num_late(best.shape[1]) :].mean(axis=1)
+    import xarray as xr
+
     return xr.Dataset(
         {
             name: (("approach", "seed"), np.stack([pair[place] for pair in asked.values()]))
@@ -275,7 +283,7 @@ def _costs(
     slot_size: int,
     repeats: int,
     seed: int,
-) -> xr.Dataset:
+) -> "xr.Dataset":
     """Costs of the table's rows: policies and the best merge cost what `merged` does."""
     batch = np.random.default_rng(seed).integers(0, len(data.labels), slot_size)
     with costs.on_one_core():

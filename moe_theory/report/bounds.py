@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from rich import box
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -16,6 +15,7 @@ from moe_theory.core.errors import OutputError
 from moe_theory.generalization import calculator
 from moe_theory.generalization.calculator import Bound, Setting
 from moe_theory.generalization.theory import MOST_SAMPLES
+from moe_theory.report.tables import ruled
 from moe_theory.runs.files import write_whole
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ RESTS_ON = {
 
 PENS = {  # colour, line and width; the narrower of two that may coincide is drawn later
     "theorem-1.printed": ("C1", "--", 2.0),
-    "theorem-1.binomial": ("C3", "--", 1.0),
+    "theorem-1.binomial": ("C1", "-.", 1.0),
     "corollary-4": ("0.2", ":", 1.0),
     "given-router": ("C0", "-", 1.3),
     "product": ("C0", "-", 1.3),
@@ -92,7 +92,7 @@ def facts(setting: Setting) -> list[str]:
 
 def table(bounds: Sequence[Bound]) -> Table:
     """A row for each bound: its value, whether and from how many samples on it is informative, and its status."""
-    made = Table(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    made = ruled()
     made.add_column("bound", no_wrap=True)
     for column in ("d_N", "value", "informs", "from m ="):
         made.add_column(column, justify="right", no_wrap=True)

@@ -17,6 +17,7 @@ from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.presets import preset
 from moe_theory.report import deep, merging, pages, plots
 from moe_theory.report.bibliography import entry_of, escaped, software, title_of
+from moe_theory.report.tables import ruled
 from moe_theory.runs.files import finish_replacing, unsealed
 from moe_theory.sweep.manifest import MANIFEST, read_manifest
 from moe_theory.sweep.systems import sweepable
@@ -234,10 +235,10 @@ def _table(title: str, found: Sequence[Statement], width: int) -> Table:
     is_judged = any(statement.verdicts for statement in found)
     begins = {statement.claim.partition(".")[0] for statement in found}
     prefix = f"{begins.pop()}." if len(begins) == 1 and width < FULL_WIDTH else ""
-    table = Table(title=Text(title), title_justify="left", header_style="bold", pad_edge=False)
+    table = ruled(title=Text(title))
     claim = f"claim ({prefix}*)" if prefix else "claim"
     for name in ("source", claim, "verdicts" if is_judged else "statement"):
-        table.add_column(name, overflow="fold")
+        table.add_column(name, no_wrap=name == claim)
     for statement in found:
         says = "\n".join(f"{status} {setting}" for status, setting in statement.verdicts)
         id = statement.claim.removeprefix(prefix)

@@ -15,6 +15,7 @@ from moe_theory.deep.runs import Plan
 from moe_theory.deep.summary import LEAST_CHANGE, LEAST_DRIVE, MOST_DRIVE, CellSummary, Estimate, Summary
 from moe_theory.report import pages
 from moe_theory.report.plots import PAGE_WIDTH, render_as
+from moe_theory.report.tables import ruled
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.request import MIN_REPLICATES
 from moe_theory.verify.verdict import Verdict
@@ -44,7 +45,7 @@ MEANING = {
 
 
 def presets_table() -> Table:
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    table = ruled()
     table.add_column("preset", no_wrap=True)
     for name in ("figure", "data", "M"):
         table.add_column(name)
@@ -101,7 +102,7 @@ def tables(summary: Summary, width: int) -> list[Table]:
     groups = [own + rest] if width >= WIDE else [own, rest]
     found = []
     for columns in groups:
-        table = Table(header_style="bold", pad_edge=False)
+        table = ruled()
         table.add_column("cell", no_wrap=True)
         for column in columns:
             table.add_column(column.title, justify="right", overflow="fold")

@@ -43,7 +43,7 @@ LOOKS: dict[Status, Look] = {
     Status.REFUTED: Look("X", "#b34700", "#f8d2b5"),
     Status.INCONCLUSIVE: Look("d", "0.45", "0.93"),
     Status.VACUOUS: Look("^", "#2a86bb", "#d6ecf8"),
-    Status.INAPPLICABLE: Look("s", "0.6", "white"),
+    Status.INAPPLICABLE: Look("s", "0.5", "white"),
     Status.ERROR: Look("*", "black", "0.75"),
 }
 OWN: dict[str, Any] = {"color": "black", "marker": "+", "markersize": 11, "markeredgewidth": 1.4, "linestyle": "none"}

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from moe_theory.merging.online import Row
 from moe_theory.report.plots import PAGE_WIDTH, render_as
+from moe_theory.report.tables import ruled
 from moe_theory.runs.files import write_together
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def shown_live(rows: Iterator[Row], console: Console, num_slots: int, policy: st
 
 
 def table(rows: Sequence[Row], policy: str) -> Table:
-    found = Table(title=f"Merging with {policy}", expand=False)
+    found = ruled(title=f"Merging with {policy}")
     words = ("task mix, estimated", "weights", "largest")
     for name in ("slot", *words, "reward", "mean", "candidates"):
         found.add_column(name, justify="left" if name in words else "right", no_wrap=True)
@@ -134,7 +135,7 @@ def compared(by_policy: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
 
 def comparison(by_policy: Mapping[str, Sequence[Row]]) -> Table:
     rows = next(iter(by_policy.values()))
-    found = Table(title=f"The same {len(rows)} slots by each policy", expand=False)
+    found = ruled(title=f"The same {len(rows)} slots by each policy")
     for name in ("policy", "mean reward", f"in the last {len(_late(rows))}", "a choice, ms"):
         found.add_column(name, justify="left" if name == "policy" else "right", no_wrap=True)
     for row in compared(by_policy):

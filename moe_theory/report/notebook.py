@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from moe_theory.core.notebook import Listing
 from moe_theory.report import pages, panels
 from moe_theory.report.rendering import mathml, templates
+from moe_theory.report.symbols import marked
 from moe_theory.report.wording import claimed, measured, sentence
 from moe_theory.runs.files import prepare_folder
 from moe_theory.verify.verdict import Report, Verdict
@@ -81,7 +82,7 @@ def _verdict(verdict: Verdict) -> str:
     formula = f"<p>{mathml(verdict.formula)}</p>" if verdict.formula else ""
     return (
         f"<p>{parts.badge(verdict.status)} <code>{_safe(verdict.claim)}</code> under {_safe(verdict.setting)}, "
-        f"{_safe(verdict.where)}</p><p>{_safe(verdict.statement)}</p>{formula}<p>{_safe(sentence(verdict))}</p>"
+        f"{_safe(verdict.where)}</p><p>{marked(verdict.statement)}</p>{formula}<p>{marked(sentence(verdict))}</p>"
         f"<div class='pictures'>{parts.line(verdict, name)}{_image(verdict)}</div>"
         f"<p><code>{_safe(verdict.command)}</code></p>"
     )
@@ -93,7 +94,7 @@ def _image(verdict: Verdict) -> str:
         return ""
     source = base64.b64encode(svg.encode()).decode()
     alt = _safe(panels.picture_words(verdict, verdict.curve))
-    return f'<img src="data:image/svg+xml;base64,{source}" alt="{alt}">'
+    return f'<img src="data:image/svg+xml;base64,{source}" alt="{alt}" style="background:#fff">'
 
 
 def _facts(kind: str, row: dict[str, Any], formula: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.report.plots import our_style
+from moe_theory.report.svg import compact
 from moe_theory.report.wording import allowed_sides, number
 from moe_theory.verify.verdict import Curve, Verdict
 
@@ -101,7 +102,6 @@ SIDE_ROOM = 0.06  # of a rate's grid, on either side of it
 HELD = "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"
 SYMBOLS = {"sigma_0": "σ₀", "Gamma": "Γ"}
 LARGEST_DRAWN = 1e150  # squares and ratios of what is drawn must be numbers
-FALLBACK_FONTS = "'DejaVu Sans', Verdana, sans-serif"  # of letters that are left to whoever shows the picture
 PREDICTED: dict[str, Any] = {
     "color": "C1",
     "linewidth": 1,
@@ -133,16 +133,14 @@ class Pictures:
         return self._drawn[id(verdict)][1]
 
     def _draw(self, verdict: Verdict, curve: Curve) -> str:
-        from matplotlib import rcParams
-
         figure = self._figure
         with our_style():
-            rcParams["svg.fonttype"] = "none"
             figure.clear()
             _fill(figure, verdict, curve)
             document = io.StringIO()
-            figure.savefig(document, format="svg", metadata={"Date": None, "Creator": None, "Type": None})
-        return document.getvalue().replace("'DejaVu Sans'", FALLBACK_FONTS)
+            about = {"Date": None, "Creator": None, "Type": None}
+            figure.savefig(document, format="svg", metadata=about, transparent=True)
+        return compact(document.getvalue())
 
 
 def figure_of(verdict: Verdict) -> "Figure":

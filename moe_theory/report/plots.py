@@ -25,6 +25,7 @@ import xarray as xr
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
 from moe_theory.core.papers import find_paper, paper_names
 from moe_theory.core.random import root_key
+from moe_theory.report import svg
 from moe_theory.runs import Progress, quiet
 from moe_theory.runs.files import prepare_folder, write_together
 from moe_theory.verify.claim import ReadingLike
@@ -444,5 +445,8 @@ def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
         "pdf": {"Title": title, "Subject": caption or title, "CreationDate": None, "Creator": "moe_theory"},
         "png": {"Title": title, "Description": caption or title, "Software": "moe_theory"},
     }
-    figure.savefig(document, format=form, dpi=PIXELS_PER_INCH if form == "png" else "figure", metadata=about[form])
+    dots = PIXELS_PER_INCH if form == "png" else "figure"
+    figure.savefig(document, format=form, dpi=dots, metadata=about[form], transparent=form == "svg")
+    if form == "svg":
+        return svg.compact(document.getvalue().decode()).encode()
     return document.getvalue()

@@ -12,7 +12,7 @@ import typing
 from collections import Counter
 from typing import Any
 
-from moe_theory.report import bibliography, panels, wording
+from moe_theory.report import bibliography, panels, symbols, wording
 from moe_theory.verify.verdict import Report, Status, Stop, Verdict
 
 if typing.TYPE_CHECKING:
@@ -130,7 +130,16 @@ def templates() -> "jinja2.Environment":
         "status_word": wording.status_word,
         "summary": wording.summary,
     }
-    environment.filters.update({"code": _code, "cell": _cell, "formula": _formula, "digest": _digest})
+    environment.filters.update(
+        {
+            "code": _code,
+            "cell": _cell,
+            "formula": _formula,
+            "digest": _digest,
+            "math": symbols.marked,
+            "plain": symbols.plain,
+        }
+    )
     environment.globals.update(names)
     return environment
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from moe_theory.report.plots import PAGE_WIDTH, render
+from moe_theory.report.tables import ruled
 from moe_theory.runs.files import write_together
 from moe_theory.verify.claim import KINDS, Kind
 from moe_theory.verify.planted import REPLICATES
@@ -24,11 +25,11 @@ PICTURE, NUMBERS = "self-test.svg", "self-test.csv"
 SIZE = (PAGE_WIDTH, 3.4)  # inches
 MARKERS: dict[Kind, str] = {kind: "os^vDPX*<>h"[place] for place, kind in enumerate(KINDS)}  # told apart in grey
 MOST_NAMES = 8  # in a line of the legend
-COLORS = ("C0", "C1", "C2")
+COLORS = ("C0", "C2", "C3")  # C1 is the prediction's
 
 
 def table(rows: Sequence[Row]) -> Table:
-    made = Table(header_style="bold", pad_edge=False)
+    made = ruled()
     for name in ("kind", "law", "condition", "error", "decision", "claims", "measured", "interval", "expected", ""):
         made.add_column(name, justify="right" if name in {"error", "claims", "measured", "expected"} else "left")
     for row in rows:

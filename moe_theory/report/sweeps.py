@@ -15,11 +15,13 @@ from moe_theory.core.constraints import shown
 from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.report.exploration import WIDE_RATIO
 from moe_theory.report.plots import PAGE_WIDTH, render_as
+from moe_theory.report.tables import ruled
 from moe_theory.runs.files import write_whole
 from moe_theory.sweep.estimate import Estimate
 from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
 from moe_theory.sweep.runner import ChunkCounts
+from moe_theory.verify.figures import ramp
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,9 +45,7 @@ def table(results: Results) -> Table:
     cells, is_complete = results.sweep.grid.cells, results.coverage.is_complete
     shown_cells, rest = range(min(len(cells), MOST_ROWS)), len(cells) - MOST_ROWS
     caption = f"{rest} more cells: to_xarray, to_netcdf, to_zarr or to_parquet has them all" if rest > 0 else None
-    made = Table(
-        title=f"round {results.rounds[-1]}, mean ± standard error", caption=caption, header_style="bold", pad_edge=False
-    )
+    made = ruled(title=f"round {results.rounds[-1]}, mean ± standard error", caption=caption)
     for name in [*cells[0].settings, *scalars(results)]:
         made.add_column(name, justify="right", overflow="fold")
     if not is_complete:
@@ -195,18 +195,16 @@ def _draw_rounds(panel: "Axes", results: Results, name: str) -> None:
 
 def _draw_lines(panel: "Axes", results: Results, name: str) -> None:
     """The last round over the first axis, a line for each value of the second."""
-    from matplotlib import colormaps
-
     first, *others = results.sweep.grid.axes
     scale = _scale(first)
     texts = _texts(others[0]) if others else [""]
-    means = []
+    means, colours = [], ramp(len(texts))
     for row, text in enumerate(texts):
         values = _finite(_last(results, _places(results, row))[name])
         look: dict[str, Any] = {"color": "C0", "marker": MARKERS[row], "markersize": 3.5, "linewidth": 1}
         shift = 0.0
         if others:
-            look |= {"color": colormaps["viridis"](0.82 * row / max(len(texts) - 1, 1)), "label": text}
+            look |= {"color": colours[row], "label": text}
             shift = (row - (len(texts) - 1) / 2) * 0.06 if scale.texts else 0.0
         else:
             _draw_spread(panel, results, scale.places, values, is_line=not scale.texts)
@@ -281,6 +279,7 @@ def _scale(axis: GridAxis, is_ranked: bool = False) -> _Scale:
     name, values = next(iter(axis.columns.items()))
     others = [other for other in axis.columns if other != name]
     label = f"{name} (with {', '.join(others)})" if others else name
+    label = _in_words(label)
     are_numbers = not any(isinstance(value, (str, bool)) for value in values)
     if is_ranked or not are_numbers or len(set(values)) < len(values):
         return _Scale(label, np.arange(len(values)) + (0.5 if is_ranked else 0.0), _texts(axis), False)
@@ -353,10 +352,14 @@ def _finite(values: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(values), values, np.nan)
 
 
+def _in_words(names: str) -> str:
+    return re.sub(r"\bnum_", "number of ", names).replace("_", " ")
+
+
 def _wrapped(name: str) -> str:
-    """A name on several lines, broken at its spaces and underscores."""
+    """A name in words, on several lines."""
     lines = [""]
-    for word in re.findall(r"[^_ ]*[_ ]?", name):
+    for word in re.findall(r"[^ ]* ?", _in_words(name)):
         if lines[-1] and len(lines[-1]) + len(word) > NAME_LENGTH:
             lines.append("")
         lines[-1] += word
@@ -364,7 +367,7 @@ def _wrapped(name: str) -> str:
 
 
 def estimate_table(costs: Estimate) -> Table:
-    table = Table(title="what this sweep takes", title_justify="left", show_header=False)
+    table = ruled(title="what this sweep takes", show_header=False)
     shape = " x ".join(f"{size} {name}" for name, size in costs.shape.items())
     rows = {
         "cells": f"{costs.cells:,}" + (f" ({shape})" if costs.shape else ""),
@@ -383,7 +386,7 @@ def estimate_table(costs: Estimate) -> Table:
 
 
 def closing_line(counts: ChunkCounts) -> str:
-    facts = [f"{counts.computed:,} computed", f"{counts.present:,} were there"]
+    facts = [f"{counts.computed:,} computed", f"{counts.present:,} reused"]
     if counts.elsewhere:
         facts.append(f"{counts.elsewhere:,} computed by other processes")
     return f"{counts.num_chunks:,} chunks: {', '.join(facts)}"

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 
+from rich.console import Group
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from moe_theory.report.symbols import linear, plain
+from moe_theory.report.tables import ruled
 from moe_theory.report.wording import (
     again,
     claimed,
@@ -43,46 +47,65 @@ MOST_SURPRISING = 4  # false statements named at the end
 MOST_NAMED = 3  # experiments named for the time they took
 _FRAME_LINES = 4  # of a table: its edges and its header
 _FULL_WIDTH = 150  # columns of a terminal that takes the whole table
+_TABLE_WIDTH = 120  # below it claims are a list
 _COLUMNS = ("claim", "reading", "claimed", "measured ± s.e.", "verdict", "at")
+_LEFT_OUT = ("at", "claimed", "reading", "measured ± s.e.")  # in this order, where there is no room
 
 
 def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int | None = None) -> Table:
     """The verdicts so far, as a table that grows; only the newest where there are too many for `max_lines` lines. In a
-    terminal too narrow for all of it, ids lose the paper's name and the last column goes.
+    terminal too narrow for all of it, ids lose the paper's name and columns go, so that no id is broken.
     """
     if max_lines is not None:
         verdicts = verdicts[-max(max_lines - _FRAME_LINES, 1) :]
-    is_wide = width >= _FULL_WIDTH
     papers = {verdict.paper for verdict in verdicts}
-    prefix = "" if is_wide or len(papers) != 1 else f"{papers.pop()}."
-    table = Table(header_style="bold", pad_edge=False)
-    for name in _COLUMNS if is_wide else _COLUMNS[:-1]:
-        is_number = name in {"claimed", "measured ± s.e."}
-        label = f"{name} ({prefix}*)" if name == "claim" and prefix else name
-        table.add_column(label, justify="right" if is_number else "left", overflow="fold")
+    prefix = "" if width >= _FULL_WIDTH or len(papers) != 1 else f"{papers.pop()}."
+    cells: dict[str, list[str]] = {name: [] for name in _COLUMNS}
     for verdict in verdicts:
-        numbers = verdict.setting, claimed(verdict), measured(verdict)
-        row = [verdict.claim.removeprefix(prefix), *numbers, Text(verdict.status, _STYLES[verdict.status]), verdict.at]
-        table.add_row(*row[: len(table.columns)])
+        values = verdict.claim.removeprefix(prefix), verdict.setting, claimed(verdict), measured(verdict)
+        for column, value in zip(cells.values(), (*values, verdict.status, verdict.at), strict=True):
+            column.append(value)
+    labels = {name: f"{name} ({prefix}*)" if name == "claim" and prefix else name for name in _COLUMNS}
+    taken = {name: max(map(len, (labels[name], *column))) + 2 for name, column in cells.items()}
+    for name in _LEFT_OUT:
+        if sum(taken.values()) > width:
+            del taken[name]
+    table = ruled()
+    for name in taken:
+        is_number = name in {"claimed", "measured ± s.e."}
+        table.add_column(labels[name], justify="right" if is_number else "left", no_wrap=True)
+    for place, verdict in enumerate(verdicts):
+        marked = {"verdict": Text(verdict.status, _STYLES[verdict.status])}
+        table.add_row(*(marked.get(name, cells[name][place]) for name in taken))
     return table
 
 
-def claims_table(claims: Iterable[Claim]) -> Table:
-    table = Table(header_style="bold", pad_edge=False)
+def claims_shown(claims: Iterable[Claim], width: int) -> Table | Group:
+    """Claims as a table, or as a list in a terminal that is narrow."""
+    if width < _TABLE_WIDTH:
+        return Group(*(part for claim in claims for part in _claim_lines(claim)))
+    table = ruled()
     for name in ("claim", "source", "kind", "statement"):
-        table.add_column(name, overflow="fold")
+        table.add_column(name, no_wrap=name == "claim")
     for claim in claims:
-        table.add_row(claim.id, claim.where, claim.kind, claim.statement)
+        table.add_row(claim.id, plain(claim.where), claim.kind, plain(claim.statement))
     return table
+
+
+def _claim_lines(claim: Claim) -> tuple[Text, Padding]:
+    about = f"{plain(claim.where)} · {claim.kind.replace('_', ' ')}\n{plain(claim.statement)}"
+    return Text(claim.id, "bold", no_wrap=True, overflow="ignore"), Padding(Text(about), (0, 0, 1, 2))
 
 
 def statement_lines(found: Sequence[Judged], width: int) -> Iterator[Text]:
     """A line a statement: its status, its name and what it says, cut where the terminal ends."""
-    rows = [(statement_status(each), each.statement.name, " ".join(each.statement.says.split())) for each in found]
+    rows = [
+        (statement_status(each), each.statement.name, plain(" ".join(each.statement.says.split()))) for each in found
+    ]
     first, second = (max((len(row[place]) for row in rows), default=0) for place in range(2))
     for status, name, says in rows:
         line = Text(f"{status:{first}}", _STATUS_STYLES.get(status, "magenta"))
-        line.append(f"  {name:{second}}  {says}", "default not bold")
+        line.append(f"  {name:{second}}  {says}", "default not bold not dim")
         line.truncate(width, overflow="ellipsis")
         yield line
 
@@ -92,20 +115,24 @@ def why_lines(known: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, str
     of = known.statement
     shown = decisive(known, verdicts)
     parts = [
-        ("says", " ".join(of.says.split()) + (f"\n{of.formula}" if of.formula else "")),
+        ("says", _with_formula(of.says, of.formula)),
         ("status", known.words or "open"),
-        ("tested", f"{tested(shown)} [{shown.claim}, reading {shown.setting}]" if shown else ""),
-        ("found", sentence(shown) if shown else ""),
-        ("why", " ".join((of.untestable or of.why or unsaid(known)).split())),
-        ("smallest", " ".join(of.instance.split())),
-        ("instead", " ".join(of.corrected.split()) + (f"\n{of.corrected_formula}" if of.corrected_formula else "")),
-        ("note", " ".join(of.note.split())),
+        ("tested", f"{plain(tested(shown))} [{shown.claim}, reading {shown.setting}]" if shown else ""),
+        ("found", plain(sentence(shown)) if shown else ""),
+        ("why", plain(" ".join((of.untestable or of.why or unsaid(known)).split()))),
+        ("smallest", plain(" ".join(of.instance.split()))),
+        ("instead", _with_formula(of.corrected, of.corrected_formula)),
+        ("note", plain(" ".join(of.note.split()))),
         ("repeat", again(shown) if shown else ""),
         ("witness", f"moe-theory why {of.name} --script > witness.py && python witness.py" if of.witness else ""),
     ]
     return [
         (name, " \n".join(text.split("\n")) if name in {"says", "instead"} else text) for name, text in parts if text
     ]
+
+
+def _with_formula(words: str, latex: str) -> str:
+    return "\n".join(filter(None, (plain(" ".join(words.split())), linear(latex) if latex else "")))
 
 
 def closing_lines(report: Report) -> list[str]:
@@ -130,12 +157,12 @@ def closing_lines(report: Report) -> list[str]:
 
 def samples_line(computed: Set[str], found: Set[str]) -> str:
     """Of how many claims under a reading samples were computed, and of how many those that were kept were enough."""
-    return f"samples: {len(computed):,} computed, {len(found - computed):,} were there"
+    return f"samples: {len(computed):,} computed, {len(found - computed):,} reused"
 
 
 def _false_line(known: Judged, verdicts: Sequence[Verdict]) -> str:
     shown = decisive(known, verdicts)
-    return f"  {known.statement.name} is false: {sentence(shown) if shown else known.statement.why}"
+    return f"  {known.statement.name} is false: {plain(sentence(shown) if shown else known.statement.why)}"
 
 
 def _again(verdicts: Sequence[Verdict]) -> str:

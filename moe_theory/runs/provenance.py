@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 import moe_theory
 
-LIBRARIES = ("jax", "jaxlib", "optax", "numpy", "scipy", "statsmodels")
+LIBRARIES = ("jax", "jaxlib", "optax", "numpy", "scipy")
 # Of JAX's configuration, what changes numbers; the precision is the request's to say.
 DECISIVE_OPTIONS = (
     "jax_threefry_partitionable",

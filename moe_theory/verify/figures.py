@@ -27,6 +27,7 @@ BAND = (0.1, 0.9)  # quantiles over replicates that a band spans
 STRIDE, DENSE_ROUNDS = 2, 60  # every other round early on, where most happens
 SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
 OPTIONS = {"num_rounds": "rounds", "experts": "experts", "dims": "dims"}  # keywords of `compute`: what users call them
+RAMP = 0.55  # of viridis: from there on it is too light for a line
 LEAST_PANEL = 1.7  # inches that a panel of a row needs; in a narrower figure a row becomes rows
 
 
@@ -206,6 +207,14 @@ def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> S
             raise InvalidDimsError(f"{name}={value} must be a whole number of at least 1. Change {name}.")
     numbers = {name: int(value) for name, value in (sizes or {}).items()}
     return dataclasses.replace(dims, max_experts=max_experts, **numbers)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def ramp(count: int) -> list[str]:
+    """Colours of lines for growing numbers, such as M: from dark to light, in grey too."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    return [to_hex(colormaps["viridis"](RAMP * place / max(count - 1, 1))) for place in range(count)]
 
 
 def panel_row(figure: "FigureBase", count: int, *, sharex: bool = False, sharey: bool = False) -> Sequence["Axes"]:

@@ -11,9 +11,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from jaxtyping import Bool, Float, Int
-from scipy import optimize, stats
-from statsmodels.stats.proportion import proportion_confint
 
 from moe_theory.core.errors import InvalidClaimError
 
@@ -67,7 +66,7 @@ def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
 @functools.lru_cache(maxsize=4096)
 def student_tail(tail: float, freedom: int) -> float:
     """The number that Student's t exceeds with probability `tail`: kept, as SciPy is slow and verdicts ask again."""
-    return float(stats.t.isf(tail, freedom))
+    return float(scipy.stats.t.isf(tail, freedom))
 
 
 def intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Intervals:
@@ -110,7 +109,8 @@ def median_of_means(
         infinite = np.full(samples.shape[1], np.inf)
         return -infinite, infinite
     means = np.sort([block.mean(axis=0) for block in np.array_split(samples, num_blocks)], axis=0)
-    outside = int(np.searchsorted(2 * stats.binom.cdf(np.arange(num_blocks), num_blocks, 0.5), error, side="right"))
+    both_tails = 2 * scipy.stats.binom.cdf(np.arange(num_blocks), num_blocks, 0.5)
+    outside = int(np.searchsorted(both_tails, error, side="right"))
     # `outside` block means on either side are left out; at least one, since 2 (1/2)^num_blocks < error.
     return means[outside - 1], means[-outside]
 
@@ -166,15 +166,17 @@ def _varies(samples: np.ndarray) -> np.ndarray:
 @functools.lru_cache(maxsize=16)
 def _clopper_pearson(successes: tuple[float, ...], count: int, error: float) -> tuple[np.ndarray, np.ndarray]:
     """`clopper_pearson`, kept: every verdict on so many replicates asks for the limits of all counts."""
-    low, high = proportion_confint(np.asarray(successes), count, alpha=error, method="beta")
-    return _constant(low), _constant(high)
+    counts = np.asarray(successes)
+    low = scipy.stats.beta.ppf(error / 2, counts, count - counts + 1)
+    high = scipy.stats.beta.isf(error / 2, counts + 1, count - counts)
+    return _constant(np.where(counts == 0, 0.0, low)), _constant(np.where(counts == count, 1.0, high))
 
 
 @functools.lru_cache(maxsize=128)
 def _tail_quantiles(freedom: int, lowest: float, highest: float) -> tuple[np.ndarray, np.ndarray]:
     """Log tail probabilities in a range, and where Student's t has them; kept, as SciPy is slow."""
     log_tails = np.linspace(lowest, highest, QUANTILES)
-    return _constant(log_tails), _constant(stats.t.isf(np.exp(log_tails), freedom))
+    return _constant(log_tails), _constant(scipy.stats.t.isf(np.exp(log_tails), freedom))
 
 
 def _constant(values: Any) -> np.ndarray:
@@ -202,12 +204,12 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
     normals = generator.standard_normal((BOOTSTRAP_DRAWS, num_components)) @ root.T
     remaining = normals - correlation[rows] * normals[places, rows][:, None]  # independent of component v
     chi_squares, uniforms = generator.chisquare(freedom + 1, BOOTSTRAP_DRAWS), generator.random(BOOTSTRAP_DRAWS)
-    widest, narrowest = (stats.t.logsf(critical, freedom) for critical in (alone, bonferroni))
+    widest, narrowest = (scipy.stats.t.logsf(critical, freedom) for critical in (alone, bonferroni))
     lowest = float(narrowest + math.log(uniforms.min()))
     log_tails, quantiles = _tail_quantiles(freedom, lowest, float(widest))  # between these, linear
 
     def log_excess(critical: float) -> float:
-        tail = stats.t.sf(critical, freedom)
+        tail = scipy.stats.t.sf(critical, freedom)
         beyond = np.interp(np.log(uniforms * tail), log_tails, quantiles)
         spread = np.sqrt((freedom + beyond**2) / chi_squares)
         drawn = correlation[rows] * beyond[:, None] + spread[:, None] * remaining
@@ -219,4 +221,4 @@ def _largest_t(samples: np.ndarray, error: float) -> float:
         return bonferroni
     if log_excess(alone) <= 0:
         return alone
-    return float(optimize.root_scalar(log_excess, bracket=(alone, bonferroni), xtol=1e-4).root)
+    return float(scipy.optimize.root_scalar(log_excess, bracket=(alone, bonferroni), xtol=1e-4).root)

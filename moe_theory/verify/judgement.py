@@ -10,8 +10,8 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy import optimize, stats
 
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.evidence import Samples
@@ -250,7 +250,7 @@ def judge_limit_rate(slopes: Values, exponents: Values, allowed: Values, error: 
     # What is refuted with probability POWER if it does not bend: less often wherever bending back is not excluded.
     spread = mean_and_error(slopes)[1]
     reach, freedom = (judgement.high - judgement.low) / 2, len(slopes) - 1
-    not_excluded = stats.t.sf((margin - reach[0]) / spread[0], freedom) if spread[0] else reach[0] > margin
+    not_excluded = scipy.stats.t.sf((margin - reach[0]) / spread[0], freedom) if spread[0] else reach[0] > margin
     missed, seen = 1 - POWER - float(not_excluded), float("nan")
     if missed > 0:
         seen = margin + reach[1] + student_tail(missed, freedom) * spread[1]
@@ -287,12 +287,12 @@ def _detectable_limit(margin: float, count: int, error: float, least_ratio: floa
     refuting = np.where(low > margin, np.searchsorted(high, low / least_ratio), 0)  # counts at the first point, from 0
 
     def excess_power(probability: float) -> float:
-        cumulative = np.r_[0, stats.binom.cdf(counts, count, probability)]
-        return float(stats.binom.pmf(counts, count, probability) @ cumulative[refuting]) - POWER
+        cumulative = np.r_[0, scipy.stats.binom.cdf(counts, count, probability)]
+        return float(scipy.stats.binom.pmf(counts, count, probability) @ cumulative[refuting]) - POWER
 
     if excess_power(1) <= 0:
         return float("nan")
-    return float(optimize.root_scalar(excess_power, bracket=(margin, 1), xtol=1e-6).root)
+    return float(scipy.optimize.root_scalar(excess_power, bracket=(margin, 1), xtol=1e-6).root)
 
 
 def _detectable_probability(claimed: float, count: int, error: float, sign: int) -> float:
@@ -304,8 +304,8 @@ def _detectable_probability(claimed: float, count: int, error: float, sign: int)
         return float("nan")
     # The least extreme count that refutes is reached with probability POWER at this true probability.
     if sign > 0:
-        return float(stats.beta.ppf(POWER, refuting[0], count - refuting[0] + 1) - claimed)
-    return float(claimed - stats.beta.ppf(1 - POWER, refuting[-1] + 1, count - refuting[-1]))
+        return float(scipy.stats.beta.ppf(POWER, refuting[0], count - refuting[0] + 1) - claimed)
+    return float(claimed - scipy.stats.beta.ppf(1 - POWER, refuting[-1] + 1, count - refuting[-1]))
 
 
 def _decide(excess: np.ndarray, beyond: np.ndarray) -> Status:

@@ -27,8 +27,8 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import scipy
 from jaxtyping import Bool, Float, Int
-from scipy import stats
 
 from moe_theory.core.system import System
 from moe_theory.runs import Run
@@ -285,7 +285,7 @@ def _contrasts_in_limit(planted: Planted) -> Shares:
 def _critical_values(planted: Planted, walks: Walks) -> Float[np.ndarray, " K"]:
     looks, errors = np.array(planted.looks), np.array(planted.look_errors)
     if walks.mean.shape[2] == 1:
-        return stats.t.isf(errors / 2, looks - 1)
+        return scipy.stats.t.isf(errors / 2, looks - 1)
     largest = np.abs(walks.mean / walks.standard_error).max(axis=2)
     return np.array([np.quantile(largest[:, place], 1 - error) for place, error in enumerate(errors)])
 
@@ -329,7 +329,8 @@ def _deciding_counts(
     """Which counts of an event refute and which support, by exact binomial tests at the margin's edge."""
     edge = planted.claimed + planted.sign * planted.margin
     counts = np.arange(count + 1)
-    above, below = stats.binom.sf(counts - 1, count, edge) < error / 2, stats.binom.cdf(counts, count, edge) < error / 2
+    above = scipy.stats.binom.sf(counts - 1, count, edge) < error / 2
+    below = scipy.stats.binom.cdf(counts, count, edge) < error / 2
     refuting, supporting = (above, below) if planted.sign > 0 else (below, above)
     return refuting, supporting & (planted.kind != "counterexample")
 
@@ -340,7 +341,7 @@ def _one_event(planted: Planted) -> Shares:
     refuted = supported = 0.0
     for count, error in zip(planted.looks, planted.look_errors, strict=True):
         fresh = count - known
-        undecided = np.convolve(undecided, stats.binom.pmf(np.arange(fresh + 1), fresh, frequency))
+        undecided = np.convolve(undecided, scipy.stats.binom.pmf(np.arange(fresh + 1), fresh, frequency))
         refuting, supporting = _deciding_counts(planted, count, error)
         refuted, supported = refuted + undecided[refuting].sum(), supported + undecided[supporting].sum()
         undecided, known = np.where(refuting | supporting, 0, undecided), count
@@ -371,7 +372,8 @@ def _event_in_limit(planted: Planted) -> Shares:
     for count, error in zip(planted.looks, planted.look_errors, strict=True):
         failures = failures + generator.binomial(count - known, failing, size)
         counts, tail, known = np.arange(count + 1), error / len(LIMIT_GRID) / 2, count
-        low, high = stats.beta.ppf(tail, counts, count - counts + 1), stats.beta.isf(tail, counts + 1, count - counts)
+        low = scipy.stats.beta.ppf(tail, counts, count - counts + 1)
+        high = scipy.stats.beta.isf(tail, counts + 1, count - counts)
         low[0], high[-1] = 0, 1
         low, high = low[failures[:, 1:]], high[failures[:, 1:]]
         is_small = high <= planted.margin

@@ -15,10 +15,10 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from statsmodels.stats.proportion import proportion_confint
 
 from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import LIMITS, Kind, Side
+from moe_theory.verify.intervals import clopper_pearson
 from moe_theory.verify.planted import REPLICATES, Law, Planted, Shares, expected_shares
 from moe_theory.verify.verdict import Status
 
@@ -281,7 +281,7 @@ def _row(
     """One row; a claim whose own code fails counts as a false verdict."""
     number = counts.total()
     hits = counts[decision] + (counts[Status.ERROR] if measure == "size" else 0)
-    low, high = np.asarray(proportion_confint(hits, number, alpha=1 - CONFIDENCE, method="beta")).tolist()
+    low, high = (float(end[0]) for end in clopper_pearson(np.asarray([hits]), number, 1 - CONFIDENCE))
     share = hits / number
     shared = ("kind", "side", "law", "num_components", "condition", "distance", "error")
     return Row(

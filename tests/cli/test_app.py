@@ -225,14 +225,17 @@ def test_a_full_disk_is_one_line(command):
     assert re.fullmatch(r"moe-theory: standard output.*: No space left on device\.\n", done.stderr)
 
 
-@pytest.mark.parametrize("reads", [0, 1])
 @pytest.mark.parametrize(
-    "command", [["--version"], ["why", "generalization.theorem-1"], ["statements"], ["statements", "--json"]]
-)  # what Click prints itself, a page by Rich, a long table, plain lines; before and after the first of them
+    ("command", "reads"),
+    [("--version", 0), ("why generalization.theorem-1", 1), ("statements", 0), ("statements --json", 1)],
+)  # what Click prints itself, a page by Rich, a long table, plain lines; before or after the first letter
 def test_an_output_that_nobody_reads_ends_it_quietly(command, reads):
     """Would catch a traceback, and exit codes of Click's or Rich's that depend on how much was to be written."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "moe_theory.cli", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+        [sys.executable, "-m", "moe_theory.cli", *command.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
     )
     with process:
         assert len(process.stdout.read(reads)) == reads

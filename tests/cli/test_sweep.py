@@ -54,16 +54,16 @@ def test_a_dry_run_counts_what_is_there(ran, specification, finished):
 def test_a_run_says_where_things_are_and_what_it_computed(ran, specification, tmp_path):
     out = tmp_path / "run"
     said = ran("sweep", specification, "--out", out).out
-    for words in ("num_experts", "forgetting", "6 computed, 0 were there", str(out / "results.nc"), "sweep show"):
+    for words in ("num_experts", "forgetting", "6 computed, 0 reused", str(out / "results.nc"), "sweep show"):
         assert words in said
     with xr.open_dataset(out / "results.nc") as data:
         assert data.sizes["num_experts"] == 2
-    assert "0 computed, 6 were there" in ran("sweep", specification, "--out", out).out
+    assert "0 computed, 6 reused" in ran("sweep", specification, "--out", out).out
     harmed = min(out.glob("chunks/*/*.npz"))
     harmed.write_bytes(b"")
     said = ran("sweep", specification, "--out", out).out
     assert f"{harmed.name}: it is empty" in said
-    assert "1 computed, 5 were there" in said
+    assert "1 computed, 5 reused" in said
 
 
 def test_show_draws_and_exports(ran, finished, tmp_path):

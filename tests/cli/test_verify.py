@@ -114,12 +114,12 @@ def test_verify_writes_its_report_and_ends_with_its_path(ran, tmp_path):
 
 
 def test_verify_resumes_from_its_samples_unless_told_not_to(ran, tmp_path, monkeypatch):
-    assert "samples: 1 computed, 0 were there" in ran(*VERIFY, "--out", tmp_path).out
+    assert "samples: 1 computed, 0 reused" in ran(*VERIFY, "--out", tmp_path).out
     first = (tmp_path / "verdicts.json").read_text()
     calls = []
     running_cells = evidence.RunningCells
     monkeypatch.setattr(evidence, "RunningCells", lambda *given: calls.append(1) or running_cells(*given))
-    assert "samples: 0 computed, 1 were there" in ran(*VERIFY, "--out", tmp_path).out
+    assert "samples: 0 computed, 1 reused" in ran(*VERIFY, "--out", tmp_path).out
     assert not calls
     again, before = json.loads((tmp_path / "verdicts.json").read_text()), json.loads(first)
     assert again["verdicts"] == before["verdicts"]
@@ -136,7 +136,7 @@ def test_damaged_samples_are_told_and_taken_again(ran, tmp_path):
         file.write_bytes(damaged)
         printed = " ".join(ran(*VERIFY, "--out", tmp_path).out.split())
         assert f"damaged, computed again: {file.name}: " in printed
-        assert "samples: 1 computed, 0 were there" in printed
+        assert "samples: 1 computed, 0 reused" in printed
         assert file.read_bytes() == whole
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import html
 import json
 import math
 import operator
@@ -19,6 +20,7 @@ from moe_theory.core.papers import paper_names
 from moe_theory.report import pages, rendering, wording
 from moe_theory.report.bibliography import entry_of
 from moe_theory.report.rendering import to_markdown
+from moe_theory.report.symbols import marked
 from moe_theory.report.wording import facts
 from moe_theory.verify import recorded
 from moe_theory.verify.verdict import Status, Stop
@@ -69,6 +71,11 @@ def with_verdicts(report, *verdicts):
     return dataclasses.replace(report, verdicts=list(verdicts))
 
 
+def shown(words):
+    """A sentence without the elements that typeset its mathematics."""
+    return html.unescape(re.sub("<[^>]*>", "", marked(words)))
+
+
 def test_every_verdict_has_its_card(report, page):
     assert page.wrong == []
     assert page.open == []
@@ -77,7 +84,7 @@ def test_every_verdict_has_its_card(report, page):
     for verdict in report.verdicts:
         assert verdict.reading in page.words[wording.verdict_anchor(verdict)]
         card = page.words[wording.claim_anchor(verdict.claim)]
-        for words in (verdict.claim, verdict.where, verdict.statement, verdict.command):
+        for words in (verdict.claim, shown(verdict.where), shown(verdict.statement), verdict.command):
             assert words in card
 
 
@@ -86,10 +93,10 @@ def test_every_statement_has_one_card_in_the_order_that_people_ask(report, page,
     for known in wording.judged_statements(report):
         of = known.statement
         words = " ".join(page.words[wording.statement_anchor(of)].split())
-        shown = wording.decisive(known, report.verdicts)
-        asked = [of.where, wording.statement_status(known), of.says, *([wording.sentence(shown)] if shown else [])]
+        decided = wording.decisive(known, report.verdicts)
+        asked = [of.where, wording.statement_status(known), of.says, *([wording.sentence(decided)] if decided else [])]
         asked += [f"Why. {of.why}"] * bool(of.why) + [f"What holds instead. {of.corrected}"] * bool(of.corrected)
-        asked += [wording.again(shown)] if shown else []
+        asked = [*map(shown, asked), *([wording.again(decided)] if decided else [])]
         places = [words.index(" ".join(each.split())) for each in asked]
         assert places == sorted(places), of.name
         assert f"## {of.where} ({of.paper}): {known.words}".split("(")[0] in made

@@ -12,7 +12,6 @@ import json
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
 
 from moe_theory import cli
 from moe_theory.report import selftest as picture
@@ -118,7 +117,9 @@ def defects():
         return made._replace(critical=0.8 * made.critical)
 
     def wald(successes, count, error):
-        return proportion_confint(np.asarray(successes), count, alpha=error, method="normal")
+        share = np.asarray(successes) / count
+        reach = stats.norm.isf(error / 2) * np.sqrt(share * (1 - share) / count)
+        return share - reach, share + reach
 
     def alone(samples, error):
         return float(stats.t.isf(error / 2, len(samples) - 1))

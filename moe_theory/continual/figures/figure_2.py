@@ -204,7 +204,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
             here = data.sel(metric=metric, termination=termination, experts=num_experts)
             panel.set_xscale("log")
             panel.set_xlim(here["round"][0], data.attrs["num_rounds"])
-            panel.set_ylim(-0.08 * top, 1.06 * top)
+            panel.set_ylim(-0.18 * top, 1.06 * top)
             _draw_runs(panel, here)
             _draw_theory(panel, here, top)
             if termination == "without" and num_experts > 1:
@@ -234,7 +234,7 @@ def _draw_theory(panel: "Axes", here: xr.Dataset, top: float) -> None:
     if np.isfinite(here.printed).any():
         panel.plot(rounds, here.printed, **STYLES["printed"])
         last = float(here.printed[-1])
-        is_below_mean = last > 0.1 * top and 0 < float(here["mean"][-1]) - last < 0.25 * top
+        is_below_mean = 0 < float(here["mean"][-1]) - last < 0.25 * top
         panel.annotate(
             EQUATIONS[str(here.metric.values), str(statement_of(int(here.experts), here.attrs["num_tasks"]))],
             (rounds[-1], last),

@@ -28,6 +28,10 @@ def settings_of(reading: ReadingLike) -> dict[str, Params]:
     return {name: reading.params(**overrides) for name, overrides in THRESHOLDS.items()}
 
 
+COLOURS = ("C0", "C3", "C2")  # of the clusters, with `MARKERS`
+ELSEWHERE: dict[str, Any] = {"color": "0.86", "linewidth": 0}
+
+
 def compute(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
 ) -> xr.Dataset:
@@ -79,7 +83,9 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     )
     for letter, power, (routes, shares) in zip("abcd", data.threshold_power.values, axes, strict=True):
         here = data.sel(threshold_power=power)
-        _draw_routes(routes, here)
+        is_elsewhere = (here.expert.values != data.expert.values[0]) & (here["round"].values <= ROUNDS_DRAWN)
+        elsewhere = here.isel(round=is_elsewhere)
+        _draw_routes(routes, here, elsewhere)
         _draw_shares(shares, load_shares(here))
         relation = ">" if power < PERTURBATION_POWER else "=" if power == PERTURBATION_POWER else "<"
         routes.set_title(
@@ -87,14 +93,18 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
             loc="left",
         )
         ended = termination_round(here)
-        routes.set_title(f"gates fixed from round {ended}" if ended else "gates never fixed", loc="right")
+        fixed = f"gates fixed from round {ended}" if ended else "gates never fixed"
+        moved = elsewhere.sizes["round"]
+        apart = f"; {moved} {'arrival' if moved == 1 else 'arrivals'} elsewhere than in (a)" if letter != "a" else ""
+        routes.set_title(fixed + apart, loc="right")
         routes.set_ylabel("expert $m$")
     axes[-1, 0].set_xlabel("round $t$")
     axes[-1, 1].set_xlabel("share of later\narrivals")
     _draw_legend(figure, data)
 
 
-def _draw_routes(panel: "Axes", here: xr.Dataset) -> None:
+def _draw_routes(panel: "Axes", here: xr.Dataset, elsewhere: xr.Dataset) -> None:
+    panel.bar(elsewhere["round"].values, 1, 1, elsewhere.expert.values - 0.5, zorder=0, **ELSEWHERE)
     rounds = here["round"].values
     clusters, first_tasks = here.cluster.values, here.task.values <= here.cluster.values.max()
     for cluster in np.unique(clusters):
@@ -115,7 +125,8 @@ def _draw_routes(panel: "Axes", here: xr.Dataset) -> None:
 
 
 def _mark(cluster: int, is_first: bool) -> dict[str, Any]:
-    colour, face = f"C{cluster - 1}", f"C{cluster - 1}" if is_first else "white"
+    colour = COLOURS[(cluster - 1) % 3]
+    face = colour if is_first else "white"
     marker = MARKERS[(cluster - 1) % 3]
     return {"linestyle": "none", "marker": marker, "markeredgecolor": colour, "markerfacecolor": face}
 
@@ -124,13 +135,14 @@ def _draw_shares(panel: "Axes", shares: Float[np.ndarray, "M K"]) -> None:
     experts = np.arange(1, len(shares) + 1)
     starts = np.cumsum(shares, axis=1) - shares
     for cluster in range(shares.shape[1]):
-        panel.barh(experts, shares[:, cluster], 0.62, starts[:, cluster], color=f"C{cluster}", linewidth=0)
+        panel.barh(experts, shares[:, cluster], 0.62, starts[:, cluster], color=COLOURS[cluster % 3], linewidth=0)
     panel.axvline(1 / len(shares), color="0.3", linewidth=0.8, linestyle=(0, (4, 2)))
     panel.tick_params(axis="y", length=0)
 
 
 def _draw_legend(figure: "FigureBase", data: xr.Dataset) -> None:
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
     num_clusters = int(data.cluster.max())
 
@@ -145,9 +157,10 @@ def _draw_legend(figure: "FigureBase", data: xr.Dataset) -> None:
         Line2D([], [], color="0.3", linewidth=0.8, linestyle=(0, (1, 2)), label="$T_1$"),
         Line2D([], [], color="0.3", linewidth=0.8, label="termination"),
         Line2D([], [], color="0.3", linewidth=0.8, linestyle=(0, (4, 2)), label="even share $1/M$"),
+        Patch(**ELSEWHERE, label="elsewhere than in (a)"),
     ]
     figure.legend(
-        handles=[*map(mark, order), *lines], loc="outside upper center", ncols=9, columnspacing=1, handlelength=1.8
+        handles=[*map(mark, order), *lines], loc="outside upper center", ncols=6, columnspacing=1, handlelength=1.8
     )
 
 

@@ -12,7 +12,7 @@ from moe_theory.continual.figures.figure_8 import settings_of
 from moe_theory.continual.params import SIGMA_0
 from moe_theory.runs import Progress, Run, quiet
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, run_for_log_axis
+from moe_theory.verify.figures import FigureSpec, across_replicates, closing, provenance, ramp, run_for_log_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ Z = 1.96  # a 95 % interval at each round
 WIDTHS = (5.0, 3.4, 2.0, 0.8)  # of lines that lie on each other
 MARKERS = "os^"  # of the thresholds compared with the first
 ROUNDS_COMPARED = (20, 40, 100, 200, 500, 1000, 2000)
-PRINTED: dict[str, Any] = {"color": "black", "linewidth": 1.2, "linestyle": (0, (4, 1.6))}
+PRINTED: dict[str, Any] = {"color": "C1", "linewidth": 1.2, "linestyle": (0, (4, 1.6))}
 MARK: dict[str, Any] = {"markersize": 4, "markeredgecolor": "black", "markeredgewidth": 0.5}
 BAND: dict[str, Any] = {"color": "C0", "alpha": 0.14, "linewidth": 0}
 
@@ -72,7 +72,7 @@ def _samples(run: Run, metric: str) -> Float[np.ndarray, "R B"]:
 
 
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    axes = figure.subplots(2, len(METRICS), sharex=True, squeeze=False, gridspec_kw={"height_ratios": (3, 2)})
+    axes = figure.subplots(2, len(METRICS), sharex=True, squeeze=False, gridspec_kw={"height_ratios": (1, 1)})
     for column, metric in enumerate(METRICS):
         here = data.sel(metric=metric)
         _draw_levels(axes[0, column], here)
@@ -88,13 +88,18 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     _draw_legend(figure, data)
 
 
+def _colours() -> list[str]:
+    """Of the thresholds: lines that lie on each other go from wide and light to narrow and dark."""
+    return ramp(len(WIDTHS))[::-1]
+
+
 def _draw_levels(panel: "Axes", here: xr.Dataset) -> None:
     rounds = here["round"].values
     panel.set_xscale("log")
     panel.set_xlim(rounds[0], 1.3 * here.attrs["num_rounds"])  # room for the last marks
     panel.fill_between(rounds, here.low[0], here.high[0], **BAND)
-    for index, width in enumerate(WIDTHS):
-        panel.plot(rounds, here["mean"][index], color=f"C{3 - index}", linewidth=width)
+    for index, (width, colour) in enumerate(zip(WIDTHS, _colours(), strict=True)):
+        panel.plot(rounds, here["mean"][index], color=colour, linewidth=width)
     panel.plot(rounds, here.printed[2], **PRINTED)
 
 
@@ -107,7 +112,7 @@ def _draw_differences(panel: "Axes", here: xr.Dataset) -> None:
             rounds[shown] * 1.13 ** (index - 2),
             here.difference.values[index, shown],
             Z * here.difference_error.values[index, shown],
-            color=f"C{3 - index}",
+            color=_colours()[index],
             linestyle="none",
             marker=marker,
             elinewidth=0.9,
@@ -124,7 +129,7 @@ def _draw_legend(figure: "FigureBase", data: xr.Dataset) -> None:
         Line2D(
             [],
             [],
-            color=f"C{3 - index}",
+            color=_colours()[index],
             linewidth=width,
             marker=marks[index],
             **MARK,

@@ -32,6 +32,7 @@ from moe_theory.verify.figures import (
     closing,
     panel_row,
     provenance,
+    ramp,
     resized,
 )
 
@@ -49,6 +50,7 @@ PANELS = {
     "end": "gates fixed at round, over $T_1$",
 }
 Z = 1.96
+MARKERS = "os^Dv"  # of numbers of experts, told apart in grey
 BLIND: dict[str, Any] = {"color": "0.35", "linewidth": 0.9, "linestyle": (0, (4, 2))}
 PATH: dict[str, Any] = {"arrowstyle": "->", "color": "black", "linewidth": 1.1}
 
@@ -139,13 +141,13 @@ def _values_of(run: Run) -> dict[str, Float[np.ndarray, " B"]]:
 def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     axes = panel_row(figure, len(PANELS), sharex=True)
     for letter, panel, (name, label) in zip("abc", axes, PANELS.items(), strict=True):
-        for index, number in enumerate(data.experts.values):
+        for index, (number, colour) in enumerate(zip(data.experts.values, ramp(data.sizes["experts"]), strict=True)):
             here = data.sel(experts=number)
             panel.errorbar(
-                here.ratio, here[name], Z * here[f"{name}_error"], color=f"C{index}", marker="o", markersize=3,
-                linewidth=1.2, elinewidth=0.8, label=f"$M$ = {number}",
+                here.ratio, here[name], Z * here[f"{name}_error"], color=colour, markersize=3,
+                marker=MARKERS[index % len(MARKERS)], linewidth=1.2, elinewidth=0.8, label=f"$M$ = {number}",
             )  # fmt: skip
-            panel.axvline(data.attrs["paper_ratios"][index], color=f"C{index}", linewidth=0.7, linestyle=(0, (1, 2)))
+            panel.axvline(data.attrs["paper_ratios"][index], color=colour, linewidth=0.7, linestyle=(0, (1, 2)))
         panel.set(xscale="log", xlabel=r"gate drive over perturbation, $\kappa/\lambda$")
         panel.set_title(f"({letter}) {label}", loc="left")
     axes[0].axhline(1, **BLIND)

@@ -24,7 +24,7 @@ SCALES = tuple(float(scale) for scale in np.round(np.geomspace(5, 160, 8), 1))
 DIMENSIONS = ("termination", "gate_scale")
 STYLES: dict[str, dict[str, Any]] = {
     "with": {"color": "C0", "linewidth": 1.5, "marker": "o", "markersize": 4},
-    "without": {"color": "C1", "linewidth": 1.5, "marker": "s", "markersize": 3.8, "linestyle": (0, (4, 1.2))},
+    "without": {"color": "C2", "linewidth": 1.5, "marker": "s", "markersize": 3.8, "linestyle": (0, (4, 1.2))},
 }
 
 
@@ -97,7 +97,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     ]
     handles += [
         Line2D([], [], **SINGLE, label="one expert ($M$ = 1)"),
-        band_handle(),
+        band_handle(data),
         Patch(color="C3", alpha=0.3, linewidth=0, label="κ from 10 to 20"),
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=3)

@@ -20,7 +20,7 @@ NAME = "edge-figure-4"
 DIMENSIONS = ("experts", "policy", "round")
 STYLES: dict[str, dict[str, Any]] = {
     "adaptive": {"color": "C0", "linewidth": 1.7},
-    "nearest": {"color": "C1", "linewidth": 1.3},
+    "nearest": {"color": "C3", "linewidth": 1.3},
     "fastest": {"color": "C2", "linewidth": 1.3},
     "uniform": {"color": "0.45", "linewidth": 1.2, "linestyle": (0, (4, 1.4))},
 }
@@ -68,7 +68,7 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
         panel.set(xlabel="round $t$", xlim=(0, rounds[-1] + 0.5))
     axes[0].set_ylabel("generalization error $G_t$")
     handles: list[Any] = [Line2D([], [], **STYLES[policy], label=LEGEND[policy]) for policy in data.policy.values]
-    handles.append(band_handle())
+    handles.append(band_handle(data))
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
 
 

@@ -26,14 +26,14 @@ TERMINATIONS = ("with", "without")
 DIMENSIONS = ("metric", "termination", "experts", "round")
 STYLES: tuple[dict[str, Any], ...] = (
     {"color": "C0", "linewidth": 1.5},
-    {"color": "C1", "linewidth": 1.5, "linestyle": (0, (4, 1.2))},
-    {"color": "C2", "linewidth": 1.5, "linestyle": (0, (1.2, 0.8))},
+    {"color": "C2", "linewidth": 1.5, "linestyle": (0, (4, 1.2))},
+    {"color": "C3", "linewidth": 1.5, "linestyle": (0, (1.2, 0.8))},
 )
 SINGLE: dict[str, Any] = {"color": "0.45", "linewidth": 1.2, "linestyle": (0, (4, 1.2, 1, 1.2))}
 LETTERS = "abcdefgh"
 BAND_ALPHA = 0.14
 TERMINATED: dict[str, Any] = {"marker": "v", "markersize": 5.5, "markeredgecolor": "white", "linestyle": "none"}
-PRINTED: dict[str, Any] = {"color": "black", "marker": "D", "markersize": 4, "fillstyle": "none", "linestyle": "none"}
+PRINTED: dict[str, Any] = {"color": "C1", "marker": "D", "markersize": 4, "fillstyle": "none", "linestyle": "none"}
 
 
 def summarize(preset: Preset, runs: Runs, metrics: Sequence[str], experts: Sequence[int]) -> xr.Dataset:
@@ -140,7 +140,7 @@ def _draw_legend(data: xr.Dataset, figure: "FigureBase") -> None:
         Line2D([], [], **style_of(data, size), label=f"$M$ = {size}" if size > 1 else "one expert ($M$ = 1)")
         for size in sizes
     ]
-    handles.append(band_handle())
+    handles.append(band_handle(data))
     several = data.terminated.sel(termination="with", experts=[size for size in sizes if size > 1])
     if bool((several >= 0.5).any()):
         handles.append(Line2D([], [], color="0.25", **TERMINATED, label="half of the runs terminated"))
@@ -149,10 +149,11 @@ def _draw_legend(data: xr.Dataset, figure: "FigureBase") -> None:
     figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 4))
 
 
-def band_handle() -> "Patch":
+def band_handle(data: xr.Dataset) -> "Patch":
     from matplotlib.patches import Patch
 
-    return Patch(color="0.45", alpha=2 * BAND_ALPHA, linewidth=0, label="10–90 % of replicates")
+    label = f"10–90 % of {data.attrs.get('replicates', 'the')} runs"
+    return Patch(color="0.45", alpha=2 * BAND_ALPHA, linewidth=0, label=label)
 
 
 ERRORS = ("forgetting", "generalization_error")

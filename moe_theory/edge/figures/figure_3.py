@@ -203,7 +203,8 @@ def _draw_adaptive(panel: "Axes", here: xr.Dataset) -> None:
     panel.fill_between(rounds, run.low, run.high, **STYLES["band"])
     panel.plot(rounds, run["mean"], **STYLES["adaptive"])
     panel.plot(rounds, run.theorem_1, **STYLES["printed"])
-    panel.plot(rounds, run.theorem_1_corrected, **STYLES["corrected"])
+    is_claimed = rounds > int(here.explored)
+    panel.plot(rounds, np.where(is_claimed, run.theorem_1_corrected, np.nan), **STYLES["corrected"])
     text = f"$G_T/p$ = {float(run['mean'][-1]):.2f}"
     panel.text(0.98, 1.0, text, transform=panel.transAxes, ha="right", va="top", **NOTE)
 
@@ -239,7 +240,7 @@ def _draw_legend(figure: "FigureBase") -> None:
         "fastest": "fastest: mean",
         "band": "10–90 % of replicates",
         "printed": "(a) Theorem 1, (b) Proposition 4",
-        "corrected": "(a) Theorem 1, corrected",
+        "corrected": "(a) Theorem 1, corrected, from $T_1$ on",
         "exact": "(b) exact theory",
         "explored": "(a) end of exploration $T_1$",
     }
@@ -262,7 +263,7 @@ def caption(data: xr.Dataset) -> str:
         f"{about['num_samples']}, η = {about['learning_rate']:g}). Pending tasks count as completed. Every "
         "replicate draws a pool of its own. (a) The paper's policy. Theorem 1 is (23) from each replicate's pool and "
         f"loads, with the gap inside a cluster, {about['within']:.2f}, for its O(σ₀²), and T₁ = {explored} at "
-        f"δ = {FAILURE:g}{which}; corrected, tasks up to T₁ keep their error under (22). (b) Policies that "
+        f"δ = {FAILURE:g}{which}; corrected, from T₁ on, tasks up to T₁ keep their error under (22). (b) Policies that "
         "ignore the task. Proposition 4 (22) and exact theory (the moment recursion) are from each replicate's "
         "pool and loads, averaged; of each pair the upper is for fastest, the lower for nearest.\n" + closing(data)
     )

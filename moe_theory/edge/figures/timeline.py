@@ -167,7 +167,7 @@ def caption(data: xr.Dataset) -> str:
         f"of M = {DIMS.max_experts} servers under two policies, which meet the same arrivals of N = 10 kinds. A bar: a "
         "task at its server, from its routing to its completion. Rows are servers, ordered by the kind that each got "
         "most often in the second half of the run, at the right; shares: tasks of that half that are of their server's "
-        "commonest kind, over all replicates.\n" + closing(data)
+        f"commonest kind{', over all replicates' if data.attrs['replicates'] > 1 else ''}.\n" + closing(data)
     )
 
 

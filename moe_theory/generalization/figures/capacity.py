@@ -16,7 +16,7 @@ from moe_theory.generalization.instances import linear_router
 from moe_theory.generalization.model import Dims
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, closing, panel_row, provenance, replicates_and_seed
+from moe_theory.verify.figures import FigureSpec, closing, panel_row, provenance, ramp, replicates_and_seed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,10 +29,10 @@ NUM_STEPS = 400
 INSTANCES = 16  # of (a) per replicate of (b), as they are cheap
 DIMENSIONS = ("norm", "active")
 LINES: tuple[dict[str, Any], ...] = (
-    {"color": "C0", "marker": "o"},
-    {"color": "C2", "marker": "s"},
-    {"color": "C3", "marker": "^"},
-    {"color": "0.45", "marker": "D"},
+    {"marker": "o"},
+    {"marker": "s"},
+    {"marker": "^"},
+    {"marker": "D"},
 )
 STYLES: dict[str, dict[str, Any]] = {
     "paper": {"color": "C1", "linewidth": 1.4, "linestyle": (0, (4, 1.6))},
@@ -124,8 +124,12 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     _draw_legend(figure, data)
 
 
+def _lines() -> list[dict[str, Any]]:
+    return [{"color": colour} | line for colour, line in zip(ramp(len(LINES)), LINES, strict=True)]
+
+
 def _draw_lines(panel: "Axes", data: xr.Dataset, name: str) -> None:
-    for norm, line in zip(data.norm.values, LINES, strict=False):
+    for norm, line in zip(data.norm.values, _lines(), strict=False):
         here = data.sel(norm=norm)
         error = Z * np.nan_to_num(here[f"{name}_error"].values)
         panel.errorbar(here.active, here[name], error, linewidth=1.5, elinewidth=0.9, markersize=3.5, **line)
@@ -136,7 +140,7 @@ def _draw_legend(figure: "FigureBase", data: xr.Dataset) -> None:
 
     handles = [
         Line2D([], [], linewidth=1.5, markersize=3.5, **line, label=f"$W$ = {norm:g}")
-        for norm, line in zip(data.norm.values, LINES, strict=False)
+        for norm, line in zip(data.norm.values, _lines(), strict=False)
     ]
     handles.append(Line2D([], [], **STYLES["paper"], label=r"$\propto\sqrt{k(1+\log(T/k))}$, the paper"))
     handles.append(Line2D([], [], **STYLES["theory"], label=r"(a) $\sqrt{T\,E|a|^2}$"))

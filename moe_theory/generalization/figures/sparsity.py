@@ -30,10 +30,10 @@ CURVES = ("printed", "binomial", "repaired")
 OWN = ("printed_own", "binomial_own")  # with the dimension that the class has at this k
 STYLES: dict[str, dict[str, Any]] = {
     "printed": {"color": "C1", "linewidth": 1.4, "linestyle": (0, (4, 1.6))},
-    "binomial": {"color": "C0", "linewidth": 1.6},
+    "binomial": {"color": "C1", "linewidth": 1.4, "linestyle": (0, (1, 1.2))},
     "repaired": {"color": "black", "linewidth": 1.0, "linestyle": (0, (4, 1.2, 1, 1.2))},
     "printed_own": {"color": "C1", "linestyle": "none", "marker": "s", "markersize": 5, "markerfacecolor": "white"},
-    "binomial_own": {"color": "C0", "linestyle": "none", "marker": "o", "markersize": 3},
+    "binomial_own": {"color": "C1", "linestyle": "none", "marker": "o", "markersize": 3},
 }
 LEGEND = {
     "printed": "Theorem 1, (23)",

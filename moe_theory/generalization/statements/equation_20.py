@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from moe_theory.generalization import corrected, experiments, theory
 from moe_theory.generalization.experiments import COIN, EXACTLY, FORMULA, cell_name, difference
@@ -49,7 +49,7 @@ def is_in_tail(run) -> np.ndarray:
 
 def exact_tail(num_samples: int, successes: np.ndarray) -> np.ndarray:
     """P(L_S - L_S' >= s/m) of a fair coin: a binomial of 2m, since m - m L_S' has the same law as m L_S'."""
-    return stats.binom.sf(num_samples + np.asarray(successes) - 1, 2 * num_samples, 0.5)
+    return scipy.stats.binom.sf(num_samples + np.asarray(successes) - 1, 2 * num_samples, 0.5)
 
 
 def largest_ratio(tail) -> float:

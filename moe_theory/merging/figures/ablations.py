@@ -13,7 +13,15 @@ from moe_theory.merging.params import Dims
 from moe_theory.merging.system import Info, State, system
 from moe_theory.runs import Progress, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, across_replicates, closing, log_axis_cells, panel_row, provenance
+from moe_theory.verify.figures import (
+    FigureSpec,
+    across_replicates,
+    closing,
+    log_axis_cells,
+    panel_row,
+    provenance,
+    ramp,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -22,10 +30,10 @@ RATES = (0.005, 0.05, 0.5, 5.0)  # of a mean loss, in units of 1 / width: the pa
 DIMS = Dims(max_rounds=500)
 FIRST_SLOT = 10  # that is drawn
 STYLES: tuple[dict[str, Any], ...] = (
-    {"color": "C3", "linewidth": 1.4},
-    {"color": "C2", "linewidth": 1.4, "linestyle": (0, (1, 1.1))},
-    {"color": "C1", "linewidth": 1.4, "linestyle": (0, (4, 1.4))},
-    {"color": "C0", "linewidth": 1.8},
+    {"linewidth": 1.4, "linestyle": (0, (4, 1.2, 1, 1.2))},
+    {"linewidth": 1.4, "linestyle": (0, (1, 1.1))},
+    {"linewidth": 1.4, "linestyle": (0, (4, 1.4))},
+    {"linewidth": 1.8},
 )
 
 
@@ -78,7 +86,8 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
         ("mean_regret_by_rate", "rate", r"$\eta w$ = ", r"(c) learning rate $\eta$, of a mean loss"),
     )
     for panel, (name, axis, symbol, title) in zip(axes, panels, strict=True):
-        for value, style in zip(data[axis].values, STYLES, strict=True):
+        for value, colour, look in zip(data[axis].values, reversed(ramp(len(STYLES))), STYLES, strict=True):
+            style: dict[str, Any] = {"color": colour} | look
             mean = shown[f"{name}_mean"].sel({axis: value})
             error = shown[f"{name}_error"].sel({axis: value})
             panel.plot(shown.slot, mean, label=f"{symbol}{value:g}", **style)

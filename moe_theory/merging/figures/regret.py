@@ -58,8 +58,10 @@ CURVES: dict[str, Curve] = {
         _TREE | {"warm_start": True},
         {"color": "C0", "linestyle": (0, (1, 1.1)), "linewidth": 1.6},
     ),
-    "nucb": Curve(policies.NUCB, "NUCB", {}, {"color": "C1", "linewidth": 1.6}),
-    "gradient": Curve(policies.GRADIENT, "policy gradient", {}, {"color": "C2", "linewidth": 1.6}),
+    "nucb": Curve(policies.NUCB, "NUCB", {}, {"color": "C2", "linewidth": 1.6}),
+    "gradient": Curve(
+        policies.GRADIENT, "policy gradient", {}, {"color": "C2", "linestyle": (0, (4, 1.4)), "linewidth": 1.4}
+    ),
     "best-expert": Curve(policies.BEST_EXPERT, "UCB1 over experts", {}, {"color": "C3", "linewidth": 1.6}),
     "mix": Curve(policies.MIX, r"task mix, $x = \psi$", {}, {"color": "black", "linewidth": 1.1}),
     "average": Curve(policies.AVERAGE, "average", {}, {"color": "0.45", "linestyle": (0, (4, 1.4)), "linewidth": 1.1}),
@@ -68,8 +70,8 @@ CURVES: dict[str, Curve] = {
     ),
 }
 GUIDES: dict[str, dict[str, Any]] = {
-    "root": {"color": "0.65", "linewidth": 0.8, "linestyle": (0, (6, 2, 1, 2)), "zorder": 0},
-    "power": {"color": "0.65", "linewidth": 0.8, "zorder": 0},
+    "root": {"color": "C1", "linewidth": 0.8, "linestyle": (0, (4, 1.6)), "zorder": 0},
+    "power": {"color": "black", "linewidth": 0.8, "linestyle": (0, (4, 1.2, 1, 1.2)), "zorder": 0},
 }
 REWARDS = {
     rewards.PEAKED: "(a) one peak for all tasks",

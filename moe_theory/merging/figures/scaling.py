@@ -1,7 +1,7 @@
 """Tanbr over the number of experts: slots until its tree has 20 feasible leaves, and the time to choose among them."""
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -69,7 +69,8 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
     left.set_ylabel(f"slots until {NUM_LEAVES} feasible leaves")
     right.set_ylabel("milliseconds to choose weights")
     right.axhline(1e3 * CLAIMED, color="C1", linewidth=1.0, linestyle=(0, (4, 1.6)))
-    right.text(data.experts.values[0], 1e3 * CLAIMED, "claimed for $K$ = 192", va="bottom", color="C1", fontsize=7)
+    where: dict[str, Any] = {"xytext": (0, 2), "textcoords": "offset points", "va": "bottom"}
+    right.annotate("claimed for $K$ = 192", (data.experts.values[0], 1e3 * CLAIMED), color="C1", fontsize=7, **where)
 
 
 def caption(data: xr.Dataset) -> str:

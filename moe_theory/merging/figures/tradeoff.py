@@ -25,7 +25,8 @@ SETTING = Setting()
 NUM_SLOTS = 600
 REPEATS = 30  # of the timing
 STATIC = ("average", "fisher", "regmean")
-COLOURS = {"policy": "C0", "static": "C2", "task": "0.55", "token": "C1", "smear": "C3"}
+COLOURS = {"policy": "C0", "static": "C0", "task": "0.5", "token": "C2", "smear": "C3"}
+MARKERS = {"policy": "o", "static": "s", "task": "v", "token": "^", "smear": "D"}  # told apart in grey
 FAMILIES = {
     "policy": "one merged expert, weights by slot",
     "static": "one merged expert, fixed",
@@ -87,7 +88,8 @@ def _draw_panel(panel: "Axes", here: xr.Dataset) -> None:
             float(value.accuracy),
             yerr=np.nan_to_num(float(value.accuracy_error)),
             color=COLOURS[family(name)],
-            marker="o",
+            marker=MARKERS[family(name)],
+            markerfacecolor="white" if family(name) == "static" else None,
             markersize=_diameter(float(value.loaded_bytes), here),
             alpha=0.9,
             linewidth=0.8,
@@ -167,7 +169,16 @@ def _draw_legend(figure: "FigureBase", data: xr.Dataset) -> None:
     from matplotlib.lines import Line2D
 
     families = [
-        Line2D([], [], color=COLOURS[name], marker="o", linestyle="none", markersize=5, label=words)
+        Line2D(
+            [],
+            [],
+            color=COLOURS[name],
+            marker=MARKERS[name],
+            markerfacecolor="white" if name == "static" else None,
+            linestyle="none",
+            markersize=5,
+            label=words,
+        )
         for name, words in FAMILIES.items()
     ]
     sizes = [float(data.loaded_bytes.min()), float(data.loaded_bytes.max())]

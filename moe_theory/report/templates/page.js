@@ -105,13 +105,7 @@
   });
   addEventListener("hashchange", follow);
 
-  let opened = [];
-  addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details:not([open])")];
-    for (const part of opened) part.open = true;
-    for (const image of document.images) image.loading = "eager";
-  });
-  addEventListener("afterprint", () => { for (const part of opened) part.open = false; });
+  addEventListener("beforeprint", () => { for (const image of document.images) image.loading = "eager"; });
   apply();
   follow();
 })();

@@ -1,0 +1,168 @@
+"""Mathematics in a line of text: what statements write in ASCII, and formulas in LaTeX, for terminals and pages."""
+
+import html
+import re
+import typing
+from collections.abc import Callable
+from typing import NamedTuple
+
+if typing.TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from markupsafe import Markup
+
+_NAMES = (
+    "alpha beta gamma delta epsilon eps zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega "
+    "Gamma Delta Theta Lambda Sigma Phi Psi Omega"
+)
+GREEK: dict[str, str] = dict(zip(_NAMES.split(), "αβγδεεζηθκλμνξπρστφχψωΓΔΘΛΣΦΨΩ", strict=True))
+LETTER = "A-Za-zα-ωΓ-Ω"
+BELOW = str.maketrans("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
+ABOVE = str.maketrans(
+    "0123456789+-−=()abcdefghijklmnoprstuvwxyzTβγδθφχ′*", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀᵝᵞᵟᶿᵠᵡ′*"
+)
+# Names of programs, such as num_experts and --set eta=1, are left alone: they are no formulas.
+_CODE = re.compile(r"(`[^`]*`|--[a-z][^,;]*)")
+_NAME = re.compile(rf"(?<![A-Za-z0-9.`])(?<![A-Za-z]{{2}}_)({'|'.join(GREEK)})(-bar)?(?![A-Za-z=])")
+_SIGNS = (
+    (r"<=", "≤"),
+    (r">=", "≥"),
+    (r"!=", "≠"),
+    (r"->", "→"),
+    (r"\+-", "±"),
+    (r"(?<![\w.])1e(-?)\+?0*([1-9]\d*)\b", r"10^\1\2"),
+    (r"<(\w[^<>]*, [^<>]*\w)>", r"⟨\1⟩"),
+    (r"(?<=[\w)\]|'}]) - (?=[\w(\[|√])", " − "),
+    (r"(?<=\()-(?=[\wα-ω])", "−"),
+    (r"\b([Tt])([12])\b", r"\1_\2"),
+)
+_PAIR = r"\((?:[^()]|\([^()]*\))*\)"
+_ROOT = re.compile(rf"\bsqrt({_PAIR})")
+_SCRIPT = re.compile(
+    rf"(?:(?<=[\w)\]|'}}])\^|(?<![A-Za-z0-9_])(?P<base>[{LETTER}])_)"
+    rf"(?P<script>\{{[^{{}}]*\}}|{_PAIR}|-?\d*\.?\d+|-?(?:th|[{LETTER}](?:_?\d)?(?![{LETTER}])))"
+)
+
+
+_ONE = re.compile(r"[−-]?(?:[\d.]+|[^\W\d_][\u0300-\u036f₀-ₜ]*|∞)")  # a number, or a letter with its index
+
+
+class Scripts(NamedTuple):
+    below: Callable[[str], str]
+    above: Callable[[str], str]
+    code: Callable[[str], str]
+
+
+def _raised(sign: str, table: dict[int, int]) -> Callable[[str], str]:
+    """Letters and digits that Unicode has raised or lowered; what it has not is written after the sign."""
+
+    def script(words: str) -> str:
+        if all(ord(letter) in table for letter in words):
+            return words.translate(table)
+        is_one = _ONE.fullmatch(words) or re.fullmatch(r"\([^()]*\)", words)
+        return f"{sign}{words}" if is_one else f"{sign}({words})"
+
+    return script
+
+
+PLAIN = Scripts(_raised("_", BELOW), _raised("^", ABOVE), str)
+TAGS = Scripts(
+    below=lambda words: f"<sub>{words}</sub>",
+    above=lambda words: f"<sup>{words}</sup>",
+    code=lambda words: f"<code>{html.escape(words[1:-1])}</code>" if words[0] == "`" else html.escape(words),
+)
+
+
+def plain(words: str) -> str:
+    """A text with its ASCII mathematics in Unicode: "O(sigma_0^2)" becomes "O(σ₀²)"."""
+    return _typeset(words, PLAIN)
+
+
+def marked(words: str) -> "Markup":
+    """The same as HTML, with indices and exponents of any kind."""
+    from markupsafe import Markup
+
+    return Markup(_typeset(words, TAGS, html.escape))
+
+
+def _typeset(words: str, scripts: Scripts, escape: Callable[[str], str] = str) -> str:
+    parts = _CODE.split(words)
+    return "".join(scripts.code(part) if at % 2 else _formulas(part, scripts, escape) for at, part in enumerate(parts))
+
+
+def _formulas(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str:
+    words = _NAME.sub(lambda found: GREEK[str(found[1])] + ("\u0304" if found[2] else ""), words)
+    for sign, same in _SIGNS:
+        words = re.sub(sign, same, words)
+    words = _ROOT.sub(lambda found: "√" + (bare if (bare := found[1][1:-1]).isalnum() else found[1]), words)
+    return _scripted(words, scripts, escape)
+
+
+def _scripted(words: str, scripts: Scripts, escape: Callable[[str], str]) -> str:
+    made, end = [], 0
+    for found in _SCRIPT.finditer(words):
+        inner = found["script"]
+        inner = inner[1:-1] if inner[0] in "{(" else inner
+        inner = re.sub(r"^([A-Za-z])(\d)$", r"\1_\2", inner)
+        inner = _scripted(re.sub(r"^-|(?<=[\w)])-", "−", inner), scripts, escape)
+        raised = scripts.below if found["base"] else scripts.above
+        made += [escape(words[end : found.start()]), found["base"] or "", raised(inner)]
+        end = found.end()
+    return "".join([*made, escape(words[end:])])
+
+
+def linear(latex: str) -> str:
+    """A formula of LaTeX in one line of Unicode; as it is where it has a table or cannot be read."""
+    from latex2mathml.converter import convert_to_element
+
+    try:
+        made = convert_to_element(re.sub(r"\\binom\{(\w)\}\{(\w)\}", r"\\operatorname{binom}(\1, \2)", latex))
+    except Exception:  # the converter fails with whatever it stumbles over
+        return latex
+    if made.find(".//mtable") is not None:
+        return latex
+    return re.sub(r"\s+(?=[)\],}])|(?<=[(\[{])\s+", "", " ".join(_line(made).split()))
+
+
+_ACCENTS = {"~": "\u0303", "˜": "\u0303", "¯": "\u0304", "‾": "\u0304", "―": "\u0304", "^": "\u0302", "ˆ": "\u0302"}
+_SPACED = set("=<>≤≥≠+−-±∈∉→∼≈≡×·⋅∧∨∪∩⊆∣≪≫⟹⟺⇒,;∝∀∃")
+
+
+def _line(element: "Element") -> str:
+    children: list[str] = []
+    for child in element:
+        words = _line(child)
+        is_argument = child.tag == "mfrac" and children and re.fullmatch(r" \w{2,} ", children[-1])
+        children.append(f"({words.strip()}) " if is_argument else words)
+    text = html.unescape(element.text or "")
+    match element.tag:
+        case "mo":
+            sign = "−" if text == "-" else text
+            return f"{sign} " if sign in {",", ";"} else f" {sign} " if sign in _SPACED else sign
+        case "mi":
+            return text if len(text) == 1 else f" {text} "
+        case "mspace":
+            return " "
+        case "mfrac":
+            return f"{_held(children[0])}/{_held(children[1])} "
+        case "msqrt":
+            return f"√{_held(''.join(children))}"
+        case "msub" | "munder":
+            return children[0].rstrip() + PLAIN.below(_tight(children[1]))
+        case "mover" if children[1].strip() in _ACCENTS:
+            return children[0].rstrip() + _ACCENTS[children[1].strip()]
+        case "msup" | "mover":
+            return children[0].rstrip() + PLAIN.above(_tight(children[1]))
+        case "msubsup" | "munderover":
+            return children[0].rstrip() + PLAIN.below(_tight(children[1])) + PLAIN.above(_tight(children[2])) + " "
+    return text + "".join(children)
+
+
+def _tight(words: str) -> str:
+    return re.sub(r"\s*([^\w\s,])\s*", r"\1", words.strip())
+
+
+def _held(words: str) -> str:
+    """A part of a fraction or root, in brackets where it has more than one term or factor."""
+    words = words.strip()
+    return words if re.fullmatch(r"(?:\d+|[^\W\d_])[\u0300-\u036f₀-ₜ⁰-ⁿ²³¹]*", words) else f"({words})"
