@@ -292,7 +292,7 @@ def least_ratio(num_experts: int, power: float = 1.0, on_simplex: bool = False) 
     Args:
         on_simplex: what is needed of the boxes' parts of the simplex alone: 2^(-q/(K-1)), as 2^h parts of diameter
             nu_1 rho^h have at most 2^h (c nu_1 rho^h)^((K-1)/q) of its volume in K - 1 dimensions.
-    Source: Assumption 1, ii a): it rules out rho of 0.3, 0.5 and 0.7 at K = 8 and q = 1.
+    Source: Assumption 1, ii a): it rules out all rho of the experiments, 0.3, 0.5, 0.7 and 0.9, at K = 8 and q = 1.
     Raises: InvalidParamsError for fewer than two experts.
 
     Examples:

@@ -22,12 +22,11 @@ STRAIGHT = re.compile(r"([ML]) (\S+) (\S+)|z")
 _G, _USE, _STYLE, _PATH, _TEXT = (f"{{{NAMESPACES['']}}}{name}" for name in ("g", "use", "style", "path", "text"))
 _XLINK = f"{{{NAMESPACES['xlink']}}}href"
 
-for prefix, address in NAMESPACES.items():
-    ElementTree.register_namespace(prefix, address)
-
 
 def compact(document: str) -> str:
     """The same picture with places to a hundredth of a point, each look said once, and no groups around one thing."""
+    for prefix, address in NAMESPACES.items():
+        ElementTree.register_namespace(prefix, address)
     root = ElementTree.fromstring(NO_LETTER.sub("\N{REPLACEMENT CHARACTER}", document))
     looks: dict[str, int] = {}
     wanted = set(re.findall(r"(?:url\(|\")#([\w-]+)", document))

@@ -101,7 +101,8 @@ def test_every_statement_has_one_card_in_the_order_that_people_ask(report, page,
         assert places == sorted(places), of.name
         assert f"## {of.where} ({of.paper}): {known.words}".split("(")[0] in made
     counts = wording.statement_counts(wording.judged_statements(report))
-    assert f"{sum(counts.values())} statements: " in text
+    assert f"{sum(counts.values())} statements, decided by {len(report.verdicts)} verdicts" in text
+    assert all(f"<b>{count}</b>" in text for count in counts.values())
     assert set(counts) >= {"false", "open"}
 
 

@@ -468,7 +468,7 @@
           `With m = ${number(samples)} and T = ${number(cellsOf(samples, ratio))} the bound with the proof's ` +
           `constants ${exceeded > DELTA ? "fails" : "holds"}: ${percent(exceeded)} of samples exceed it where ` +
           `${percent(DELTA)} may. The gap is ${number(gap / printed.bound)} times the bound. A constant in the O( ) ` +
-          "has to be at least that, and as m grows no constant is."
+          "would have to be at least that, and no constant is large enough for every m."
         );
       },
       draw({ settings: { samples, ratio, granted }, results, printed }, width) {
