@@ -11,6 +11,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 import content
 from docutils import nodes
 from gallery import FIGURES
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 from moe_theory.report.notebook import status_style
@@ -26,7 +27,7 @@ extensions = [
 ]
 exclude_patterns = ["style"]
 default_role = "py:obj"  # what stands between backquotes in a docstring: a link where there is one, else code
-suppress_warnings = ["config.cache"]
+suppress_warnings = ["config.cache", "myst.xref_missing"]  # anchors in HTML, which a test of the built pages looks up
 nb_execution_mode = "off"
 html_math_renderer = "mathml"  # no page loads anything from elsewhere
 viewcode_line_numbers = True
@@ -54,23 +55,27 @@ html_theme_options = {
 }
 _SECTION = re.compile(r"^(Source|Returns?|Raises|Yields|Args|Example): +(?=\S)")
 _INSIDE = re.compile(r"(?<=[.!)\"]) +(?=(?:Source|Returns|Raises): )")
-
-
-_LITERAL = re.compile(r"(^\s*[\w, *]+ \(.*?\): |^\s*(?:>>>|\.\.\.).*|`[^`]*`)|([|*])")  # else these two are markup
+_LITERAL = re.compile(r"(^\s*[\w, *]+(?= \()|^\s*(?:>>>|\.\.\.).*|`[^`]*`)|([|*])")  # else these two are markup
+_STEP = re.compile(r"(?:\d+\.|-) ")  # of a list
 
 
 def setup(app: Sphinx) -> None:
     """Ask Sphinx to call what follows."""
-    app.add_html_math_renderer("mathml", inline_renderers=(typeset, None), block_renderers=(typeset, None))
+    app.add_html_math_renderer("mathml", inline_renderers=(None, None), block_renderers=(typeset, None))
     app.connect("builder-inited", write_pages)
     app.connect("source-read", lambda app, name, text: text.__setitem__(0, content.with_fragments(text[0])))
     app.connect("autodoc-process-docstring", in_paragraphs, priority=100)  # before Napoleon
+    app.connect("doctree-read", without_guesses)
+    app.connect("html-page-context", with_experiments)
     app.connect("build-finished", copy_files)
 
 
 def typeset(writer: Any, node: nodes.Node) -> None:
     """Write a formula as reports do."""
-    writer.body.append(mathml(node.astext()))
+    shown = mathml(node.astext())
+    if not shown:
+        raise ValueError(f"a formula that cannot be typeset: {node.astext()}")
+    writer.body.append(f'<div class="mt-formula" tabindex="0">{shown}</div>')
     raise nodes.SkipNode
 
 
@@ -86,16 +91,31 @@ def write_pages(app: Sphinx) -> None:
 
 
 def in_paragraphs(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
-    """Make paragraphs of the sections that this project writes in one line each, which Napoleon does not know."""
+    """Make paragraphs of lists, and of sections of one line each, which this project sets off by no empty lines."""
     made: list[str] = []
-    is_inside = False
+    is_inside = is_list = False
     for line in _INSIDE.sub("\n", "\n".join(lines)).split("\n"):
         line = _LITERAL.sub(lambda found: found[1] or f"\\{found[2]}", line)
-        is_new = _SECTION.match(line) is not None
-        made += [""] * (is_new or (is_inside and line[:1] not in ("", " ")))
+        is_new, is_step = _SECTION.match(line) is not None, _STEP.match(line) is not None
+        is_flush = line[:1] not in ("", " ")
+        made += [""] * (is_new or (is_flush and (is_inside or is_step != is_list)))
+        is_list = is_step or (is_list and not is_flush)
         is_inside = is_new or (is_inside and line.startswith("    "))
         made.append(_SECTION.sub(r"**\1:** ", line).strip() if is_inside else line)
     lines[:] = made
+
+
+def without_guesses(app: Sphinx, document: nodes.document) -> None:
+    """Link a name to what it names where it stands, not to whatever ends in it: `Params` may be a type variable."""
+    for reference in document.findall(addnodes.pending_xref):
+        reference.attributes.pop("refspecific", None)
+
+
+def with_experiments(app: Sphinx, page: str, *_: object) -> None:
+    """Load the live page's script and style there alone."""
+    if page == "live":
+        app.add_css_file("live.css")
+        app.add_js_file("live.js")
 
 
 def copy_files(app: Sphinx, error: Exception | None) -> None:
