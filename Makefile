@@ -45,8 +45,7 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks.report runs/bench/one.json runs/bench/all.json --out figures/bench
 
 docs: $(STAMP)
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "with its search, which needs a server: $(BIN)/python -m http.server --directory site"
+	@$(BIN)/python -m sphinx -c docs -b html -d runs/doctrees -q -W --keep-going docs/pages site
 	@echo "site: $(CURDIR)/site/index.html"
 
 # Makes the runs that README and site print anew, about an hour on two cores; rerunning resumes.

@@ -23,7 +23,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
-    "sphinx_design",
 ]
 exclude_patterns = ["style"]
 default_role = "py:obj"  # what stands between backquotes in a docstring: a link where there is one, else code
@@ -56,6 +55,8 @@ html_theme_options = {
 _SECTION = re.compile(r"^(Source|Returns?|Raises|Yields|Args|Example): +(?=\S)")
 _INSIDE = re.compile(r"(?<=[.!)\"]) +(?=(?:Source|Returns|Raises): )")
 _LITERAL = re.compile(r"(^\s*[\w, *]+(?= \()|^\s*(?:>>>|\.\.\.).*|`[^`]*`)|([|*])")  # else these two are markup
+# Links back take one prefix a module, while re-exports have another; and built-in functions have no source.
+_NOWHERE = re.compile(r'<a class="viewcode-back".*?</a>|<li><a href="builtins.html">.*?</li>')
 _STEP = re.compile(r"(?:\d+\.|-) ")  # of a list
 
 
@@ -66,7 +67,7 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", lambda app, name, text: text.__setitem__(0, content.with_fragments(text[0])))
     app.connect("autodoc-process-docstring", in_paragraphs, priority=100)  # before Napoleon
     app.connect("doctree-read", without_guesses)
-    app.connect("html-page-context", with_experiments)
+    app.connect("html-page-context", finish)
     app.connect("build-finished", copy_files)
 
 
@@ -111,11 +112,13 @@ def without_guesses(app: Sphinx, document: nodes.document) -> None:
         reference.attributes.pop("refspecific", None)
 
 
-def with_experiments(app: Sphinx, page: str, *_: object) -> None:
-    """Load the live page's script and style there alone."""
+def finish(app: Sphinx, page: str, template: str, context: dict[str, Any], document: nodes.document | None) -> None:
+    """Load the live page's script and style there alone; drop links of sources that lead nowhere."""
     if page == "live":
         app.add_css_file("live.css")
         app.add_js_file("live.js")
+    if page.startswith("_modules/"):
+        context["body"] = _NOWHERE.sub("", context["body"])
 
 
 def copy_files(app: Sphinx, error: Exception | None) -> None:

@@ -115,7 +115,9 @@ def verdicts_of(claim: str) -> list[Any]:
 
 def role_of(claim: str) -> str:
     """What a claim is to its statement."""
-    return next((str(each.roles[claim]) for paper in all_papers() for each in statements(paper) if claim in each.roles), "")
+    return next(
+        (str(each.roles[claim]) for paper in all_papers() for each in statements(paper) if claim in each.roles), ""
+    )
 
 
 def replaced(paper: str) -> list[tuple[Judged, str, int, Counter[str]]]:
@@ -141,25 +143,37 @@ def source_of(claim: Claim) -> tuple[str, int, str] | None:
     module, code = importlib.import_module(claim.module), getattr(claim.function, "__code__", None)
     lines, file = inspect.getsource(module).splitlines(), inspect.getsourcefile(module) or ""
     inside = code.co_firstlineno if code and code.co_filename == file else 0
-    spelled, around = [], []
+    spelled, around, ids = [], [], (claim.id, claim.id.removeprefix(f"{claim.paper}."))
     for node in ast.parse("\n".join(lines)).body:
         first = min(each.lineno for each in (node, *getattr(node, "decorator_list", ())))
         text = "\n".join(lines[first - 1 : node.end_lineno])
-        if f'"{claim.id}"' in text or f'"{claim.id.removeprefix(f"{claim.paper}.")}"' in text:
+        if any(f'"{id}"' in text for id in ids):
             spelled.append((first, text))
-        elif first <= inside <= (node.end_lineno or 0):
+        elif first <= inside <= (node.end_lineno or 0) or _puts_together(text, ids):
             around.append((first, text))
     path = "/".join(Path(file).parts[-len(claim.module.split(".")) :])
     return (path, *[*spelled, *around][0]) if spelled or around else None
+
+
+def _puts_together(text: str, ids: tuple[str, ...]) -> bool:
+    """Whether a formatted string of the text may be one of these ids: what is written of it is."""
+    patterns = [re.sub(r"\\{.*?\\}", ".+", re.escape(each)) for each in re.findall(r'\bf"([^"]*\w[^"]*)"', text)]
+    return any(pattern != ".+" and re.fullmatch(pattern, id) for pattern in patterns for id in ids)
 
 
 def called(function: Any, seen: set[int] | None = None) -> Iterator[str]:
     """The public functions of papers that a function, and the statements' and experiments' own that it uses, call."""
     seen = set() if seen is None else seen
     codes = [function.__code__] if hasattr(function, "__code__") else []
-    names = [name for code in codes for name in (*code.co_names, *(n for c in code.co_consts for n in getattr(c, "co_names", ())))]
+    names = [
+        name
+        for code in codes
+        for name in (*code.co_names, *(n for c in code.co_consts for n in getattr(c, "co_names", ())))
+    ]
     values = [function.__globals__[name] for name in names if name in function.__globals__]
-    values += [getattr(each, name) for each in values if isinstance(each, ModuleType) for name in names if name in vars(each)]
+    values += [
+        getattr(each, name) for each in values if isinstance(each, ModuleType) for name in names if name in vars(each)
+    ]
     for value in (value for value in values if inspect.isroutine(value) and id(value) not in seen):
         seen.add(id(value))
         home = set((value.__module__ or "").split("."))
@@ -172,7 +186,12 @@ def called(function: Any, seen: set[int] | None = None) -> Iterator[str]:
 @functools.cache
 def addresses() -> dict[int, str]:
     """Of public functions, classes and modules: the API's page and anchor, by the id of the object."""
-    return {id(public_names()[path]): f"api/{page}.html#{path}" for page, modules in listed() for _, paths, _ in modules for path in paths}
+    return {
+        id(public_names()[path]): f"api/{page}.html#{path}"
+        for page, modules in listed()
+        for _, paths, _ in modules
+        for path in paths
+    }
 
 
 def help_text(name: str) -> str:
