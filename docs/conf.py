@@ -1,4 +1,4 @@
-"""Sphinx's settings. Generated pages are made before Sphinx looks for pages, and parts of written ones as it reads them."""
+"""Sphinx's settings. Pages are generated before Sphinx looks for pages, parts of written ones as it reads them."""
 
 import re
 import shutil
