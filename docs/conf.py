@@ -13,6 +13,7 @@ from docutils import nodes
 from gallery import FIGURES
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 from moe_theory.report.notebook import status_style
 from moe_theory.report.rendering import mathml
@@ -28,6 +29,7 @@ exclude_patterns = ["style"]
 default_role = "py:obj"  # what stands between backquotes in a docstring: a link where there is one, else code
 suppress_warnings = ["config.cache", "myst.xref_missing"]  # anchors in HTML, which a test of the built pages looks up
 nb_execution_mode = "off"
+smartquotes = False  # `--json` is two hyphens
 html_math_renderer = "mathml"  # no page loads anything from elsewhere
 viewcode_line_numbers = True
 autodoc_member_order = "bysource"
@@ -64,8 +66,10 @@ def setup(app: Sphinx) -> None:
     """Ask Sphinx to call what follows."""
     app.add_html_math_renderer("mathml", inline_renderers=(None, None), block_renderers=(typeset, None))
     app.connect("builder-inited", write_pages)
+    app.connect("env-get-outdated", with_generated_parts)
     app.connect("source-read", lambda app, name, text: text.__setitem__(0, content.with_fragments(text[0])))
     app.connect("autodoc-process-docstring", in_paragraphs, priority=100)  # before Napoleon
+    app.connect("autodoc-process-signature", with_short_types)
     app.connect("doctree-read", without_guesses)
     app.connect("html-page-context", finish)
     app.connect("build-finished", copy_files)
@@ -91,6 +95,12 @@ def write_pages(app: Sphinx) -> None:
             path.write_text(text, encoding="utf-8")
 
 
+def with_generated_parts(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
+    """Pages to read again although their files are as they were."""
+    pages = Path(app.srcdir).glob("*.md")
+    return [page.stem for page in pages if content.has_fragments(page.read_text(encoding="utf-8"))]
+
+
 def in_paragraphs(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
     """Make paragraphs of lists, and of sections of one line each, which this project sets off by no empty lines."""
     made: list[str] = []
@@ -104,6 +114,14 @@ def in_paragraphs(app: Sphinx, what: str, name: str, value: object, options: obj
         is_inside = is_new or (is_inside and line.startswith("    "))
         made.append(_SECTION.sub(r"**\1:** ", line).strip() if is_inside else line)
     lines[:] = made
+
+
+def with_short_types(
+    app: Sphinx, what: str, name: str, value: object, options: object, given: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Write `Array`, as the source does, where Python knows a class by the module that has it."""
+    given, returned = (text and text.replace("jaxlib._jax.Array", "Array") for text in (given, returned))
+    return given, returned
 
 
 def without_guesses(app: Sphinx, document: nodes.document) -> None:

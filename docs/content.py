@@ -31,7 +31,7 @@ from moe_theory import cli
 from moe_theory.cli import new
 from moe_theory.cli.output import EXITS
 from moe_theory.core.papers import all_papers, find_paper
-from moe_theory.report import bibliography, bounds, citations, deep, rendering, sweeps, wording
+from moe_theory.report import bibliography, bounds, citations, deep, rendering, sweeps, symbols, wording
 from moe_theory.report import pages as reports
 from moe_theory.verify import explore, recorded, registry
 from moe_theory.verify.claim import Claim
@@ -64,6 +64,11 @@ def with_fragments(markdown: str) -> str:
     """A page with the parts that its marks name, and with captions of code as Sphinx writes them."""
     markdown = _MARK.sub(lambda mark: render(f"{mark[1]}.md"), markdown)
     return _TITLED.sub(r"```{code-block} \1\n:caption: \2\n", markdown)
+
+
+def has_fragments(markdown: str) -> bool:
+    """Whether a page has such marks."""
+    return _MARK.search(markdown) is not None
 
 
 def paper_page(paper: str) -> str:
@@ -228,8 +233,7 @@ def breakable(name: str) -> Markup:
 
 def paragraphs(text: str) -> Markup:
     """Paragraphs, and words between backquotes as code."""
-    parts = [re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(part))) for part in text.split("\n\n") if part]
-    return Markup("".join(f"<p>{part}</p>" for part in parts))
+    return Markup("".join(f"<p>{symbols.marked(part)}</p>" for part in text.split("\n\n") if part))
 
 
 def plain(text: str) -> str:

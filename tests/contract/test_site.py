@@ -77,6 +77,7 @@ def test_the_site(tmp_path):
     folder = tmp_path / "site"
     paths = sorted(path for path in folder.rglob("*.html") if "_static" not in path.parts)
     site = Site(folder, {str(path.relative_to(folder)): Seen(path.read_text(encoding="utf-8")) for path in paths})
+    assert [name for name, page in site.pages.items() if "``````" in page.text or "{raw}" in page.text] == []
     checks = (broken_links, loaded_from_elsewhere, missing_verdicts, undescribed_names, missing_figures)
     assert [problem for check in checks for problem in check(site)] == []
 
