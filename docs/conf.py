@@ -29,7 +29,6 @@ exclude_patterns = ["style"]
 default_role = "py:obj"  # what stands between backquotes in a docstring: a link where there is one, else code
 suppress_warnings = ["config.cache", "myst.xref_missing"]  # anchors in HTML, which a test of the built pages looks up
 nb_execution_mode = "off"
-smartquotes = False  # `--json` is two hyphens
 html_math_renderer = "mathml"  # no page loads anything from elsewhere
 viewcode_line_numbers = True
 autodoc_member_order = "bysource"

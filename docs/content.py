@@ -210,7 +210,7 @@ def documents() -> list[tuple[str, str]]:
     """The commands that take `--json`, and what they print then."""
     options = ((name, option) for name in cli.COMMANDS for option in cli.command(name).params)
     return [
-        (name, (option.help or "").removeprefix("Print JSON: "))
+        (name, re.sub(r"(--[a-z-]+)", r"`\1`", (option.help or "").removeprefix("Print JSON: ")))
         for name, option in options
         if isinstance(option, click.Option) and "--json" in option.opts
     ]
