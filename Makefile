@@ -45,8 +45,8 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks.report runs/bench/one.json runs/bench/all.json --out figures/bench
 
 docs: $(STAMP)
-	@$(BIN)/python -m sphinx -c docs -b html -d runs/doctrees -q -W --keep-going docs/pages site
-	@echo "site: $(CURDIR)/site/index.html"
+	@$(BIN)/python -m sphinx -c docs -b html -d runs/site/doctrees -q -W --keep-going docs/pages runs/site/html
+	@echo "site: $(CURDIR)/runs/site/html/index.html"
 
 # Makes the runs that README and site print anew, about an hour on two cores; rerunning resumes.
 verdicts: $(STAMP)
@@ -61,7 +61,7 @@ lock: $(STAMP)
 	$(BIN)/pip freeze --exclude-editable > .ci/constraints.txt
 
 clean:
-	rm -rf .venv runs site
+	rm -rf .venv runs
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
