@@ -45,9 +45,8 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks.report runs/bench/one.json runs/bench/all.json --out figures/bench
 
 docs: $(STAMP)
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "with its search, which needs a server: $(BIN)/python -m http.server --directory site"
-	@echo "site: $(CURDIR)/site/index.html"
+	@$(BIN)/python -m sphinx -c docs -b html -d runs/site/doctrees -q -W --keep-going docs/pages runs/site/html
+	@echo "site: $(CURDIR)/runs/site/html/index.html"
 
 # Makes the runs that README and site print anew, about an hour on two cores; rerunning resumes.
 verdicts: $(STAMP)
@@ -62,7 +61,7 @@ lock: $(STAMP)
 	$(BIN)/pip freeze --exclude-editable > .ci/constraints.txt
 
 clean:
-	rm -rf .venv runs site
+	rm -rf .venv runs
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -64,7 +64,7 @@ class Printed:
 
 def pages() -> list[Path]:
     """The README and the hand-written pages of the site."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs" / "pages").rglob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs" / "pages").glob("*.md"))]
 
 
 def commands_in(markdown: str, page: str) -> Iterator[Printed]:

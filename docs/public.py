@@ -13,6 +13,13 @@ import moe_theory
 from moe_theory.core import errors
 from moe_theory.core.papers import all_papers
 
+TITLES = {  # of the API's pages, by package
+    "moe_theory": "moe_theory",
+    **{paper.package: name for name, paper in all_papers().items()},
+    "moe_theory.verify": "verify",
+    "moe_theory.sweep": "sweep",
+    "moe_theory.core": "errors",
+}
 PACKAGES = (*(paper.package for paper in all_papers().values()), "moe_theory.verify", "moe_theory.sweep")
 
 
@@ -39,6 +46,39 @@ def public_names() -> dict[str, Any]:
             names[path] = value
             seen.add(id(value))
     return names
+
+
+@functools.cache
+def listed() -> list[tuple[str, list[tuple[str, list[str], list[str]]]]]:
+    """The API's pages: of each its modules, with the names that have docstrings and the constants."""
+    pages: dict[str, dict[str, tuple[list[str], list[str]]]] = {title: {} for title in TITLES.values()}
+    for path, value in public_names().items():
+        is_module = isinstance(value, ModuleType)
+        module = path if is_module else path.rpartition(".")[0]
+        described, constants = pages[page_of(path)].setdefault(module, ([], []))
+        if inspect.isroutine(value) or isinstance(value, type):
+            described.append(path)
+        elif not is_module and not path.endswith("__"):
+            constants.append(path)
+    return [(page, [(module, *names) for module, names in modules.items()]) for page, modules in pages.items()]
+
+
+def page_of(path: str) -> str:
+    """The title of the API's page that describes a public name."""
+    packages = [package for package in TITLES if f"{path}.".startswith(f"{package}.")]
+    if path in packages and not isinstance(public_names()[path], ModuleType):
+        packages = ["moe_theory"]
+    return TITLES[max(packages, key=len)]
+
+
+def constant(path: str) -> list[str]:
+    """The lines that give a public constant its value, ten at most."""
+    module = importlib.import_module(defining_module(path))
+    statement = assigned(module).get(path.rpartition(".")[2])
+    if statement is None:
+        return [f"{path.rpartition('.')[2]} = {public_names()[path]!r}"]
+    lines = inspect.getsource(module).splitlines()[statement.lineno - 1 : statement.end_lineno]
+    return [*lines[:10], *["..."] * (len(lines) > 10)]
 
 
 def defining_module(path: str) -> str:

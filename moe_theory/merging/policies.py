@@ -3,7 +3,7 @@
 Tanbr (Algorithm 1) is a tree of candidate weights and a neural bandit that picks among its leaves. Its rivals are NUCB,
 the same network on random weights; fixed weights; a bandit over single experts; and a policy gradient.
 
-A policy is written for one replicate and needs no `System`; your own loop calls it with what it observes:
+A policy is written for one replicate and needs no `System`; your own loop calls it with what it observes::
 
     policy = policies.named("tanbr", dims)
     memory = policy.begin(key, dims, params)

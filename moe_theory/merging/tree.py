@@ -193,10 +193,11 @@ def feasible_point(
 ) -> Float[Array, " K"]:
     """A point of the simplex in a box that `is_feasible`, by one of three readings of "a feasible weight".
 
-    LINE_POINT: l + a (u - l) with a = (1 - sum l)/(sum u - sum l).
-    FILLED_POINT: max(l, min(u, level)) with the level that makes the sum 1, the point nearest to uniform weights.
-    RANDOM_POINT: y uniform in the box, then along the line to u, or to l, until the sum is 1. Its law has full support
-        on the part of the simplex in the box, but is not uniform there.
+    - LINE_POINT: l + a (u - l) with a = (1 - sum l)/(sum u - sum l).
+    - FILLED_POINT: max(l, min(u, level)) with the level that makes the sum 1, the point nearest to uniform weights.
+    - RANDOM_POINT: y uniform in the box, then along the line to u, or to l, until the sum is 1. Its law has full
+      support on the part of the simplex in the box, but is not uniform there.
+
     Source: Sec. IV-B, "a feasible weight" by an LP, of which the paper does not say which.
     Raises: InvalidParamsError where a random point may be asked for without a key.
 

@@ -57,7 +57,7 @@ def test_help_has_a_line_for_every_command_and_every_exit_code(printed):
     for name in cli.COMMANDS:
         assert re.search(rf"^  {name}  +{cli.command(name).get_short_help_str(20)[:6]}", page, flags=re.MULTILINE)
     for code in (output.DONE, output.FAILED, output.BAD_INPUT, output.INTERRUPTED):
-        assert re.search(rf"^ +{code}  \w", page, flags=re.MULTILINE)
+        assert re.search(rf"^ +{code}  [`\w]", page, flags=re.MULTILINE)
     assert "--json" in page
 
 

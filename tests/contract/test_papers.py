@@ -136,7 +136,7 @@ COMMANDS = [
 SCRIPT = """
 import contextlib, io, json, sys
 import moe_theory as mt
-from builder import api, filled, fragments, papers, pictures, sources
+import content
 from moe_theory.cli import main
 from moe_theory.core.papers import all_papers
 
@@ -146,10 +146,9 @@ for command in sys.argv[1:]:
     with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
         main(command.split())
     said[command] = text.getvalue()
-sources.all_claims = lambda: {claim.id: claim for claim in mt.claims("queues")}  # a page of the own source alone
-pages = (papers.page("queues"), pictures.page(), *sources.pages(), *api.pages())
-said["docs"] = {page.path: filled(page.text, page.blocks) for page in pages}
-said["docs"]["index.md"] = fragments.with_fragments("<!-- generated: counts -->")
+pages = ("papers/queues.md", "papers/index.md", "api/queues.rst")
+said["docs"] = {path: text for path, text in content.pages() if path in pages}
+said["docs"] |= {name: content.with_fragments(f"<!-- generated: {name} -->") for name in ("gallery", "counts")}
 print(json.dumps(said))
 """
 
@@ -196,15 +195,17 @@ def test_a_new_paper_has_everything(tmp_path):
     assert page.count(missing) == 3  # of the paper and of its claims
     for shown in (listed["statement"], "largest_load", "<code>queues.py</code>"):
         assert shown in page
-    lines = re.findall(r'href="../source/queues.html#(line-\d+)"', page)
-    assert len(lines) == 2
-    assert all(f'id="{line}"' in docs["source/queues.md"] for line in lines)
+    written = (tmp_path / "queues.py").read_text().splitlines()
+    places = re.findall("<code>queues.py</code>, lines ([0-9]+) to ([0-9]+)", page)
+    declared = ["\n".join(written[int(first) - 1 : int(last)]) for first, last in places]
+    assert ["theorem-1.peak" in declared[0], "theorem-1.gain" in declared[1]] == [True, True]
     assert '<a href="../gallery.html#queues-peaks"><span>Largest loads</span>' in page  # and no picture
-    _, _, figure = docs["gallery.md"].partition("{ #queues-peaks }")
+    _, _, figure = docs["gallery"].partition('id="queues-peaks"')
     assert "Not drawn" in figure.partition("###")[0]
     assert "<code>moe-theory figures queues peaks</code>" in figure
-    assert "::: queues.system" in docs["api/queues.md"]
-    assert "| [queues](papers/queues.md) |" in docs["index.md"]
+    assert ".. autofunction:: queues.system" in docs["api/queues.rst"]
+    assert "[queues](queues.md)" in docs["papers/index.md"]
+    assert "| [queues](papers/queues.md) |" in docs["counts"]
 
 
 def test_a_claim_is_added_to_the_page_s_statement_in_one_file(forgotten):

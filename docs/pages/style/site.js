@@ -1,11 +1,9 @@
 // An address of a claim opens what it is folded into, in browsers that do not do so themselves.
 const reveal = () => {
   const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const folded = place && place.closest("details:not([open])");
-  if (folded) {
-    folded.open = true;
-    place.scrollIntoView();
-  }
+  if (!place) return;
+  for (let at = place; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+  place.scrollIntoView();
 };
 
 // Formulas that are wider than their place are set smaller, to two thirds at most; beyond, they scroll.
@@ -24,4 +22,4 @@ addEventListener("DOMContentLoaded", () => {
   reveal();
   fit();
 });
-addEventListener("beforeprint", () => document.querySelectorAll("details.mt-claims").forEach((each) => (each.open = true)));
+addEventListener("beforeprint", () => document.querySelectorAll("details.mt-statement").forEach((each) => (each.open = true)));

@@ -1,0 +1,278 @@
+"""What the site's generated pages and parts of pages say; how they say it is in `docs/templates`."""
+
+import ast
+import contextlib
+import functools
+import importlib
+import inspect
+import io
+import operator
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import click
+import found
+import gallery
+import jinja2
+from markupsafe import Markup, escape
+from public import constant, listed, public_names
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from moe_theory import cli
+from moe_theory.cli import new
+from moe_theory.cli.output import EXITS
+from moe_theory.core.papers import all_papers, find_paper
+from moe_theory.report import bibliography, bounds, citations, deep, rendering, sweeps, symbols, wording
+from moe_theory.report import pages as reports
+from moe_theory.verify import explore, recorded, registry
+from moe_theory.verify.claim import Claim
+from moe_theory.verify.statement import answered, statements
+from moe_theory.verify.status import Judged, StatementStatus, judged
+from moe_theory.verify.verdict import Role, Status
+
+NOT_AS_PRINTED = {StatementStatus.FALSE, StatementStatus.AMENDED, StatementStatus.VACUOUS}
+SCHEMAS = {  # of the documents that say their own, by command
+    **dict.fromkeys(("verify", "report"), reports.SCHEMA),
+    **dict.fromkeys(("sweep", "sweep show"), sweeps.SCHEMA),
+    "explore": explore.SCHEMA,
+    "deep": deep.SCHEMA,
+    "bound": bounds.SCHEMA,
+    "cite": citations.SCHEMA,
+}
+_MARK = re.compile(r"<!-- generated: ([a-z-]+) -->")
+_TITLED = re.compile(r'(?m)^```(\w+) title="(.+)"$')
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Paths below `docs/pages` and texts of the pages that are generated whole."""
+    yield "papers/index.md", render("papers.md")
+    yield from ((f"papers/{paper}.md", paper_page(paper)) for paper in all_papers())
+    yield "api/index.rst", render("api-index.rst", names=[name for name, _ in listed()])
+    yield from ((f"api/{name}.rst", render("api.rst", name=name, modules=modules)) for name, modules in listed())
+
+
+def with_fragments(markdown: str) -> str:
+    """A page with the parts that its marks name, and with captions of code as Sphinx writes them."""
+    markdown = _MARK.sub(lambda mark: render(f"{mark[1]}.md"), markdown)
+    return _TITLED.sub(r"```{code-block} \1\n:caption: \2\n", markdown)
+
+
+def has_fragments(markdown: str) -> bool:
+    """Whether a page has such marks."""
+    return _MARK.search(markdown) is not None
+
+
+def paper_page(paper: str) -> str:
+    """A paper's statements in its order, each with its card and its claims."""
+    left = [claim.id for claim in every_claim().values() if claim.paper == paper]
+    cards = []
+    for known in (judged(each, verdicts()) for each in answered(paper)):
+        statement, ids = known.statement, list(known.statement.roles)
+        is_own = statement.paper == paper
+        new_ids, left = [id for id in ids if id in left], [id for id in left if id not in ids]
+        cards.append(
+            {
+                "known": known,
+                "anchor": statement.id if is_own else f"{statement.paper}-{statement.id}",
+                "title": statement.where if is_own else f"{statement.paper}, {statement.where}",
+                "status": wording.statement_status(known),
+                "claims": new_ids,
+                "others": [id for id in ids if id not in new_ids],
+            }
+        )
+    record, of = recorded.read().get(paper), find_paper(paper)
+    about, _, source = inspect.cleandoc(importlib.import_module(of.package).__doc__ or "").partition("Source: ")
+    shown = record.verdicts if record else []
+    readings = record.readings if record else {name: reading.summary for name, reading in of.readings.items()}
+    counts = {name: Counter(each["status"] for each in shown if each["reading"] == name) for name in readings}
+    entry = bibliography.entry_of(paper)
+    url = entry.fields.get("url", "") if entry else ""
+    figures = [entry for entry in gallery.entries() if entry.paper == paper]
+    return render("paper.md", paper=of, about=about, source=source, url=url, record=record, readings=readings,
+                  counts=counts, cards=cards, left=left, figures=figures)  # fmt: skip
+
+
+@functools.cache
+def every_claim() -> dict[str, Claim]:
+    """The claims by id."""
+    return registry.all_claims()
+
+
+@functools.cache
+def verdicts() -> list[Any]:
+    """All that are recorded."""
+    return recorded.recorded_verdicts()
+
+
+def verdicts_of(claim: str) -> list[Any]:
+    """Those on one claim."""
+    return [verdict for verdict in verdicts() if verdict.claim == claim]
+
+
+def role_of(claim: str) -> str:
+    """What a claim is to its statement."""
+    return next(
+        (str(each.roles[claim]) for paper in all_papers() for each in statements(paper) if claim in each.roles), ""
+    )
+
+
+def replaced(paper: str) -> list[tuple[Judged, str, int, Counter[str]]]:
+    """The statements of a paper that are not true as they stand: what holds instead, and the verdicts on that.
+
+    Counted, over claims and readings, are corrected claims, those that other claims name in their place, and, of a
+    statement that holds amended, the charitable ones, which have the amendment.
+    """
+    rows = []
+    for known in (judged(each, verdicts()) for each in answered(paper) if each.paper == paper):
+        of = {each.status for each in known.by_reading.values()}
+        if of & NOT_AS_PRINTED:
+            wanted = {Role.CORRECTED, Role.CHARITABLE} if of == {StatementStatus.AMENDED} else {Role.CORRECTED}
+            beside = {id for id, role in known.statement.roles.items() if role in wanted}
+            beside |= {each.replaced_by for each in registry.claims(known.statement.name) if each.replaced_by}
+            counted = Counter(str(each.status) for each in verdicts() if each.claim in beside for _ in each.settings)
+            rows.append((known, " ".join(known.statement.corrected.partition("$$")[0].split()), counted))
+    return rows
+
+
+def source_of(claim: Claim) -> tuple[str, int, str] | None:
+    """The file, the first line and the text of what declares a claim: what names its id, or else has its function."""
+    module, code = importlib.import_module(claim.module), getattr(claim.function, "__code__", None)
+    lines, file = inspect.getsource(module).splitlines(), inspect.getsourcefile(module) or ""
+    inside = code.co_firstlineno if code and code.co_filename == file else 0
+    spelled, around, ids = [], [], (claim.id, claim.id.removeprefix(f"{claim.paper}."))
+    for node in ast.parse("\n".join(lines)).body:
+        first = min(each.lineno for each in (node, *getattr(node, "decorator_list", ())))
+        text = "\n".join(lines[first - 1 : node.end_lineno])
+        if any(f'"{id}"' in text for id in ids):
+            spelled.append((first, text))
+        elif first <= inside <= (node.end_lineno or 0) or _puts_together(text, ids):
+            around.append((first, text))
+    path = "/".join(Path(file).parts[-len(claim.module.split(".")) :])
+    return (path, *[*spelled, *around][0]) if spelled or around else None
+
+
+def _puts_together(text: str, ids: tuple[str, ...]) -> bool:
+    """Whether a formatted string of the text may be one of these ids: what is written of it is."""
+    patterns = [re.sub(r"\\{.*?\\}", ".+", re.escape(each)) for each in re.findall(r'\bf"([^"]*\w[^"]*)"', text)]
+    return any(pattern != ".+" and re.fullmatch(pattern, id) for pattern in patterns for id in ids)
+
+
+def called(function: Any, seen: set[int] | None = None) -> Iterator[str]:
+    """The public functions of papers that a function, and the statements' and experiments' own that it uses, call."""
+    seen = set() if seen is None else seen
+    codes = [function.__code__] if hasattr(function, "__code__") else []
+    names = [
+        name
+        for code in codes
+        for name in (*code.co_names, *(n for c in code.co_consts for n in getattr(c, "co_names", ())))
+    ]
+    values = [function.__globals__[name] for name in names if name in function.__globals__]
+    values += [
+        getattr(each, name) for each in values if isinstance(each, ModuleType) for name in names if name in vars(each)
+    ]
+    for value in (value for value in values if inspect.isroutine(value) and id(value) not in seen):
+        seen.add(id(value))
+        home = set((value.__module__ or "").split("."))
+        if id(value) in addresses() and not home & {"core", "verify", "sweep", "runs"}:
+            yield addresses()[id(value)]
+        elif home & {"statements", "experiments"}:
+            yield from called(value, seen)
+
+
+@functools.cache
+def addresses() -> dict[int, str]:
+    """Of public functions, classes and modules: the API's page and anchor, by the id of the object."""
+    return {
+        id(public_names()[path]): f"api/{page}.html#{path}"
+        for page, modules in listed()
+        for _, paths, _ in modules
+        for path in paths
+    }
+
+
+def help_text(name: str) -> str:
+    """What `moe-theory NAME --help` prints, whatever terminal the site is built in."""
+    with mock.patch.dict(os.environ, {"COLUMNS": "80"}), contextlib.redirect_stdout(io.StringIO()) as printed:
+        cli.main([*name.split(), "--help"])
+    return printed.getvalue().strip("\n")
+
+
+def documents() -> list[tuple[str, str]]:
+    """The commands that take `--json`, and what they print then."""
+    options = ((name, option) for name in cli.COMMANDS for option in cli.command(name).params)
+    return [
+        (name, re.sub(r"(--[a-z-]+)", r"`\1`", (option.help or "").removeprefix("Print JSON: ")))
+        for name, option in options
+        if isinstance(option, click.Option) and "--json" in option.opts
+    ]
+
+
+def new_paper() -> str:
+    """The file of a paper of one's own, as `moe-theory new paper queues` writes it."""
+    return new.template("queues")["queues.py"]
+
+
+def benchmark(name: str) -> str:
+    """What was measured, as `make bench` wrote it."""
+    return (gallery.FIGURES / "bench" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def breakable(name: str) -> Markup:
+    """A dotted name that a line may end in behind its dots and hyphens."""
+    return Markup(re.sub(r"([.-])", r"\1<wbr>", str(escape(name))))
+
+
+def paragraphs(text: str) -> Markup:
+    """Paragraphs, and words between backquotes as code."""
+    return Markup("".join(f"<p>{symbols.marked(part)}</p>" for part in text.split("\n\n") if part))
+
+
+def plain(text: str) -> str:
+    """Text that Markdown leaves as it is."""
+    return re.sub(r"([\\`*_>\[\]{}#|])", r"\\\1", text).replace("<", "&lt;")
+
+
+def card(known: Judged) -> Markup:
+    """A statement as reports show it."""
+    shown = wording.decisive(known, verdicts())
+    return Markup(rendering.templates().get_template("statement.html").render(known=known, shown=shown))
+
+
+def statement_style() -> str:
+    """The style of that card."""
+    return (gallery.ROOT / "moe_theory" / "report" / "templates" / "statement.css").read_text(encoding="utf-8")
+
+
+def excerpt(text: str) -> Markup:
+    """Python with its words marked for the style sheet."""
+    return Markup(highlight(text, PythonLexer(), HtmlFormatter()))
+
+
+def render(template: str, **values: Any) -> str:
+    """A template with everything here at hand."""
+    return templates().get_template(template).render(**values)
+
+
+@functools.cache
+def templates() -> jinja2.Environment:
+    """Those of `docs/templates`; what they print is escaped in HTML alone."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(gallery.ROOT / "docs" / "templates"),
+        autoescape=jinja2.select_autoescape(["html"]),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals.update(globals())
+    environment.tests["isclass"] = inspect.isclass
+    environment.filters["runs"] = lambda entries, key: groupby(entries, operator.attrgetter(key))
+    return environment
