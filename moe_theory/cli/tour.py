@@ -4,6 +4,8 @@ import contextlib
 import json
 import re
 import shlex
+import sys
+import webbrowser
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,13 +38,21 @@ NEXT = {
     show_default="all",
 )
 @out_option("Folder for the script, the pictures and the page.", "runs/tour")
+@click.option(
+    "--pause/--no-pause",
+    "pauses",
+    default=None,
+    help="Wait for a key after each step, and at the end to open the page.",
+    show_default="in a terminal",
+)
 @click.option("--script", "only_script", is_flag=True, help="Only print the script.")
 @json_option("a list of the steps, each with step (its number), title, seconds, pictures, numbers and output.")
-def tour(asked: str | None, out: Path, only_script: bool, as_json: bool) -> None:
+def tour(asked: str | None, out: Path, pauses: bool | None, only_script: bool, as_json: bool) -> None:
     """A guided tour: from one trajectory to a verdict.
 
-    Shows ten steps of words, code and its output, one after another, in a minute or two. Writes into OUT the script
-    (tour.py, for you to change; also a notebook), the pictures, and one page of everything, tour.html.
+    Shows ten steps of words, code and its output, one after another, in a minute or two; code that draws is left out.
+    Writes into OUT the script (tour.py, for you to change; also a notebook), the pictures, and one page of everything,
+    tour.html.
     """
     from moe_theory.runs.files import prepare_folder, write_whole
     from moe_theory.tour import steps
@@ -63,7 +73,9 @@ def tour(asked: str | None, out: Path, only_script: bool, as_json: bool) -> None
         )
     write_whole(script, text)
     console = open_console(to_stderr=as_json)
-    taken = _walk(plan, wanted, script, console)
+    if pauses is None:
+        pauses = not as_json and sys.stdin.isatty() and console.is_terminal
+    taken = _walk(plan, wanted, script, console, pauses)
     if as_json:
         print_json([result.to_json() for result in taken if result.step.number])
         return
@@ -75,6 +87,8 @@ def tour(asked: str | None, out: Path, only_script: bool, as_json: bool) -> None
         f"  python {shlex.quote(str(script))}: the same script, for you to change; also a notebook",
         *(f"  {command}: {purpose}" for command, purpose in NEXT.items()),
     )
+    if pauses and _is_wanted(console, "\nEnter opens the page, q ends"):
+        webbrowser.open((folder / PAGE).resolve().as_uri())
 
 
 def _chosen(text: str | None, count: int) -> range:
@@ -87,7 +101,7 @@ def _chosen(text: str | None, count: int) -> range:
     return range(first, last + 1)
 
 
-def _walk(plan: "Sequence[Step]", wanted: range, script: Path, console: "Console") -> "list[Result]":
+def _walk(plan: "Sequence[Step]", wanted: range, script: Path, console: "Console", pauses: bool) -> "list[Result]":
     import matplotlib
 
     from moe_theory.report import tour
@@ -117,7 +131,19 @@ def _walk(plan: "Sequence[Step]", wanted: range, script: Path, console: "Console
                     console.print(line, style="bold", highlight=False, soft_wrap=True)
                 print_lines(console, *(f"picture: {path}" for path in result.pictures))
                 write_whole(folder / PAGE, tour.to_html(taken, command_line(), script))
+            is_between = step.number in wanted[:-1]
+            if pauses and is_between and not _is_wanted(console, f"\nEnter goes on to step {step.number + 1}, q ends"):
+                break
     return taken
+
+
+def _is_wanted(console: "Console", prompt: str) -> bool:
+    """Whether the answer to a prompt is a line other than q; an end of the input is none."""
+    console.print(prompt, style="dim", end=" ", highlight=False)
+    try:
+        return input().strip().lower() not in {"q", "quit", "n"}
+    except (EOFError, KeyboardInterrupt):
+        return False
 
 
 def _announce(console: "Console", step: "Step", heading: str) -> None:
@@ -127,8 +153,8 @@ def _announce(console: "Console", step: "Step", heading: str) -> None:
     from rich.syntax import Syntax
 
     console.print("", Rule(heading, align="left", style="dim"), Markdown(step.words), "", sep="\n")
-    for cell in step.cells:
-        code = Syntax(cell.code, "python", theme="ansi_dark", background_color="default", word_wrap=True)
+    for computing in filter(None, (cell.parts()[0] for cell in step.cells)):
+        code = Syntax(computing, "python", theme="ansi_dark", background_color="default", word_wrap=True)
         console.print(Padding(code, (0, 0, 1, 2)))
 
 

@@ -24,6 +24,12 @@ class Cell(NamedTuple):
     code: str
     line: int
 
+    def parts(self) -> tuple[str, str]:
+        """What it computes, and, from where a figure begins, what it draws; either may be empty."""
+        begins = re.search(r"^(?:figure, |def draw_)", self.code, flags=re.MULTILINE)
+        at = begins.start() if begins else len(self.code)
+        return self.code[:at].strip("\n"), self.code[at:].strip("\n")
+
 
 class Step(NamedTuple):
     """One step: a title, words in Markdown and the code they describe. Number 0 is what all steps need."""

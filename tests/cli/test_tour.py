@@ -126,6 +126,25 @@ def test_a_step_s_numbers_output_and_pictures_are_found(toy, ran, tmp_path):
     assert "<code>a</code> &lt; b" in (tmp_path / "tour.html").read_text()
 
 
+def test_a_reader_goes_on_or_ends_and_opens_the_page(toy, ran, tmp_path, monkeypatch):
+    """With a key after each step; code that draws is not in the way."""
+    monkeypatch.setattr(steps, "script", lambda: toy.replace("(a - 2)", "a").replace("raise KeyboardInterrupt", ""))
+    opened = []
+    monkeypatch.setattr(tour.webbrowser, "open", opened.append)
+    page = tmp_path / tour.PAGE
+    for keys, last, times in (("\n\n\n", 3, 1), ("\nq\n\n", 2, 1), ("q\nq\n", 1, 0), ("", 1, 0)):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(keys))
+        opened.clear()
+        shown = ran("tour", "--pause", "--out", tmp_path).out
+        assert f"{last} steps in" in shown
+        assert f'id="step-{last}"' in page.read_text()
+        assert f'id="step-{last + 1}"' not in page.read_text()
+        assert opened == times * [page.as_uri()]
+        assert "a = N + 1" in shown
+        assert "plt.subplots" not in shown
+    assert "plt.subplots" in re.sub("<.*?>", "", page.read_text())
+
+
 def test_an_error_names_the_step_and_the_line(toy, tmp_path):
     with pytest.raises(ZeroDivisionError) as failure:
         cli.main(["tour", "--out", str(tmp_path)])
