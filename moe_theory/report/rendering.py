@@ -37,6 +37,7 @@ ATTRIBUTES = frozenset(
     """.split()
 )
 CSS_INCH = 96  # pixels
+MOST_OPEN = 5  # statements that are unfolded at first
 FACETS = ("status", "paper", "reading", "kind")  # what the page's verdicts are filtered by
 
 
@@ -63,13 +64,14 @@ def to_markdown(report: Report) -> str:
 
 
 def _rendered(template: "jinja2.Template", report: Report, **further: Any) -> str:
-    chapters = wording.arranged(report)
+    chapters, known = wording.arranged(report), wording.judged_statements(report)
     shared = {
         "report": report,
         "chapters": chapters,
         "claims": {entry.claim for chapter in chapters for entry in chapter.entries},
         "gist": wording.gist(chapters),
-        "known": wording.judged_statements(report),
+        "known": known,
+        "unfolded": {each.statement.name for each in sorted(known, key=wording.urgency)[:MOST_OPEN]},
         "titles": _titles(report),
         "shares": sorted(
             {count for each in chapters for name in each.readings for count in each.counts(name).values()}

@@ -417,6 +417,13 @@ def statement_status(known: Judged) -> str:
     return str(known.finding.status) if known.finding else BY_READING if known.by_reading else str(StatementStatus.OPEN)
 
 
+def urgency(known: Judged) -> int:
+    """The place of a statement among those that a reader wants first: what fails, then what is not settled."""
+    first = (StatementStatus.FALSE, StatementStatus.VACUOUS, StatementStatus.AMENDED, BY_READING, StatementStatus.OPEN)
+    order = [*map(str, first), *map(str, StatementStatus)]
+    return order.index(statement_status(known))
+
+
 def status_json(known: Judged) -> dict[str, object]:
     """A statement's status as JSON has it."""
     by_reading = {reading: each.status for reading, each in known.by_reading.items()}

@@ -1,4 +1,4 @@
-"""One Chromium for the tests of a module."""
+"""One Chromium for the tests of a module, and pages that must be quiet in it."""
 
 import shutil
 
@@ -18,3 +18,31 @@ def browser():
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def opened(browser, address, allowed):
+    """Opens the page; at the end nothing may have failed, been logged, or been asked for but what is `allowed`."""
+    contexts, said, asked = [], [], []
+
+    def opened(fragment="", **options):
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda failure: said.append(str(failure)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(address + fragment)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert {url.split("#")[0] for url in asked if not url.startswith("data:")} <= {address, *allowed}
+
+
+@pytest.fixture
+def allowed():
+    """What a page may load beside itself."""
+    return ()

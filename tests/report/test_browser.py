@@ -80,31 +80,11 @@ def address(report, tmp_path_factory):
     return pages.write_report(report, folder)[0].as_uri()
 
 
-@pytest.fixture
-def opened(browser, address):
-    """Opens the page; at the end nothing may have failed, been logged, or asked the network for anything."""
-    contexts, said, asked = [], [], []
-
-    def opened(fragment="", **options):
-        context = browser.new_context(**options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda failure: said.append(str(failure)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(address + fragment)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert said == []
-    assert {url.split(":")[0] for url in asked} <= {"file", "data"}
-    assert all(url.split("#")[0] == address for url in asked if url.startswith("file"))
-
-
 def shown(page):
-    return page.locator("details.card:visible").evaluate_all("cards => cards.map((card) => card.id)")
+    """The cards that no filter hides; those that a statement is folded over are shown with it."""
+    return page.locator("details.card").evaluate_all(
+        "cards => cards.filter((card) => !card.closest('[hidden]')).map((card) => card.id)"
+    )
 
 
 def anchors(report, **wanted):
@@ -163,6 +143,27 @@ def test_an_address_holds_a_view_or_a_card(opened, report):
     page = opened()
     page.get_by_role("link", name=f"REFUTED: {other.claim} under {other.reading}").click()
     sync_api.expect(page.locator(f"[id='{wording.verdict_anchor(other)}']")).to_be_in_viewport()
+
+
+def test_a_paper_s_report_is_folded_to_what_fails(browser, tmp_path):
+    """Five statements are open; a link opens another, a search what it finds, and after it all is as before."""
+    report = pages.of_paper("generalization")
+    page = browser.new_page()
+    page.goto(pages.write_report(report, tmp_path)[0].as_uri())
+    first = page.locator(".folded[open] > summary .status").all_inner_texts()
+    assert first == 5 * ["false"]
+    closed = page.locator(".folded:not([open])")
+    assert closed.count() == len(report.statements) - 5
+    page.locator(".strip a[title$='holds amended']").first.click()
+    assert "holds amended" in page.locator(".folded[open] > summary .status").all_inner_texts()
+    page.get_by_role("searchbox", name="Search").fill(report.verdicts[-1].claim)
+    assert shown(page) == [wording.claim_anchor(report.verdicts[-1].claim)]
+    assert page.locator(".folded[open]:visible").count() == 1
+    page.get_by_role("button", name="Clear", exact=True).click()
+    assert page.locator(".folded[open] > summary .status").all_inner_texts() == first
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert closed.count() == 0
+    page.close()
 
 
 def test_copies_the_command(opened, report, browser):
@@ -227,7 +228,7 @@ def test_a_compact_picture_looks_the_same(browser):
 
 def test_is_whole_without_javascript(opened, report):
     page = opened(java_script_enabled=False)
-    assert page.locator("details.card:visible").count() == len(anchors(report))
+    assert len(shown(page)) == len(anchors(report))
     assert page.locator(".filters:visible, .copy:visible").count() == 0
     page.locator("details.card summary").first.click()
     assert page.locator("details.card .verdict").first.is_visible()

@@ -123,25 +123,8 @@ def address(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(browser, address):
-    """Opens the page; at the end nothing may have failed, been logged, or asked the network for anything."""
-    contexts, said, asked = [], [], []
-
-    def opened(fragment="", **options):
-        context = browser.new_context(**options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda failure: said.append(str(failure)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(address + fragment)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert said == []
-    assert {url.split("#")[0] for url in asked} <= {address, (STYLE / "live.js").as_uri()}
+def allowed():
+    return [(STYLE / "live.js").as_uri()]
 
 
 @pytest.fixture(scope="module")

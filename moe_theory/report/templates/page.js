@@ -5,6 +5,8 @@
   const boxes = [...form.querySelectorAll("input[type=checkbox]")];
   const cards = [...document.querySelectorAll("details.card")];
   const rows = new Map([...document.querySelectorAll("tr[data-card]")].map((row) => [row.dataset.card, row]));
+  const folds = new Map([...document.querySelectorAll(".folded")].map((fold) => [fold, fold.open]));
+  let wasNarrowed = false;
   const all = document.getElementById("shown").textContent;
 
   const chosen = () => {
@@ -34,15 +36,16 @@
       verdicts += count;
     }
     const isNarrowed = values.length > 0 || words.length > 0;
-    for (const judged of document.querySelectorAll(".judged")) {
-      let at = judged.nextElementSibling, own = 0;
-      for (; at && at.matches(".card"); at = at.nextElementSibling) own += !at.hidden;
-      judged.hidden = isNarrowed && own === 0;
+    for (const [fold, wasOpen] of folds) {  // a search opens what it finds; without one all is as at first
+      const isFound = fold.querySelector(".card:not([hidden])") !== null;
+      fold.hidden = isNarrowed && !isFound;
+      if (isNarrowed !== wasNarrowed) fold.open = isNarrowed ? isFound : wasOpen;
+      else if (isNarrowed && isFound) fold.open = true;
     }
+    wasNarrowed = isNarrowed;
     for (const part of document.querySelectorAll(".chapter, .chapter-box"))
       part.hidden = !part.querySelector("details.card:not([hidden]), tr[data-card]:not([hidden])");
-    const isAll = values.length === 0 && words.length === 0;
-    document.getElementById("shown").textContent = isAll ? all
+    document.getElementById("shown").textContent = !isNarrowed ? all
       : `${claims} of ${cards.length} claims, ${verdicts} verdicts`;
     document.getElementById("none").hidden = claims > 0;
   };
@@ -105,7 +108,10 @@
   });
   addEventListener("hashchange", follow);
 
-  addEventListener("beforeprint", () => { for (const image of document.images) image.loading = "eager"; });
+  addEventListener("beforeprint", () => {
+    for (const image of document.images) image.loading = "eager";
+    for (const fold of folds.keys()) fold.open = true;
+  });
   apply();
   follow();
 })();
