@@ -21,6 +21,7 @@ import click
 import found
 import gallery
 import jinja2
+import pandas as pd
 from markupsafe import Markup, escape
 from public import constant, listed, public_names
 from pygments import highlight
@@ -224,6 +225,18 @@ def new_paper() -> str:
 def benchmark(name: str) -> str:
     """What was measured, as `make bench` wrote it."""
     return (gallery.FIGURES / "bench" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def regimes() -> dict[str, list[Any]]:
+    """The numbers behind the figure of that name: by number of experts and ratio, and the limit's ratio by scale."""
+    table = pd.read_csv(gallery.FIGURES / "continual" / "regimes.csv")
+    rows, scales = table.drop_duplicates(["experts", "ratio"]), table.drop_duplicates("scale")
+    means = {name: rows.pivot(index="experts", columns="ratio", values=name) for name in ("own", "error")}
+    means |= {f"{name}_error": rows.pivot(index="experts", columns="ratio", values=f"{name}_error") for name in means}
+    limit = scales.sort_values("scale").limit_ratio.tolist()
+    return {"experts": means["own"].index.tolist(), "limit_ratio": limit} | {
+        name: table.to_numpy().tolist() for name, table in means.items()
+    }
 
 
 def breakable(name: str) -> Markup:

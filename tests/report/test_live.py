@@ -6,8 +6,10 @@ import runpy
 from functools import cache
 from pathlib import Path
 
+import content
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from test_browser import CONTRAST, CONTRASTS, PHONE, overflow, sync_api
 
@@ -26,11 +28,16 @@ from moe_theory.report import overview
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pages" / "live.md"
 STYLE = PAGE.parent / "style"
+REGIMES = ROOT / "figures" / "continual" / "regimes.csv"
 WITNESS = ROOT / "moe_theory" / "continual" / "statements" / "witnesses" / "lemma_11.py"
 DELTA, FEATURES, EXPERTS, SEED = 0.05, 10, 3, 7
-REPLICATES = {"theorem-1": 20, "equation-17": 400, "lemma-11": 400, "tree": 1000}
+REPLICATES = {"regimes": 1, "theorem-1": 20, "equation-17": 400, "lemma-11": 400, "tree": 1000}
 DEPTH = 4  # of a tree whose leaves' widths are enumerated
 SETTINGS = {
+    "regimes": [
+        {"experts": experts, "ratio": ratio, "scale": scale}
+        for experts, ratio, scale in ((5, 0.001, 0.4), (10, 10, 1e-6), (20, 3.16228, 1e-3))
+    ],
     "theorem-1": [
         {"samples": samples, "ratio": ratio, "granted": granted}
         for samples, ratio, granted in ((10, 0.001, 1), (500, 10, 1), (500, 10, 0), (2000, 0.01, 1), (100_000, 1, 0))
@@ -104,7 +111,22 @@ def of_tree(depth, ratio, smoothness, split):
     return {"diameter": diameter, "leaves": 2**depth}, right
 
 
-PACKAGE = {"theorem-1": of_theorem_1, "equation-17": of_equation_17, "lemma-11": of_lemma_11, "tree": of_tree}
+def of_regimes(experts, ratio, scale):
+    """As the figure's CSV has it, between two points of which the limit's is on a logarithmic axis."""
+    table = pd.read_csv(REGIMES)
+    row = table[(table.experts == experts)].drop_duplicates("ratio")
+    limit = table.limit_ratio[table.scale == scale].iloc[0]
+    here = {key: np.interp(np.log(limit), np.log(row.ratio), row[key]) for key in ("own", "error")}
+    return {"own": 1}, {"ratio": limit} | here
+
+
+PACKAGE = {
+    "regimes": of_regimes,
+    "theorem-1": of_theorem_1,
+    "equation-17": of_equation_17,
+    "lemma-11": of_lemma_11,
+    "tree": of_tree,
+}
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +138,10 @@ def address(tmp_path_factory):
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>Live</title><style>{(STYLE / 'live.css').read_text(encoding='utf-8')}</style>"
         "<style>body { margin: 8px; color-scheme: light dark; background: light-dark(#fff, #16171a) }</style>"
-        f'<script src="{(STYLE / "live.js").as_uri()}"></script>' + mounts.replace("\n", "</div>\n") + "</div></html>",
+        + content.render("regimes.md").replace("```{raw} html\n", "").replace("```", "")
+        + f'<script src="{(STYLE / "live.js").as_uri()}"></script>'
+        + mounts.replace("\n", "</div>\n")
+        + "</div></html>",
         encoding="utf-8",
     )
     return path.as_uri()
@@ -169,7 +194,20 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize(("name", "place"), [(name, place) for name, place in CASES if (name, place) != ("tree", 2)])
+@pytest.mark.parametrize("place", range(len(SETTINGS["regimes"])))
+def test_what_is_looked_up_is_the_figures(computed, place):
+    table = pd.read_csv(REGIMES)
+    here = SETTINGS["regimes"][place]
+    row = table[(table.experts == here["experts"]) & (table.ratio == here["ratio"])].iloc[0]
+    (found,) = computed["regimes"][place]["found"]
+    keys = {"own": "own", "error": "error", "ownError": "own_error", "errorError": "error_error"}
+    assert found == {key: row[column] for key, column in keys.items()}
+
+
+SIMULATED = [(name, place) for name, place in CASES if name != "regimes" and (name, place) != ("tree", 2)]
+
+
+@pytest.mark.parametrize(("name", "place"), SIMULATED)
 def test_simulations_are_near_the_packages_exact_values(computed, name, place):
     key, expected = EXPECTED[name]
     found = np.array([each[key] for each in computed[name][place]["found"]])
@@ -264,6 +302,6 @@ def test_fits_a_phone_and_prints_what_was_not_looked_at(opened):
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert overflow(page) <= 0
-    assert page.locator("svg[role=img]").count() == 8
+    assert page.locator("svg[role=img]").count() == 10
     assert page.get_by_role("button").count() == page.get_by_role("slider").count() == 0
     assert page.locator(".live").first.evaluate("each => getComputedStyle(each).colorScheme") == "light"

@@ -346,7 +346,35 @@
     return sum(counts.slice(Math.max(0, side - extra - 2 * (EXPERTS - extra))));
   };
 
-  const experiments = { "theorem-1": theorem1, "equation-17": equation17, "lemma-11": lemma11, tree };
+  // ---- regimes: means of recorded runs on a grid, which the page has beside the experiment ----
+  const CLUSTERS = 3;
+  const RATIOS = range(0, 10).map((step) => Number((10 ** (step / 2 - 3)).toPrecision(6))); // kappa / lambda
+  const SCALES = [1e-6, 1e-5, 1e-4, 1e-3, 0.4]; // sigma_0
+  const grid = () => JSON.parse(document.getElementById("live-regimes").textContent);
+  const along = (ratio, values) => {
+    const place = (Math.log10(ratio) + 3) * 2;
+    const [first, share] = [Math.floor(place), place % 1];
+    return values[first] * (1 - share) + (share ? values[first + 1] * share : 0);
+  };
+
+  const regimes = {
+    defaults: { experts: 10, ratio: 1, scale: 1e-4 },
+    replicates: 1, // what is looked up is always the same
+    isRecorded: true,
+    replicate(seed, index, { experts, ratio }) {
+      const [row, column] = [grid().experts.indexOf(experts), RATIOS.indexOf(ratio)];
+      const at = (name) => grid()[name][row][column];
+      return { own: at("own"), error: at("error"), ownError: at("own_error"), errorError: at("error_error") };
+    },
+    printed: () => ({ own: 1 }),
+    holds({ experts, scale }) {
+      const { limit_ratio: limit, own, error, experts: numbers } = grid();
+      const [ratio, row] = [limit[SCALES.indexOf(scale)], numbers.indexOf(experts)];
+      return { ratio, own: along(ratio, own[row]), error: along(ratio, error[row]) };
+    },
+  };
+
+  const experiments = { "theorem-1": theorem1, "equation-17": equation17, "lemma-11": lemma11, regimes, tree };
   for (const each of Object.values(experiments)) {
     each.simulate = (seed, settings, count = each.replicates) =>
       range(0, count - 1).map((index) => each.replicate(seed, index, settings));
@@ -437,7 +465,11 @@
     const first = Math.round(share * width);
     return width > 620 ? [first, width - first - GAP] : [width, width];
   };
-  const powerOfTen = (value) => (value < 1000 ? short(value) : `10${"⁰¹²³⁴⁵"[Math.round(Math.log10(value))]}`);
+  const powerOfTen = (value) => {
+    if (value >= 0.001 && value < 1000) return short(value);
+    const power = Math.round(Math.log10(value));
+    return `10${power < 0 ? "⁻" : ""}${"⁰¹²³⁴⁵⁶"[Math.abs(power)]}`;
+  };
 
   // ---- what a reader may set of each experiment, and how it is told and drawn ----
   const listed = (label, values, show = short) => ({ label, values, show });
@@ -608,6 +640,54 @@
             note(experts, Math.min(covered, 0.9) + 0.06, "Algorithm 1", side, "measured"),
           ]),
           bins(second, 300, results[0]),
+        ];
+      },
+    },
+
+    regimes: {
+      controls: {
+        experts: listed("experts M", [5, 10, 20]),
+        ratio: listed("gate drive over perturbation κ/λ", RATIOS, (value) => short(Number(value.toPrecision(2)))),
+        scale: listed("the limit's σ₀", SCALES, (value) => (value < 0.1 ? powerOfTen(value) : short(value))),
+      },
+      tiles({ settings: { scale }, results: [{ own, ownError, error }], holds }) {
+        const spread = `± ${percent(1.96 * ownError)}; the error is ${number(error)} Δ`;
+        const limit = `where κ/λ = ${number(holds.ratio, 2)}; the error is ${number(holds.error)} Δ`;
+        return {
+          measured: ["arrivals at an expert of their kind", percent(own), spread],
+          printed: ["Proposition 1, as σ₀ → 0", "1 − o(1)", "experts keep to what they specialise in"],
+          holds: [`in that limit, at σ₀ = ${scale < 0.1 ? powerOfTen(scale) : scale}`, percent(holds.own), limit],
+        };
+      },
+      says({ settings: { experts, ratio }, results: [{ own, error }], holds }) {
+        const drive = short(Number(ratio.toPrecision(2)));
+        return (
+          `With M = ${experts} and κ/λ = ${drive}, ${percent(own)} of arrivals meet an expert that had their kind of ` +
+          `task last, where ${percent(1 / CLUSTERS)} would by chance, and the error is ${number(error)} of the gap Δ ` +
+          `between two random tasks. At Algorithm 1's orders κ/λ falls like the fourth root of σ₀: it is ${number(holds.ratio, 2)} here.`
+        );
+      },
+      draw({ settings: { experts, ratio, scale }, results: [found], holds }, width) {
+        const [first, second] = pair(width, 0.5);
+        const row = grid().experts.indexOf(experts);
+        const ticks = [0.001, 0.01, 0.1, 1, 10, 100];
+        const x = logarithmic("κ/λ", ticks, { show: powerOfTen });
+        const panel = (size, key, label, marks, even, words, more) =>
+          chart(size, 300, words, x, linear(label, marks, more), [
+            rule(ratio),
+            level(even),
+            note(100, even + 0.04, "by chance", "end"),
+            line("measured", RATIOS, (_, place) => grid()[key][row][place]),
+            dot("holds ring", holds.ratio, holds[key]),
+            note(holds.ratio, holds[key] + (key === "own" ? 0.09 : -0.12), "σ₀ → 0", "end"),
+            dot("measured", ratio, found[key]),
+          ]);
+        const show = (value) => `${Math.round(100 * value)} %`;
+        return [
+          panel(first, "own", "arrivals at an expert of their kind", parts(0, 5, 5), 1 / CLUSTERS,
+            "The share of arrivals at an expert of their kind, by the gate drive", { show }),
+          panel(second, "error", "generalization error / Δ", parts(0, 6, 5), 1,
+            "The generalization error over the gap between tasks, by the gate drive"),
         ];
       },
     },
@@ -874,7 +954,8 @@
     });
     sync.seed = () => (seed.value = state.seed);
     form.addEventListener("submit", (event) => event.preventDefault());
-    form.append(html("p", { class: "live-run" }, again, html("label", { for: seed.id }, "seed "), seed, link));
+    const run = experiment.isRecorded ? [] : [again, html("label", { for: seed.id }, "seed "), seed];
+    form.append(html("p", { class: "live-run" }, ...run, link));
     place.replaceChildren(form, cards, figure, said);
     place.classList.add("is-live");
 
