@@ -22,6 +22,12 @@ from moe_theory.report.symbols import linear, marked, plain
         ("num_experts and `sigma_0`", "num_experts and `sigma_0`", "num_experts and <code>sigma_0</code>"),
         ("--set eta=1", "--set eta=1", "--set eta=1"),
         ("0.5 +- 0.1 at 1e-04", "0.5 ± 0.1 at 10⁻⁴", "0.5 ± 0.1 at 10<sup>−4</sup>"),
+        (
+            ".12 to -.5 in [-1, 2], sigma_0^.5",
+            "0.12 to −0.5 in [−1, 2], σ₀^0.5",
+            "0.12 to −0.5 in [−1, 2], σ<sub>0</sub><sup>0.5</sup>",
+        ),
+        ("98% of 2024-11-2, Eq. (3)", "98\u00a0% of 2024-11-2, Eq. (3)", "98\u00a0% of 2024-11-2, Eq. (3)"),
         ("a < b & c", "a < b & c", "a &lt; b &amp; c"),
         ("<script>", "<script>", "&lt;script&gt;"),
     ],
