@@ -120,13 +120,14 @@ def _run(
             outcome = runner.run(
                 grid, folder, pool=pool, progress=progress, arguments=sys.argv[1:], is_stopped=is_stopped
             )
+            progress.at(f"writing {sweeps.RESULTS}")
+            results = Results(outcome.plan, outcome.store)
+            try:
+                merged = f"results: {results.to_netcdf(folder / sweeps.RESULTS)}"
+            except InvalidRunError as too_large:
+                merged = f"{sweeps.RESULTS} is left out: {too_large}"
     except KeyboardInterrupt:
         stop_at_once(f"interrupted; finished chunks are kept in {folder}: the same command resumes from them")
-    results = Results(outcome.plan, outcome.store)
-    try:
-        merged = f"results: {results.to_netcdf(folder / sweeps.RESULTS)}"
-    except InvalidRunError as too_large:
-        merged = f"{sweeps.RESULTS} is left out: {too_large}"
     if as_json:
         print_json(sweeps.to_json(results))
         return
