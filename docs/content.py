@@ -1,6 +1,5 @@
 """What the site's generated pages and parts of pages say; how they say it is in `docs/templates`."""
 
-import ast
 import contextlib
 import functools
 import importlib
@@ -23,7 +22,7 @@ import gallery
 import jinja2
 import pandas as pd
 from markupsafe import Markup, escape
-from public import constant, listed, public_names
+from public import constant, listed, public_names, tree
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -150,7 +149,7 @@ def source_of(claim: Claim) -> tuple[str, int, str] | None:
     lines, file = inspect.getsource(module).splitlines(), inspect.getsourcefile(module) or ""
     inside = code.co_firstlineno if code and code.co_filename == file else 0
     spelled, around, ids = [], [], (claim.id, claim.id.removeprefix(f"{claim.paper}."))
-    for node in ast.parse("\n".join(lines)).body:
+    for node in tree(module).body:
         first = min(each.lineno for each in (node, *getattr(node, "decorator_list", ())))
         text = "\n".join(lines[first - 1 : node.end_lineno])
         if any(f'"{id}"' in text for id in ids):

@@ -146,8 +146,9 @@ for command in sys.argv[1:]:
     with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
         main(command.split())
     said[command] = text.getvalue()
-pages = ("papers/queues.md", "papers/index.md", "api/queues.rst")
-said["docs"] = {path: text for path, text in content.pages() if path in pages}
+said["docs"] = {"papers/queues.md": content.paper_page("queues"), "papers/index.md": content.render("papers.md")}
+modules = dict(content.listed())["queues"]
+said["docs"]["api/queues.rst"] = content.render("api.rst", name="queues", modules=modules)
 said["docs"] |= {name: content.with_fragments(f"<!-- generated: {name} -->") for name in ("gallery", "counts")}
 print(json.dumps(said))
 """

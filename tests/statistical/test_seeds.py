@@ -17,7 +17,7 @@ DECIDED = {str(status) for status in (Status.SUPPORTED, Status.REFUTED, Status.V
 @pytest.mark.parametrize(
     ("asked", "reading"),
     [
-        ("continual.lemma-5.routing continual.lemma-7.sign", "unit-signal"),
+        ("continual.lemma-7.sign", "unit-signal"),
         ("generalization.equation-1[56].* generalization.equation-2* generalization.lemma-[689].*", "mask-dimension"),
     ],
 )
