@@ -73,9 +73,9 @@ def tour(asked: str | None, out: Path, pauses: bool | None, only_script: bool, a
         )
     write_whole(script, text)
     console = open_console(to_stderr=as_json)
-    if pauses is None:
-        pauses = not as_json and sys.stdin.isatty() and console.is_terminal
-    taken = _walk(plan, wanted, script, console, pauses)
+    is_watched = sys.stdin.isatty() and console.is_terminal and not as_json
+    waits = is_watched if pauses is None else pauses
+    taken = _walk(plan, wanted, script, console, waits)
     if as_json:
         print_json([result.to_json() for result in taken if result.step.number])
         return
@@ -87,7 +87,7 @@ def tour(asked: str | None, out: Path, pauses: bool | None, only_script: bool, a
         f"  python {shlex.quote(str(script))}: the same script, for you to change; also a notebook",
         *(f"  {command}: {purpose}" for command, purpose in NEXT.items()),
     )
-    if pauses and _is_wanted(console, "\nEnter opens the page, q ends"):
+    if waits and _is_wanted(console, "\nEnter opens the page, q ends"):
         webbrowser.open((folder / PAGE).resolve().as_uri())
 
 
