@@ -367,6 +367,7 @@ def put_in_place(file: Path, text: str) -> bool:
     if any(executed_at_import(before[key]) != executed_at_import(after[key]) for key in at_import):
         return False
     lines = {(code.co_qualname, code.co_firstlineno): key for key, code in before.items()}
+    gc.unfreeze()  # what the suite has frozen is not listed
     functions = [thing for thing in gc.get_objects() if isinstance(thing, types.FunctionType)]
     for function in functions:
         code = function.__code__
