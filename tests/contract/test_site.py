@@ -99,7 +99,7 @@ def loaded_from_elsewhere(site: Site) -> Iterator[str]:
     for name, page in site.pages.items():
         yield from (f"{name} loads {load}" for load in page.loads if urlsplit(load).netloc)
     for path in site.folder.rglob("*.css"):
-        if re.search(r"(?:url\(|@import )[\"']?(?:https?:)?//", path.read_text(encoding="utf-8")):
+        if re.search(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", path.read_text(encoding="utf-8")):
             yield f"{path.name} loads what lies elsewhere"
 
 
@@ -136,6 +136,8 @@ def undescribed_names(site: Site) -> Iterator[str]:
 
 def missing_figures(site: Site) -> Iterator[str]:
     shown = site.pages["gallery.html"]
+    drawn = {path.relative_to(ROOT) for path in (ROOT / "figures").rglob("*.svg") if path.parent.name != "overview"}
+    yield from (f"{path} is of no entry" for path in drawn - {entry.svg for entry in entries()})
     for entry in entries():
         wanted = {str(path) for path in (entry.svg, entry.csv) if path}
         if not wanted <= shown.loads | shown.links or f"{entry.paper}-{entry.name}" not in shown.anchors:

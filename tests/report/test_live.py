@@ -149,7 +149,7 @@ def address(tmp_path_factory):
 
 @pytest.fixture
 def allowed():
-    return [(STYLE / "live.js").as_uri()]
+    return ((STYLE / "live.js").as_uri(),)
 
 
 @pytest.fixture(scope="module")
