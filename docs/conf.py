@@ -36,7 +36,6 @@ autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 napoleon_use_ivar = True
 python_maximum_signature_line_length = 90
-myst_enable_extensions = ["colon_fence", "attrs_block", "attrs_inline"]
 myst_heading_anchors = 3
 html_theme = "pydata_sphinx_theme"
 html_title = "moe_theory"
@@ -66,7 +65,7 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", inline_renderers=(None, None), block_renderers=(typeset, None))
     app.connect("builder-inited", write_pages)
     app.connect("env-get-outdated", with_generated_parts)
-    app.connect("source-read", lambda app, name, text: text.__setitem__(0, content.with_fragments(text[0])))
+    app.connect("source-read", fill_in)
     app.connect("autodoc-process-docstring", in_paragraphs, priority=100)  # before Napoleon
     app.connect("autodoc-process-signature", with_short_types)
     app.connect("doctree-read", without_guesses)
@@ -100,6 +99,11 @@ def with_generated_parts(app: Sphinx, env: BuildEnvironment, *_: object) -> list
     return [page.stem for page in pages if content.has_fragments(page.read_text(encoding="utf-8"))]
 
 
+def fill_in(app: Sphinx, name: str, text: list[str]) -> None:
+    """Make the parts that a page's marks name."""
+    text[0] = content.with_fragments(text[0])
+
+
 def in_paragraphs(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
     """Make paragraphs of lists, and of sections of one line each, which this project sets off by no empty lines."""
     made: list[str] = []
@@ -117,10 +121,9 @@ def in_paragraphs(app: Sphinx, what: str, name: str, value: object, options: obj
 
 def with_short_types(
     app: Sphinx, what: str, name: str, value: object, options: object, given: str | None, returned: str | None
-) -> tuple[str | None, str | None]:
+) -> tuple[str | None, ...]:
     """Write `Array`, as the source does, where Python knows a class by the module that has it."""
-    given, returned = (text and text.replace("jaxlib._jax.Array", "Array") for text in (given, returned))
-    return given, returned
+    return tuple(text and text.replace("jaxlib._jax.Array", "Array") for text in (given, returned))
 
 
 def without_guesses(app: Sphinx, document: nodes.document) -> None:

@@ -118,14 +118,14 @@ def verdicts_of(claim: str) -> list[Any]:
     return [verdict for verdict in verdicts() if verdict.claim == claim]
 
 
-def role_of(claim: str) -> str:
-    """What a claim is to its statement."""
-    return next(
-        (str(each.roles[claim]) for paper in all_papers() for each in statements(paper) if claim in each.roles), ""
-    )
+@functools.cache
+def roles() -> dict[str, Role]:
+    """What each claim is to the first statement that it tests."""
+    of = [each.roles for paper in all_papers() for each in statements(paper)]
+    return dict(pair for each in reversed(of) for pair in each.items())
 
 
-def replaced(paper: str) -> list[tuple[Judged, str, int, Counter[str]]]:
+def replaced(paper: str) -> list[tuple[Judged, str, Counter[str]]]:
     """The statements of a paper that are not true as they stand: what holds instead, and the verdicts on that.
 
     Counted, over claims and readings, are corrected claims, those that other claims name in their place, and, of a
@@ -229,12 +229,10 @@ def benchmark(name: str) -> str:
 def regimes() -> dict[str, list[Any]]:
     """The numbers behind the figure of that name: by number of experts and ratio, and the limit's ratio by scale."""
     table = pd.read_csv(gallery.FIGURES / "continual" / "regimes.csv")
-    rows, scales = table.drop_duplicates(["experts", "ratio"]), table.drop_duplicates("scale")
-    means = {name: rows.pivot(index="experts", columns="ratio", values=name) for name in ("own", "error")}
-    means |= {f"{name}_error": rows.pivot(index="experts", columns="ratio", values=f"{name}_error") for name in means}
-    limit = scales.sort_values("scale").limit_ratio.tolist()
-    return {"experts": means["own"].index.tolist(), "limit_ratio": limit} | {
-        name: table.to_numpy().tolist() for name, table in means.items()
+    means = table.drop_duplicates(["experts", "ratio"]).pivot(index="experts", columns="ratio")
+    limit = table.drop_duplicates("scale").sort_values("scale").limit_ratio
+    return {"experts": means.index.tolist(), "limit_ratio": limit.tolist()} | {
+        name: means[name].to_numpy().tolist() for name in ("own", "own_error", "error", "error_error")
     }
 
 

@@ -350,7 +350,8 @@
   const CLUSTERS = 3;
   const RATIOS = range(0, 10).map((step) => Number((10 ** (step / 2 - 3)).toPrecision(6))); // kappa / lambda
   const SCALES = [1e-6, 1e-5, 1e-4, 1e-3, 0.4]; // sigma_0
-  const grid = () => JSON.parse(document.getElementById("live-regimes").textContent);
+  let parsed; // once
+  const grid = () => (parsed ??= JSON.parse(document.getElementById("live-regimes").textContent));
   const along = (ratio, values) => {
     const place = (Math.log10(ratio) + 3) * 2;
     const [first, share] = [Math.floor(place), place % 1];

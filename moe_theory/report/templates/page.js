@@ -39,8 +39,8 @@
     for (const [fold, wasOpen] of folds) {  // a search opens what it finds; without one all is as at first
       const isFound = fold.querySelector(".card:not([hidden])") !== null;
       fold.hidden = isNarrowed && !isFound;
-      if (isNarrowed !== wasNarrowed) fold.open = isNarrowed ? isFound : wasOpen;
-      else if (isNarrowed && isFound) fold.open = true;
+      if (isNarrowed) fold.open ||= isFound;
+      else if (wasNarrowed) fold.open = wasOpen;
     }
     wasNarrowed = isNarrowed;
     for (const part of document.querySelectorAll(".chapter, .chapter-box"))
