@@ -8,7 +8,14 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from moe_theory.continual import theory
 from moe_theory.core import single_expert as recursion
-from moe_theory.core.linear import error_contraction, gaps, overparameterization_ratio, power_drop_sum
+from moe_theory.core.linear import (
+    error_contraction,
+    gaps,
+    overparameterization_ratio,
+    power,
+    power_complement,
+    power_drop_sum,
+)
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.core.single_expert import Exact as Exact
 from moe_theory.core.single_expert import require_rounds
@@ -60,18 +67,10 @@ def single_expert_gaussian(pool: Pool, num_samples: int, num_rounds: int) -> Exa
     ratio = overparameterization_ratio(num_features, num_samples)
     require_rounds(num_rounds)
     pool_gaps = gaps(pool._replace(truths=truths, clusters=np.asarray(pool.clusters)))
-    norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
     rounds = np.arange(1, num_rounds + 1)
     powers = ratio**rounds
-    power_sums = np.concatenate([[0.0], np.cumsum(powers)[:-1]])  # sum over tau < t
-    mean_powers = power_sums / np.maximum(rounds - 1, 1)
-    forgetting = (powers - mean_powers) * norm + (1 - ratio - powers + ratio * mean_powers) * gap
-    forgetting[0] = 0.0
-    return Exact(
-        forgetting=forgetting,
-        generalization_error=powers * norm + (1 - powers) * (1 - 1 / rounds) * gap,
-        error=powers * norm + (ratio - powers) * gap,
-    )
+    error = powers * pool_gaps.truth_norm + (ratio - powers) * pool_gaps.task_gap
+    return Exact(*map(np.asarray, theorem_1(pool_gaps, ratio, rounds[:, None])), error=error)
 
 
 def given_routes(pool: Pool, num_samples: int, tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -> Exact:
@@ -99,6 +98,78 @@ def given_routes(pool: Pool, num_samples: int, tasks: Int[np.ndarray, "T B"], ex
         1.333
     """
     return recursion.given_routes(pool.truths, pool.signals, num_samples, tasks, experts)
+
+
+def theorem_1(pool_gaps: theory.Gaps, ratio: Float[ArrayLike, ""], loads: Real[Numbers, "*batch M"]) -> theory.Bound:
+    """Expected metrics after t = sum_m L_m rounds, given the whole loads L_m: (19) and (20) as equalities.
+
+    For routes that depend on neither tasks nor features, and columns that are all Gaussian. With W = |w_n|^2 and
+    Delta = |w_n - w_n'|^2 in the mean over tasks, an expert with L arrivals adds
+
+        t E[G_t]:      L r^L W + (1 - r^L) (L - 1) Delta
+        (t-1) E[F_t]:  S (Delta - W) + [(1 - r) (L - 1) - r + r^L] Delta,   S = sum_{l<=L} (r^l - r^L),
+
+    in which (L - 1) for L, and the bracket, are the task's own term that (19) and (20) leave out. A router that keeps
+    a set of tasks to each expert has the gap within a set in place of Delta.
+
+    Source: replaces Theorem 1, (19) and (20), of `continual`; derivation on the site's page on loads.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.continual import corrected, theory
+        >>> gaps = theory.Gaps(truth_norm=1.0, task_gap=2.0, within_gap=0.0, across_gap=2.0)
+        >>> float(corrected.theorem_1(gaps, 0.5, loads=np.array([1, 1])).generalization_error)  # r |w|^2, each its own
+        0.5
+    """
+    xp = array_namespace(*pool_gaps, ratio, loads)
+    norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
+    unlearned, rounds = power(ratio, loads), xp.sum(loads, axis=-1)
+    own = (1 - ratio) * (loads - 1) - ratio + unlearned  # 0 without arrivals
+    forgotten = xp.sum(power_drop_sum(ratio, loads), axis=-1) * (gap - norm) + xp.sum(own, axis=-1) * gap
+    confused = xp.sum(power_complement(ratio, loads) * (loads - 1), axis=-1)
+    return theory.Bound(
+        forgetting=forgotten / xp.maximum(rounds - 1, 1),
+        generalization_error=(xp.sum(loads * unlearned, axis=-1) * norm + confused * gap) / xp.maximum(rounds, 1),
+    )
+
+
+def random_routing(
+    pool_gaps: theory.Gaps,
+    ratio: Float[ArrayLike, ""],
+    num_experts: Real[ArrayLike, "*batch"],
+    rounds: Real[ArrayLike, "*batch"],
+) -> theory.Bound:
+    """`theorem_1` in the mean over loads where each task goes to any of M experts with equal chance.
+
+    With q = 1 - (1 - r)/M, the mean of r^L over a round,
+
+        E[G_t] = Delta + r q^(t-1) (W - Delta) - M Delta (1 - q^t)/t
+        (t-1) E[F_t] = (1 - r) Delta (t - 1) - M q (1 - q^(t-1)) Delta
+                       - r (W - Delta) [M (1 - q^(t-1))/(1 - r) - (t - 1) q^(t-1)].
+
+    Source: replaces Theorem 1, (19) and (20), of `continual` for blind routing; derivation on the site's page on loads.
+
+    Examples:
+        One expert has all loads:
+
+        >>> import numpy as np
+        >>> from moe_theory.continual import corrected, theory
+        >>> gaps = theory.Gaps(truth_norm=1.0, task_gap=2.0, within_gap=0.0, across_gap=2.0)
+        >>> random, given = corrected.random_routing(gaps, 0.5, 1, 7), corrected.theorem_1(gaps, 0.5, np.array([7]))
+        >>> np.allclose(random, given)
+        True
+    """
+    xp = array_namespace(*pool_gaps, ratio, num_experts, rounds)
+    norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
+    kept, before = 1 - (1 - ratio) / num_experts, rounds - 1
+    left, lost = power(kept, before), power_complement(kept, before)
+    drops = num_experts * lost / (1 - ratio) - before * left  # sum over tau < t of q^(tau-1) - q^(t-1)
+    forgotten = ((1 - ratio) * before - num_experts * kept * lost) * gap - ratio * (norm - gap) * drops
+    own = num_experts * gap * power_complement(kept, rounds) / rounds
+    return theory.Bound(
+        forgetting=forgotten / xp.maximum(before, 1),
+        generalization_error=gap + ratio * left * (norm - gap) - own,
+    )
 
 
 def theorem_2(

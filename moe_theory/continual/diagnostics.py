@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from moe_theory.continual import corrected, theory
+from moe_theory.continual import corrected, reduced, theory
 from moe_theory.continual.algorithm import Info, State, balance_cost, draw, learn, locality_cost, system
 from moe_theory.continual.params import Dims, Params
 from moe_theory.core import gating
@@ -183,6 +183,42 @@ def system_with_tally(dims: Dims) -> System:
             was_outside=before.was_outside | (is_looked_at & is_outside),
         )
         return after, info
+
+    return System(init, step)
+
+
+class Paired(NamedTuple):
+    """The algorithm's state and the reduced model's, of the same draws."""
+
+    state: State
+    reduced: reduced.State
+
+    pool, round = _POOL, _ROUND
+
+
+class PairedRoutes(NamedTuple):
+    task: Int[Array, ""]  # n_t
+    expert: Int[Array, ""]  # m_t
+    generalization_error: Float[Array, ""]  # G_t
+    reduced_expert: Int[Array, ""]  # m_t of the reduced model
+    reduced_error: Float[Array, ""]  # its G_t
+
+
+@functools.lru_cache
+def system_beside_reduced(dims: Dims) -> System:
+    """Algorithm 1 and `continual.reduced`, which share pool, tasks, features and perturbations."""
+    plain, simpler = system(dims), reduced.system(dims)
+
+    def init(key: Key[Array, ""], params: Params) -> Paired:
+        return Paired(plain.init(key, params), simpler.init(key, params))
+
+    def step(key: Key[Array, ""], before: Paired, params: Params) -> tuple[Paired, PairedRoutes]:
+        state, info = plain.step(key, before.state, params)
+        other, found = simpler.step(key, before.reduced, params)
+        routes = PairedRoutes(
+            info.task, info.expert, info.generalization_error, found.expert, found.generalization_error
+        )
+        return Paired(state, other), routes
 
     return System(init, step)
 

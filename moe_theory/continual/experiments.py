@@ -19,12 +19,13 @@ from moe_theory.continual import corrected, theory
 from moe_theory.continual.algorithm import Info, State, begin, system
 from moe_theory.continual.diagnostics import (
     expert_sets,
+    system_beside_reduced,
     system_with_diagnostics,
     system_with_endless_tally,
     system_with_gate_steps,
     system_with_tally,
 )
-from moe_theory.continual.params import SIGMA_0, Dims, Params
+from moe_theory.continual.params import SIGMA_0, Dims, Params, gate_drive
 from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.engine import BLOCK_WIDTH
 from moe_theory.core.linear import ceil_to_rounds
@@ -453,6 +454,43 @@ COVERAGE = Experiment(
 )
 
 
+# Where experts specialise at all: the gate drive kappa in units of the perturbation lambda, set by the signals' scale.
+DRIVES = (0.01, 0.1, 1.0, 10.0, 100.0)  # kappa / lambda, of Fig. 2's pools
+
+
+def with_drive(params: Params, ratio: float, num_features: int = SIZES["num_features"]) -> Params:
+    """The same with the signals' scale at which kappa / lambda is `ratio`."""
+    unit = gate_drive(params._replace(signal_scale=1.0), num_features)
+    return params._replace(signal_scale=float(np.sqrt(ratio * float(params.perturbation_scale) / unit)))
+
+
+def drive_of(params: Params, num_features: int = SIZES["num_features"]) -> float:
+    return gate_drive(params, num_features) / float(params.perturbation_scale)
+
+
+def _drive_cells(num_experts: int) -> dict[str, dict[str, Any]]:
+    clusters = SIZES["num_tasks"] if num_experts == MANY_EXPERTS else Params().num_clusters
+    own = {"num_experts": num_experts, "num_clusters": clusters}
+    return {
+        f"M = {num_experts}, kappa / lambda = {ratio:g}": own
+        | {"signal_scale": with_drive(Params()._replace(**own), ratio).signal_scale}
+        for ratio in DRIVES
+    }
+
+
+DRIVES_MANY, DRIVES_FEW = (tuple(_drive_cells(number)) for number in (MANY_EXPERTS, FEW_EXPERTS))
+DRIVE_GRID = Experiment(
+    name="drive-grid",
+    dims=SPECIALIZATION_DIMS,
+    system=system_beside_reduced(SPECIALIZATION_DIMS),
+    cells=_drive_cells(MANY_EXPERTS) | _drive_cells(FEW_EXPERTS),
+    num_rounds=1000,
+    record_every=1,
+    observe=observe_info,
+    replicates=4096,
+)
+
+
 # Appendix A.7: four thresholds of termination, the perturbation lambda between the second and the last.
 THRESHOLD_POWERS = (0.75, 1.0, 1.25, 1.5)  # Gamma = sigma_0^power
 PERTURBATION_POWER = 1.25  # lambda = sigma_0^1.25
@@ -589,7 +627,10 @@ def truth_length(run: Run) -> np.ndarray:
 
 def previous_tasks(run: Run) -> np.ndarray:
     """The task that an arrival's expert has met before it, -1 for none: (T, B) of a full history."""
-    tasks, experts = run.records.task, run.records.expert
+    return last_tasks(run.records.task, run.records.expert)
+
+
+def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -> np.ndarray:
     lanes = np.arange(tasks.shape[1])
     last = np.full((experts.max() + 1, tasks.shape[1]), -1)
     previous = np.empty(tasks.shape, int)
@@ -597,6 +638,14 @@ def previous_tasks(run: Run) -> np.ndarray:
         previous[time] = last[experts[time], lanes]
         last[experts[time], lanes] = tasks[time]
     return previous
+
+
+def own_share(run: Run, experts: Int[np.ndarray, "T B"]) -> Float[np.ndarray, " B"]:
+    """The share of the last quarter's arrivals whose expert met the same cluster last, along these routes."""
+    clusters, length = run.state.pool.clusters, len(run.rounds)
+    late, lanes = slice(length - length // 4, None), np.arange(clusters.shape[1])
+    previous, tasks = last_tasks(run.records.task, experts)[late], run.records.task[late]
+    return np.mean((previous >= 0) & (clusters[previous, lanes] == clusters[tasks, lanes]), axis=0)
 
 
 def repeats_of(run: Run) -> np.ndarray:

@@ -141,7 +141,7 @@ def test_figure_8_draws_the_first_replicate_in_which_thresholds_part():
 def test_regimes_are_those_of_the_runs_at_their_gate_drive(data):
     """Would catch the drive set by the signals' scale instead of its square, and arrivals of another expert counted."""
     place, number, ratio = 6, 10, regimes.RATIOS[6]
-    params = regimes.with_ratio(READING.params(num_experts=number), ratio)
+    params = experiments.with_drive(READING.params(num_experts=number), ratio)
     drive = continual.gate_drive(params, regimes.FIGURE_2_DIMS.num_features)
     assert drive / params.perturbation_scale == pytest.approx(ratio)
     cell = Cell("cell", system(regimes.FIGURE_2_DIMS), params, NUM_ROUNDS, 1, regimes.observe)

@@ -2,7 +2,7 @@
 
 The gate drive kappa says how far one step of the gates moves an output, lambda how far chance does. It is set through
 the signals' scale, its square root. The paper's own limit, sigma_0 -> 0 at Algorithm 1's orders, is a path along that
-axis.
+axis. Beside Algorithm 1 stands its reduced model, with the same pools and draws.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,17 +12,20 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Bool, Float, Int
 
+from moe_theory.continual import reduced
 from moe_theory.continual.algorithm import Info, State, system
 from moe_theory.continual.experiments import (
     FIGURE_2_DIMS,
     FIGURE_2_EXPERTS,
     LIMIT_SCALES,
+    drive_of,
     gaps_of,
     limit_params,
-    previous_tasks,
+    own_share,
     stage_rounds,
+    with_drive,
 )
-from moe_theory.continual.params import SIGMA_0, Params, gate_drive
+from moe_theory.continual.params import SIGMA_0
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import (
@@ -51,6 +54,8 @@ PANELS = {
 }
 Z = 1.96
 MARKERS = "os^Dv"  # of numbers of experts, told apart in grey
+SYSTEMS = {"": system, "_reduced": reduced.system}  # endings of what is drawn of them
+REDUCED: dict[str, Any] = {"linewidth": 1.1}
 BLIND: dict[str, Any] = {"color": "0.35", "linewidth": 0.9, "linestyle": (0, (4, 2))}
 PATH: dict[str, Any] = {"arrowstyle": "->", "color": "black", "linewidth": 1.1}
 
@@ -64,16 +69,6 @@ class Routes(NamedTuple):
 
 def observe(state: State, info: Info) -> Routes:
     return Routes(info.task, info.expert, state.terminated, info.generalization_error)
-
-
-def with_ratio(params: Params, ratio: float, num_features: int = FIGURE_2_DIMS.num_features) -> Params:
-    """The same with the signals' scale at which kappa / lambda is `ratio`."""
-    unit = gate_drive(params._replace(signal_scale=1.0), num_features)
-    return params._replace(signal_scale=float(np.sqrt(ratio * float(params.perturbation_scale) / unit)))
-
-
-def ratio_of(params: Params, num_features: int = FIGURE_2_DIMS.num_features) -> float:
-    return gate_drive(params, num_features) / float(params.perturbation_scale)
 
 
 def compute(
@@ -93,29 +88,35 @@ def compute(
     # The ratio decides the signals' scale, whatever the reading has.
     units = {number: reading.params(num_experts=number, signal_scale=1.0) for number in numbers}
     settings = {
-        (number, ratio): with_ratio(units[number], ratio, sizes.num_features) for number in numbers for ratio in RATIOS
+        (number, ratio): with_drive(units[number], ratio, sizes.num_features) for number in numbers for ratio in RATIOS
     }
-    cells = [Cell(_name(*place), system(sizes), params, length, 1, observe) for place, params in settings.items()]
+    cells = [
+        Cell(_name(*place) + kind, each(sizes), params, length, 1, observe)
+        for kind, each in SYSTEMS.items()
+        for place, params in settings.items()
+    ]
     runs = run_cells(cells, replicates, seed=seed, progress=progress, what="regimes")
-    shape, places = (len(numbers), len(RATIOS)), [runs[_name(*place)] for place in settings]
-    found = [across_replicates(np.stack(list(_values_of(run).values()))) for run in places]
-    values = {
-        f"{panel}{suffix}": (DIMENSIONS, np.reshape([each[kind][row] for each in found], shape))
-        for row, panel in enumerate(PANELS)
-        for suffix, kind in (("", "mean"), ("_error", "error"))
-    }
+    shape, values = (len(numbers), len(RATIOS)), {}
+    for kind in SYSTEMS:
+        found = [
+            across_replicates(np.stack(list(_values_of(runs[_name(*place) + kind]).values()))) for place in settings
+        ]
+        for row, panel in enumerate(PANELS):
+            for suffix, statistic in (("", "mean"), ("_error", "error")):
+                numbers_of = np.reshape([each[statistic][row] for each in found], shape)
+                values[f"{panel}{kind}{suffix}"] = (DIMENSIONS, numbers_of)
     paths = [reading.params(**limit_params(numbers[-1], scale)) for scale in (*LIMIT_SCALES, SIGMA_0)]
     about = provenance(
         "continual", "regimes", reading, replicates, seed, length, rounds=num_rounds, experts=experts, dims=dims
     )
     return xr.Dataset(
-        values | {"limit_ratio": ("scale", [ratio_of(params, sizes.num_features) for params in paths])},
+        values | {"limit_ratio": ("scale", [drive_of(params, sizes.num_features) for params in paths])},
         {"experts": list(numbers), "ratio": list(RATIOS), "scale": [*LIMIT_SCALES, SIGMA_0]},
         about
         | {
             "num_tasks": sizes.num_tasks,
             "num_clusters": min(int(units[numbers[0]].num_clusters), sizes.num_tasks),
-            "paper_ratios": [ratio_of(reading.params(num_experts=number), sizes.num_features) for number in numbers],
+            "paper_ratios": [drive_of(reading.params(num_experts=number), sizes.num_features) for number in numbers],
         },
     )
 
@@ -126,14 +127,10 @@ def _name(num_experts: int, ratio: float) -> str:
 
 def _values_of(run: Run) -> dict[str, Float[np.ndarray, " B"]]:
     """What is drawn of each replicate: the last quarter of the rounds, where arrivals are counted."""
-    clusters, length = run.state.pool.clusters, len(run.rounds)
-    late, lanes = slice(length - length // 4, None), np.arange(clusters.shape[1])
-    previous, tasks = previous_tasks(run)[late], run.records.task[late]
-    is_own = (previous >= 0) & (clusters[previous, lanes] == clusters[tasks, lanes])
     open_rounds = np.sum(~run.records.terminated, axis=0)
     return {
         "error": run.records.generalization_error[-1].astype(np.float64) / gaps_of(run).task_gap,
-        "own": is_own.mean(axis=0),
+        "own": own_share(run, run.records.expert),
         "end": open_rounds / stage_rounds(run.params),
     }
 
@@ -145,8 +142,9 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
             here = data.sel(experts=number)
             panel.errorbar(
                 here.ratio, here[name], Z * here[f"{name}_error"], color=colour, markersize=3,
-                marker=MARKERS[index % len(MARKERS)], linewidth=1.2, elinewidth=0.8, label=f"$M$ = {number}",
+                marker=MARKERS[index % len(MARKERS)], linestyle="none", elinewidth=0.8, label=f"$M$ = {number}",
             )  # fmt: skip
+            panel.plot(here.ratio, here[f"{name}_reduced"], color=colour, **REDUCED)
             panel.axvline(data.attrs["paper_ratios"][index], color=colour, linewidth=0.7, linestyle=(0, (1, 2)))
         panel.set(xscale="log", xlabel=r"gate drive over perturbation, $\kappa/\lambda$")
         panel.set_title(f"({letter}) {label}", loc="left")
@@ -174,12 +172,13 @@ def _draw_legend(figure: "FigureBase", panel: "Axes") -> None:
 
     lines, _ = panel.get_legend_handles_labels()
     others = [
+        Line2D([], [], color="0.35", **REDUCED, label="gates alone"),
         Line2D([], [], **BLIND, label=r"two random tasks: $\Delta$, $1/K$"),
         Line2D(
             [], [], color="0.35", linewidth=0.7, linestyle=(0, (1, 2)), label="this reading's own $\\kappa/\\lambda$"
         ),
     ]
-    figure.legend(handles=[*lines, *others], loc="outside upper center", ncols=5)
+    figure.legend(handles=[*lines, *others], loc="outside upper center", ncols=6, columnspacing=1.5)
 
 
 def caption(data: xr.Dataset) -> str:
@@ -189,15 +188,16 @@ def caption(data: xr.Dataset) -> str:
         "(a) the overall generalization error over the task gap Δ, the mean squared distance of two random tasks; (b) "
         "the share of the last quarter's arrivals whose expert met the same cluster last; (c) the round in which the "
         f"gates are fixed (the run's length if never), over T₁. N = {data.attrs['num_tasks']}, "
-        f"K = {data.attrs['num_clusters']}, 95 % intervals. The arrow is the paper's own limit, Algorithm 1's orders "
-        f"from σ₀ = {SIGMA_0:g} to {least:g}.\n" + closing(data)
+        f"K = {data.attrs['num_clusters']}, 95 % intervals. Markers: Algorithm 1. Lines: its gates alone, with an "
+        "expert reduced to its expected distances to the truths (continual.reduced). The arrow is the paper's own "
+        f"limit, Algorithm 1's orders from σ₀ = {SIGMA_0:g} to {least:g}.\n" + closing(data)
     )
 
 
 FIGURE = FigureSpec(
     name="regimes",
     title="Where experts specialise: gate drive against perturbation",
-    summary="G/D, own arrivals and termination over the gate drive, with the paper's limit as a path.",
+    summary="G/D, own arrivals and termination over the gate drive, beside the gates alone, with the limit as a path.",
     replicates=128,
     size=(7.4, 3.1),
     compute=compute,

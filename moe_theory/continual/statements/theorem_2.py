@@ -6,7 +6,15 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.continual import corrected, experiments, theory
-from moe_theory.continual.statements.theorem_1 import EQUATION_19, GIVEN_ROUTES, ROUTES_MARGIN, says_along_routes
+from moe_theory.continual.statements.theorem_1 import (
+    EQUATION_19,
+    ERROR_REDUCED,
+    GIVEN_ROUTES,
+    REDUCED,
+    ROUTES_MARGIN,
+    last_error,
+    says_along_routes,
+)
 from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, bound, equality, statement
 
@@ -158,3 +166,6 @@ for told, id, name, rounds in (
         equality(experiments.expected(name, *rounds), margin=ROUTES_MARGIN),
         labels=experiments.at_rounds(*rounds),
     ).says(says_along_routes(name))(experiments.metric(name, *rounds))
+GENERALIZATION_ERROR.replacement(
+    "theorem-2.error-reduced", experiments.DRIVE_GRID.over(experiments.DRIVES_FEW), REDUCED
+).says(f"With fewer experts than tasks {ERROR_REDUCED}")(last_error)

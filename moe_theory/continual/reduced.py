@@ -1,0 +1,178 @@
+"""Algorithm 1 reduced to its gates: of an expert only its expected distances to the truths are left.
+
+The gates see an expert through the locality loss (6) alone, which needs no more of it than how far it is from a truth.
+Write D_nk = |w_n - w_k|^2, u_n = v_n/|v_n|, c = (d - s)/(d - 1). Carried are the gates and, of each expert w,
+
+    e_k = E|w - w_k|^2,  a_k = E w.u_k,  k = 1, ..., N.
+
+A task n shows x = (w - w_n).u_n of the residual for sure, and of the rest a share 1 - c. By Lemma 16, corrected,
+
+    |w' - w|^2 = x^2 + (1 - c) (e_n - x^2)
+    e_k <- D_nk + c [e_k - (a_n - w_k.u_n)^2 - D_nk + ((w_n - w_k).u_n)^2]
+    a_k <- a_k + (1 - c) (w_n.u_k - a_k) - c x (u_n.u_k)
+
+for the chosen expert. Routing, costs, gate steps and their end are Algorithm 1's. What is left out: how far distances
+stray from their mean (the root in (6) and the squares above take means for values), and what a route by noisy features
+says about them. Draws are those of `continual.system`: the same pool, tasks, features and perturbations for a key.
+"""
+
+import functools
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from moe_theory.continual.algorithm import balance_cost, draw, flag_converged, locality_cost
+from moe_theory.continual.params import Dims, Params, check_params
+from moe_theory.continual.theory import exploration_rounds
+from moe_theory.core import gating
+from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.fields import documented
+from moe_theory.core.linear import error_contraction
+from moe_theory.core.system import System
+from moe_theory.core.tasks import Arrival, Pool, draw_pool, select_row
+
+
+@documented
+class State(NamedTuple):
+    """Carried from round to round; the checkpoint."""
+
+    pool: Pool
+    gates: Float[Array, "M d"]  # gating parameters theta^(m)
+    errors: Float[Array, "M N"]  # e, expected squared distances of experts to truths
+    projections: Float[Array, "M N"]  # a, expected inner products of experts and unit signals
+    arrivals: Float[Array, "M N"]  # how often an expert had a task
+    converged: Bool[Array, " M"]  # convergence flags I(m)
+    terminated: Bool[Array, ""]  # whether the gates are no longer updated
+    round: Int[Array, ""]  # rounds done, t
+
+
+@documented
+class Info(NamedTuple):
+    """Observables of one round."""
+
+    task: Int[Array, ""]  # n_t
+    expert: Int[Array, ""]  # m_t
+    generalization_error: Float[Array, ""]  # expected G_t, (16)
+
+
+@functools.lru_cache
+def system(dims: Dims) -> System:
+    """The reduced model as a `System`, of switch routing; `Params` are those of `continual.system`.
+
+    Source: derivation above, from Algorithm 1 and Lemma 16 of `continual`.
+    Raises: InvalidDimsError for max_active > 1; from its `init`, InvalidParamsError for parameters outside their range.
+
+    Examples:
+        It follows Algorithm 1, here with gates that step far beyond the perturbation:
+
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> dims = continual.Dims(max_experts=4, num_tasks=2, num_features=10, num_samples=6)
+        >>> params = continual.Params(num_experts=4, num_clusters=2)
+        >>> systems = continual.system(dims), continual.reduced.system(dims)
+        >>> runs = [mt.simulate_batch(each, mt.root_key(0), 256, params, num_rounds=400)[1] for each in systems]
+        >>> full, reduced = (float(info.generalization_error[-1].mean()) for info in runs)
+        >>> abs(reduced / full - 1) < 0.2
+        True
+    """
+    if dims.max_active > 1:
+        raise InvalidDimsError(f"max_active={dims.max_active} must be 1: the reduced model routes to one expert.")
+
+    def init(key: Key[Array, ""], params: Params) -> State:
+        check_params(dims, params)
+        pool = draw_pool(key, dims.num_tasks, dims.num_features, params.pool_scales)
+        zeros = jnp.zeros((dims.max_experts, dims.num_tasks), pool.truths.dtype)
+        return State(
+            pool=pool,
+            gates=jnp.zeros((dims.max_experts, dims.num_features), pool.truths.dtype),
+            errors=zeros + jnp.sum(pool.truths**2, axis=1)[None, :],
+            projections=zeros,
+            arrivals=zeros,
+            converged=jnp.zeros(dims.max_experts, bool),
+            terminated=jnp.zeros((), bool),
+            round=jnp.zeros((), jnp.int32),
+        )
+
+    def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
+        arrival, perturbation = draw(key, dims, state.pool, params)
+        return learn(state, arrival, perturbation, params)
+
+    return System(init, step)
+
+
+def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], params: Params) -> tuple[State, Info]:
+    """One round on an explicit arrival and perturbation, as `continual.learn`.
+
+    Source: derivation above, from Algorithm 1 and Lemma 16 of `continual`.
+
+    Examples:
+        A task whose truth its signal shows is known at once:
+
+        >>> import jax, numpy as np
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> dims = continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)
+        >>> params = continual.Params(num_experts=3)
+        >>> state = continual.reduced.system(dims).init(mt.root_key(0), params)
+        >>> state = state._replace(pool=continual.Pool(np.eye(2, 4), np.eye(2, 4), np.arange(2)), errors=np.ones((3, 2)))
+        >>> arrival = continual.Arrival(task=0, features=np.eye(4, 2))
+        >>> after, info = jax.jit(continual.reduced.learn)(state, arrival, np.zeros(3), params)
+        >>> int(info.expert), after.errors[0].tolist()
+        (0, [0.0, 2.0])
+    """
+    pool, time = state.pool, state.round + 1
+    num_features, num_samples = arrival.features.shape
+    exists = jnp.arange(state.gates.shape[0]) < params.num_experts
+    is_task = jnp.arange(pool.truths.shape[0]) == arrival.task
+    gate_input = jnp.sum(arrival.features, axis=1)
+    outputs = gating.gate_outputs(state.gates, gate_input)
+    probabilities = gating.gate_probabilities(outputs, exists)
+    expert, chosen = gating.best_expert(outputs + perturbation, exists)
+
+    errors, projections = (
+        jnp.sum(jnp.where(chosen[:, None], each, 0), axis=0) for each in (state.errors, state.projections)
+    )
+    errors, projections, squared_move = _taught(
+        pool, arrival.task, errors, projections, error_contraction(num_features, num_samples)
+    )
+    arrivals = state.arrivals + (chosen[:, None] & is_task[None, :])
+    errors = jnp.where(chosen[:, None], errors[None, :], state.errors)
+
+    cost = locality_cost(squared_move, params) + balance_cost(jnp.sum(arrivals, axis=1), time, params)
+    gradient = gating.gate_gradient(probabilities, gate_input, jnp.where(chosen, cost, 0))
+    is_exploring = time <= exploration_rounds(params.num_experts, params.learning_rate)
+    converged = ~is_exploring & flag_converged(outputs, chosen[None, :], state.converged, params)
+    terminated = jnp.asarray(params.terminate, bool) & (state.terminated | jnp.all(converged | ~exists))
+    after = State(
+        pool=pool,
+        gates=jnp.where(terminated, state.gates, state.gates - params.learning_rate * gradient),
+        errors=errors,
+        projections=jnp.where(chosen[:, None], projections[None, :], state.projections),
+        arrivals=arrivals,
+        converged=converged,
+        terminated=terminated,
+        round=time,
+    )
+    return after, Info(arrival.task, expert, jnp.sum(arrivals * errors) / time)
+
+
+def _taught(
+    pool: Pool, task: Int[Array, ""], errors: Float[Array, " N"], projections: Float[Array, " N"], contraction: float
+) -> tuple[Float[Array, " N"], Float[Array, " N"], Float[Array, ""]]:
+    """What an expert's e and a become, and E|w' - w|^2, when it learns a task."""
+    units = pool.signals / jnp.sqrt(jnp.sum(pool.signals**2, axis=1))[:, None]
+    truth, unit, is_task = select_row(pool.truths, task), select_row(units, task), jnp.arange(len(errors)) == task
+    gaps = jnp.sum((truth[None, :] - pool.truths) ** 2, axis=1)  # D_nk
+    along = jnp.sum(pool.truths * unit[None, :], axis=1)  # w_k.u_n
+    before, own_error, own = (jnp.sum(jnp.where(is_task, each, 0)) for each in (projections, errors, along))
+    shown = before - own  # x
+    squared_move = shown**2 + (1 - contraction) * jnp.maximum(own_error - shown**2, 0)
+    hidden = errors - (before - along) ** 2 - gaps + (own - along) ** 2
+    learned = jnp.sum(truth[None, :] * units, axis=1) - projections  # w_n.u_k - a_k
+    turned = jnp.sum(unit[None, :] * units, axis=1)  # u_n.u_k
+    return (
+        jnp.maximum(gaps + contraction * hidden, 0),
+        projections + (1 - contraction) * learned - contraction * shown * turned,
+        squared_move,
+    )
