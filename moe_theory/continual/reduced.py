@@ -105,6 +105,7 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
     """One round on an explicit arrival and perturbation, as `continual.learn`.
 
     Source: derivation above, from Algorithm 1 and Lemma 16 of `continual`.
+    Raises: InvalidDimsError for features with s >= d.
 
     Examples:
         A task whose truth its signal shows is known at once:
@@ -115,7 +116,8 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
         >>> dims = continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)
         >>> params = continual.Params(num_experts=3)
         >>> state = continual.reduced.system(dims).init(mt.root_key(0), params)
-        >>> state = state._replace(pool=continual.Pool(np.eye(2, 4), np.eye(2, 4), np.arange(2)), errors=np.ones((3, 2)))
+        >>> pool = continual.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
+        >>> state = state._replace(pool=pool, errors=np.ones((3, 2)))
         >>> arrival = continual.Arrival(task=0, features=np.eye(4, 2))
         >>> after, info = jax.jit(continual.reduced.learn)(state, arrival, np.zeros(3), params)
         >>> int(info.expert), after.errors[0].tolist()
