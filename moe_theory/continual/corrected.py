@@ -144,8 +144,8 @@ def random_routing(
     With q = 1 - (1 - r)/M, the mean of r^L over a round,
 
         E[G_t] = Delta + r q^(t-1) (W - Delta) - M Delta (1 - q^t)/t
-        (t-1) E[F_t] = (1 - r) Delta (t - 1) - M q (1 - q^(t-1)) Delta
-                       - r (W - Delta) [M (1 - q^(t-1))/(1 - r) - (t - 1) q^(t-1)].
+        (t-1) E[F_t] = [(1 - r) (t - 1) - M q (1 - q^(t-1))] Delta - r (W - Delta) D,
+        D = M (1 - q^(t-1))/(1 - r) - (t - 1) q^(t-1).
 
     Source: replaces Theorem 1, (19) and (20), of `continual` for blind routing; derivation on the site's page on loads.
 
