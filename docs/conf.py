@@ -62,7 +62,7 @@ _STEP = re.compile(r"(?:\d+\.|-) ")  # of a list
 
 def setup(app: Sphinx) -> None:
     """Ask Sphinx to call what follows."""
-    app.add_html_math_renderer("mathml", inline_renderers=(None, None), block_renderers=(typeset, None))
+    app.add_html_math_renderer("mathml", inline_renderers=(typeset, None), block_renderers=(typeset, None))
     app.connect("builder-inited", write_pages)
     app.connect("env-get-outdated", with_generated_parts)
     app.connect("source-read", fill_in)
@@ -74,11 +74,12 @@ def setup(app: Sphinx) -> None:
 
 
 def typeset(writer: Any, node: nodes.Node) -> None:
-    """Write a formula as reports do."""
-    shown = mathml(node.astext())
+    """Write a formula as reports do, within a sentence or on lines of its own."""
+    is_inline = isinstance(node, nodes.math)
+    shown = mathml(node.astext(), display="inline" if is_inline else "block")
     if not shown:
         raise ValueError(f"a formula that cannot be typeset: {node.astext()}")
-    writer.body.append(f'<div class="mt-formula" tabindex="0">{shown}</div>')
+    writer.body.append(shown if is_inline else f'<div class="mt-formula" tabindex="0">{shown}</div>')
     raise nodes.SkipNode
 
 

@@ -146,7 +146,7 @@ def templates() -> "jinja2.Environment":
     return environment
 
 
-def mathml(latex: str) -> "Markup":
+def mathml(latex: str, display: str = "block") -> "Markup":
     """A formula as MathML, of safe elements and attributes alone; empty for what cannot be converted."""
     from latex2mathml.converter import convert_to_element
     from markupsafe import Markup
@@ -154,7 +154,7 @@ def mathml(latex: str) -> "Markup":
     if len(latex) > LONGEST_FORMULA or "newcommand" in latex:  # whose expansion may have any length
         return Markup("")
     try:
-        return Markup(_safe(convert_to_element(latex, display="block")))
+        return Markup(_safe(convert_to_element(latex, display=display)))
     except Exception:  # the converter fails with whatever it stumbles over; the page then shows the source
         return Markup("")
 
