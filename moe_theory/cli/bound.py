@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from moe_theory.cli.options import PATH, examples, json_option
 from moe_theory.cli.output import open_console, print_json, print_lines
 from moe_theory.core.errors import InvalidParamsError, shortened
 
 
-def _count(context: click.Context, option: click.Parameter, text: str) -> int:
+def _count(context: click.Context, option: click.Parameter, text: str | None) -> int | None:
     """A whole number, also written as 60_000 or 1e6. Raises: InvalidParamsError for anything else."""
+    if text is None:
+        return None
     try:
         number = float(text)
         if math.isfinite(number) and number == int(number):
@@ -26,7 +29,13 @@ def _count(context: click.Context, option: click.Parameter, text: str) -> int:
 count_option = functools.partial(click.option, callback=_count, metavar="INTEGER")
 
 
-@click.command(epilog=examples("moe-theory bound --experts 8 --active 1 --samples 1000000"))
+@click.command(
+    epilog=examples(
+        "moe-theory bound --experts 8 --active 1 --samples 1000000",
+        "moe-theory bound --expert-width 64 --router-width 32 --samples 1e9",
+        "moe-theory bound --config config.json --samples 1e12",
+    )
+)
 @count_option("--experts", "num_experts", default="8", help="T, number of experts.")
 @count_option("--active", "num_active", default="2", help="k, experts active for an input.")
 @count_option("--samples", "num_samples", default="60000", help="m, training samples, such as 60000 or 1e6.")
@@ -36,7 +45,12 @@ count_option = functools.partial(click.option, callback=_count, metavar="INTEGER
     default=1.0,
     help="B: |w| <= B for each linear expert; the Frobenius norm of each layer of expert networks.",
 )
-@click.option("--router-norm", default=1.0, help="W: |v| <= W for each row of a linear router.")
+@click.option(
+    "--router-norm",
+    default=1.0,
+    help="W: |v| <= W for each row of a linear router, or of a network's last layer, whose others have it as Frobenius "
+    "norm.",
+)
 @click.option("--feature-norm", default=1.0, help="c: |x| <= c for each input.")
 @click.option(
     "--lipschitz",
@@ -94,17 +108,33 @@ count_option = functools.partial(click.option, callback=_count, metavar="INTEGER
     help="Largest sum of a layer's row norms (b_i of Lemma 3); repeat it for each layer.",
     show_default="what widths and norms allow",
 )
+@click.option(
+    "--config",
+    type=PATH,
+    help="A published model's config.json, which has T, k, d, the number of weights and their bits.",
+)
+@count_option(
+    "--weights", "num_weights", help="All weights of a classifier of which nothing else is assumed, such as 46.7e9."
+)
+@count_option("--bits", default="32", help="That a weight is stored in.")
 @click.option("--picture", type=PATH, help="Where to draw the bounds over m, .svg or .png.")
 @json_option("schema, setting, known (what follows from it) and bounds, each with value, status and the like.")
-def bound(picture: Path | None, as_json: bool, **values: Any) -> None:
+@click.pass_context
+def bound(context: click.Context, config: Path | None, picture: Path | None, as_json: bool, **values: Any) -> None:
     """Bounds on a sparse MoE's generalization error.
 
     Of each bound: its value, whether it is informative (the loss is in [0, 1], so a bound of 1 or more says nothing),
     from how many samples on, and whether it holds or is refuted. Experts and router are linear by default.
     """
-    from moe_theory.generalization import calculator
+    from moe_theory.generalization import calculator, published
     from moe_theory.report import bounds
 
+    if config is not None:
+        found_there = published(config)
+        given = [name for name in found_there if context.get_parameter_source(name) != ParameterSource.DEFAULT]
+        if clash := [name for name in given if name != "bits"]:
+            raise InvalidParamsError(f"{clash[0]} is what --config {config} says. Drop one of both.")
+        values |= {name: value for name, value in found_there.items() if name not in given}
     setting = calculator.setting_of(**values)
     found = calculator.calculate(setting)
     console = open_console(to_stderr=as_json)

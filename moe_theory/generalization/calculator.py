@@ -5,6 +5,7 @@ that do not apply to the given experts or router are left out.
 """
 
 import dataclasses
+import functools
 import itertools
 import math
 import re
@@ -19,6 +20,7 @@ from moe_theory.generalization import complexity, corrected, theory
 
 DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the readings of d_N
 BOTH, OWN = "both", "own"  # both readings agree; d_N (or R_m(H)) is given by the user
+ANY = "any"  # experts and router of which only the number of weights is known
 FIXED, LINEAR, NETWORK, FREE = complexity.ROUTERS
 HOLDS, CONDITIONAL, REFUTED = "holds", "conditional", "refuted"
 LEMMA_2, LEMMA_3, NATARAJAN, RADEMACHER = "Lemma 2", "Lemma 3", "natarajan", "rademacher"
@@ -51,6 +53,8 @@ class Setting:
     router_widths: tuple[int, ...] = ()  # hidden units of a router network
     operator_norms: tuple[float, ...] = ()  # K_i of Lemma 3, layer by layer
     row_norms: tuple[float, ...] = ()  # b_i of Lemma 3
+    num_weights: int | None = None  # of a whole classifier of which nothing else is known; else what sizes say
+    bits: int = 32  # that a weight is stored in
 
     def __post_init__(self) -> None:
         _check_numbers(self)
@@ -59,14 +63,18 @@ class Setting:
 
     @property
     def experts(self) -> str:
-        """What is known of the experts: LINEAR, NETWORK, or only their R_m(H), OWN."""
+        """What is known of the experts: LINEAR, NETWORK, only their R_m(H), OWN, or nothing, ANY."""
+        if self.num_weights is not None:
+            return ANY
         if self.rademacher is not None:
             return OWN
         return NETWORK if self.expert_widths or self.operator_norms else LINEAR
 
     @property
     def router_kind(self) -> str:
-        """What is known of the router: its class, or only its d_N, OWN."""
+        """What is known of the router: its class, only its d_N, OWN, or nothing, ANY."""
+        if self.num_weights is not None:
+            return ANY
         if self.router is not None:
             return self.router
         if self.router_widths:
@@ -77,7 +85,24 @@ class Setting:
     def num_parameters(self) -> int | None:
         """p of Lemma 2, of a router network without biases."""
         sizes = (self.num_features, *self.router_widths, self.num_experts)
-        return sum(map(math.prod, itertools.pairwise(sizes))) if self.router_widths else None
+        return _weights(sizes) if self.router_widths else None
+
+    @property
+    def stored_weights(self) -> int | None:
+        """The weights that the samples decide, those of a router that is given not among them; None if not known."""
+        if self.num_weights is not None:
+            return self.num_weights
+        if self.experts == OWN or (self.experts == NETWORK and not self.expert_widths):
+            return None
+        of_router = {FIXED: 0, LINEAR: self.num_experts * self.num_features, NETWORK: self.num_parameters}
+        found = of_router.get(self.router_kind)
+        experts = self.num_experts * _weights((self.num_features, *self.expert_widths, 1))
+        return None if found is None else experts + found
+
+
+def _weights(sizes: tuple[int, ...]) -> int:
+    """Of a network without biases, from its inputs to its outputs."""
+    return sum(map(math.prod, itertools.pairwise(sizes)))
 
 
 class Form(NamedTuple):
@@ -122,9 +147,9 @@ def bound(**values: Any) -> list[Bound]:
         The smallest of those that hold, of 8 linear experts of which one is active:
 
         >>> from moe_theory import generalization
-        >>> found = generalization.bound(num_experts=8, num_active=1, num_samples=10**6, num_features=10)
+        >>> found = generalization.bound(num_experts=8, num_active=1, num_samples=10**6)
         >>> [(bound.form.id, round(bound.value, 3)) for bound in found if bound.is_best]
-        [('product', 0.051)]
+        [('product', 0.332)]
     """
     return calculate(setting_of(**values))
 
@@ -173,6 +198,8 @@ def calculate(setting: Setting) -> list[Bound]:
 
 def applicable_forms(setting: Setting) -> list[Form]:
     """The paper's bounds for each d_N, then the bounds that hold. Raises: as `calculate`."""
+    if setting.experts == ANY:
+        return [*_stored(setting)]
     return [*_paper_forms(setting), *_corrected_forms(setting)]
 
 
@@ -183,6 +210,8 @@ def dimensions(setting: Setting) -> dict[str, float]:
     """
     if setting.natarajan is not None:
         return {setting.dimension or OWN: setting.natarajan}
+    if setting.router_kind == ANY:
+        return {}
     found, refusals = {}, []
     for name in DIMENSIONS if setting.dimension is None else (setting.dimension,):
         try:
@@ -203,7 +232,7 @@ def dimensions(setting: Setting) -> dict[str, float]:
 
 def missing_dimension(setting: Setting) -> str | None:
     """The reading under which the router has no finite d_N, if neither d_N nor a reading is given."""
-    if setting.natarajan is not None or setting.dimension is not None:
+    if setting.natarajan is not None or setting.dimension is not None or setting.router_kind == ANY:
         return None
     return next((name for name in DIMENSIONS if name not in dimensions(setting)), None)
 
@@ -231,6 +260,20 @@ def layer_norms(setting: Setting) -> tuple[tuple[float, ...], tuple[float, ...]]
     ranks = [min(shape) for shape in shapes] if setting.operator_norms else [1] * len(shapes)
     layers = zip(shapes, ranks, operators, strict=True)
     return operators, tuple(math.sqrt(rows * rank) * norm for (rows, _), rank, norm in layers)
+
+
+def frobenius_norms(setting: Setting) -> tuple[float, ...]:
+    """Of an expert's layers, the largest possible: B where it is given, sqrt(q) K at rank q and spectral norm K, or the
+    sum of the row norms.
+    """
+    sizes = (setting.num_features, *setting.expert_widths, 1)
+    if not setting.operator_norms:
+        return (setting.expert_norm,) * (len(sizes) - 1)
+    if not setting.expert_widths:
+        return setting.row_norms
+    shapes = zip(sizes[1:], sizes, strict=False)
+    largest = tuple(math.sqrt(min(shape)) * norm for shape, norm in zip(shapes, setting.operator_norms, strict=True))
+    return tuple(map(min, largest, setting.row_norms)) if setting.row_norms else largest
 
 
 def _paper_forms(setting: Setting) -> Iterator[Form]:
@@ -270,7 +313,7 @@ def _paper_forms(setting: Setting) -> Iterator[Form]:
 
 
 def _corrected_forms(setting: Setting) -> Iterator[Form]:
-    """For linear experts and a linear or given router; at k = 1 for all experts of known complexity."""
+    """By complexities, where experts and router have them; by the number of weights, where that is known."""
     is_linear = setting.experts == LINEAR
     if is_linear and setting.router_kind == FIXED:
         yield _uniform(setting, "given-router", _given_router_complexity)
@@ -280,6 +323,38 @@ def _corrected_forms(setting: Setting) -> Iterator[Form]:
         yield _uniform(setting, "lipschitz", _lipschitz_complexity)
     if is_linear and setting.router_kind == LINEAR:
         yield Form("covering", "", None, HOLDS, (), _guarded(lambda num_samples: _covering(setting, num_samples)))
+    elif not (is_linear and setting.router_kind == FIXED) and _have_norms(setting):
+        yield Form("norms", "", None, HOLDS, (), _guarded(lambda num_samples: _norms(setting, num_samples)))
+    yield from _stored(setting)
+
+
+def _have_norms(setting: Setting) -> bool:
+    """Whether experts and router are of classes whose norms are known, and so are the masks that they can give."""
+    return setting.experts != OWN and setting.natarajan is None and setting.router_kind != FREE
+
+
+def _stored(setting: Setting) -> Iterator[Form]:
+    weights = setting.stored_weights
+    if weights is not None:
+        at = functools.partial(_stored_at, weights, setting.bits, setting.delta)
+        yield Form("stored", "", None, HOLDS, (), _guarded(at))
+
+
+def _stored_at(weights: int, bits: int, delta: float, num_samples: int) -> float:
+    return float(corrected.stored(weights, bits, num_samples, delta))
+
+
+def _norms(setting: Setting, num_samples: int) -> float:
+    """`corrected.uniform` for networks, by the Frobenius norms of their layers and patterns of their router's units."""
+    sizes = (setting.num_experts, setting.num_active, num_samples)
+    of_router = {FIXED: (), LINEAR: (setting.router_norm,)}
+    routers = of_router.get(setting.router_kind, (setting.router_norm,) * (len(setting.router_widths) + 1))
+    rho = corrected.network_complexity(*sizes, frobenius_norms(setting), routers, setting.feature_norm)
+    if setting.router_kind == NETWORK:
+        patterns = corrected.log_network_patterns(*sizes, setting.num_features, setting.router_widths)
+    else:
+        patterns = _log_patterns(setting, num_samples)
+    return float(corrected.uniform(rho, patterns, num_samples, setting.lipschitz, setting.delta))
 
 
 def _uniform(setting: Setting, name: str, capacity: Callable[[Setting, int], float]) -> Form:
@@ -365,6 +440,7 @@ def _check_numbers(setting: Setting) -> None:
     amounts = ("expert_norm", "router_norm", "feature_norm", "lipschitz", "natarajan", "rademacher")
     require(NonNegative, **{name: getattr(setting, name) for name in amounts if getattr(setting, name) is not None})
     require(OpenProbability, delta=setting.delta)
+    require(most, bits=setting.bits, **({} if setting.num_weights is None else {"num_weights": setting.num_weights}))
     require(Within(0, 1, open_low=True, why="the loss is in [0, 1]"), threshold=setting.threshold)
 
 
@@ -382,6 +458,12 @@ def _check_names(setting: Setting) -> None:
 
 
 def _check_layers(setting: Setting) -> None:
+    others = ("expert_widths", "router_widths", "operator_norms", "row_norms", "rademacher", "natarajan", "router")
+    known = [name for name in others if getattr(setting, name)]
+    if setting.num_weights is not None and known:
+        raise InvalidParamsError(
+            f"num_weights is for a classifier of which nothing else is known, not even {known[0]}. Drop one of both."
+        )
     networks = setting.expert_widths or setting.operator_norms or setting.row_norms
     if setting.rademacher is not None and networks:
         raise InvalidParamsError(

@@ -10,6 +10,8 @@ sqrt(T); Eq. (20) forgets that S and S' are 2m samples; Eqs. (13) to (15) take a
 sample.
 """
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -197,13 +199,130 @@ def lipschitz_complexity(
     require_active(num_experts, num_active)
     require(Count, num_samples=num_samples)
     require(NonNegative, expert_norm=expert_norm, feature_norm=feature_norm, router_norm=router_norm)
-    samples, active = np.asarray(num_samples, float), np.asarray(num_active, float)
     largest = np.asarray(expert_norm, float) * feature_norm
+    logits = np.asarray(router_norm, float) * feature_norm
+    return _mixed(num_experts, num_active, num_samples, largest, logits, largest)
+
+
+def _mixed(
+    num_experts: Real, num_active: Real, num_samples: Real, experts: Real, logits: Real, largest: Real
+) -> float | np.ndarray:
+    """`lipschitz_complexity` of outputs within +-`largest` and classes with R_n <= `experts`/sqrt(n), and `logits`."""
+    samples, active = np.asarray(num_samples, float), np.asarray(num_active, float)
     spread = np.sqrt(active * np.minimum(num_experts, active * samples) / samples)
-    router = largest * np.asarray(router_norm, float) * feature_norm * spread / np.sqrt(2)
-    both = np.sqrt(2) * ((largest * spread) ** (2 / 3) + router ** (2 / 3)) ** 1.5
-    lone = product_complexity(num_experts, num_samples, expert_norm, feature_norm)
-    return plain(np.minimum(np.where(active == 1, lone, both), largest))
+    router = np.asarray(largest) * logits * spread / np.sqrt(2)
+    both = np.sqrt(2) * ((experts * spread) ** (2 / 3) + router ** (2 / 3)) ** 1.5
+    return plain(np.minimum(np.where((active == 1) | (np.asarray(logits) == 0), experts * spread, both), largest))
+
+
+def relu_capacity(layer_norms: Sequence[float], feature_norm: float = 1.0) -> float:
+    """A with R_S <= A / sqrt(n) on any n inputs |x| <= c: c prod_l F_l (sqrt(2 log(2) L) + 1); c F for one layer.
+
+    Of networks with ReLU, no biases and one output, whose L layers have Frobenius norms of at most F_l: Theorem 1 of
+    N. Golowich, A. Rakhlin, O. Shamir, "Size-independent sample complexity of neural networks" (2018). No width enters.
+
+    Source: replaces Lemma 3, which has no logarithms. Raises: InvalidParamsError for a negative norm.
+
+    Examples:
+        >>> from moe_theory.generalization import corrected
+        >>> corrected.relu_capacity([2.0], feature_norm=0.5), round(corrected.relu_capacity([1.0, 1.0]), 3)
+        (1.0, 2.665)
+    """
+    require(NonNegative, layer_norms=layer_norms, feature_norm=feature_norm)
+    depth = len(layer_norms)
+    growth = math.sqrt(2 * math.log(2) * depth) + 1 if depth > 1 else 1.0
+    return feature_norm * math.prod(layer_norms) * growth
+
+
+def network_complexity(
+    num_experts: Real,
+    num_active: Real,
+    num_samples: Real,
+    expert_norms: Sequence[float],
+    router_norms: Sequence[float] = (),
+    feature_norm: float = 1.0,
+) -> Real:
+    """rho for any k and ReLU networks as experts and router, by the Frobenius norms of their layers.
+
+    As `lipschitz_complexity`, with `relu_capacity` in place of B c and W c, and outputs within +-c prod_l F_l: steps 1
+    and 2 there use no more of experts and logits than that. Of the router the last layer's norm is that of a row, one
+    logit's; a logit is then a network of its own. Of a router that is given (no `router_norms`) the gates are numbers
+    in [0, 1] that signs are multiplied by, which does not raise a complexity (contraction): A sqrt(k min(T, k m) / m).
+
+    Source: replaces Eqs. (29) to (32) for networks.
+    Raises: InvalidParamsError for sizes or norms out of range.
+
+    Examples:
+        One layer each is what linear experts and routers have:
+
+        >>> from moe_theory.generalization import corrected
+        >>> linear = corrected.lipschitz_complexity(4, 2, 1000, expert_norm=2.0, router_norm=3.0)
+        >>> corrected.network_complexity(4, 2, 1000, expert_norms=[2.0], router_norms=[3.0]) == linear
+        True
+    """
+    require_active(num_experts, num_active)
+    require(Count, num_samples=num_samples)
+    experts = relu_capacity(expert_norms, feature_norm)
+    logits = relu_capacity(router_norms, feature_norm) if len(router_norms) else 0.0
+    largest = feature_norm * math.prod(expert_norms)
+    return _mixed(num_experts, num_active, num_samples, experts, logits, largest)
+
+
+def log_network_patterns(
+    num_experts: int, num_active: int, num_samples: int, num_features: int, widths: Sequence[int]
+) -> float:
+    """log Gamma(m) of a ReLU network as router, without biases and with hidden layers of these widths.
+
+    Its logits are polynomials in the weights where the signs of all units before them are known. Layer by layer, of the
+    m n_i inputs to the units of layer i, polynomials of degree i in the w_i weights up to there, at most 2 (2 e m n_i i
+    / w_i)^(w_i) patterns of signs occur (Bartlett, Harvey, Liaw, Mehrabian 2019, Lemma 17), or 2^(m n_i). Behind the
+    last layer these are the signs of the m T (T - 1) / 2 differences of logits, which decide the mask. The patterns of
+    all layers multiply. At most m log binom(T, k); 0 at k = T.
+
+    Source: replaces Eq. (16) with Lemma 2. Raises: InvalidParamsError for sizes out of range.
+
+    Examples:
+        >>> from moe_theory.generalization import corrected
+        >>> few = corrected.log_network_patterns(8, 2, 10**6, num_features=10, widths=[4])
+        >>> few < corrected.log_network_patterns(8, 2, 10**6, num_features=10, widths=[8])
+        True
+    """
+    require_active(num_experts, num_active)
+    require(Count, num_samples=num_samples)
+    require(Count, num_features=num_features)
+    require(Count, widths=widths)
+    sizes, total, weights = (num_features, *widths, num_experts), 0.0, 0
+    compared = (*widths, num_experts * (num_experts - 1) / 2)
+    for degree, (inputs, outputs, count) in enumerate(zip(sizes, sizes[1:], compared, strict=False), start=1):
+        weights += inputs * outputs
+        signs = float(num_samples) * count
+        if signs >= weights:
+            few = math.log(2) + weights * math.log(2 * math.e * signs * degree / weights)
+            total += min(few, signs * math.log(2))
+        else:
+            total += signs * math.log(2)
+    return min(total, num_samples * float(log_masks(num_experts, num_active)))
+
+
+def stored(num_weights: Real, bits: Real, num_samples: Real, delta: Real = 0.05) -> Real:
+    """sqrt((p b log 2 + log(2/delta)) / (2m)), of any classifier whose p weights are stored in b bits each.
+
+    There are 2^(p b) of them, and of each Hoeffding's inequality has |L_S - L_D| >= x with probability at most
+    2 exp(-2 m x^2). Nothing else is assumed: no norm, no architecture, no k; only that samples are independent and the
+    loss is in [0, 1]. It is what the number of parameters alone can show.
+
+    Source: replaces Eq. (8) and (9) for experts and routers of any kind; dimensionless.
+    Raises: InvalidParamsError for numbers out of range.
+
+    Examples:
+        >>> from moe_theory.generalization import corrected
+        >>> corrected.stored(num_weights=1000, bits=16, num_samples=10**6) < 0.08
+        True
+    """
+    require(Count, num_weights=num_weights, bits=bits, num_samples=num_samples)
+    require(OpenProbability, delta=delta)
+    functions = np.asarray(num_weights, float) * bits * np.log(2)
+    return plain(np.sqrt((functions + np.log(2 / np.asarray(delta, float))) / (2 * np.asarray(num_samples, float))))
 
 
 def covering(

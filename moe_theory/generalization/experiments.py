@@ -273,15 +273,15 @@ def every(experiment: Experiment) -> Selection:
     return experiment.over(tuple(experiment.cells))
 
 
-def learned_gap(num_experts: int, num_samples: float) -> float:
+def learned_gap(num_experts: int, num_samples: float, share: float = 1.0) -> float:
     """The gap of `instances.learned_cells` with equal cells, m a multiple of T, the same for every sample.
 
     An input has a coordinate and a constant, arbitrarily small, which a linear router reads with arbitrarily large
-    weights, and a random one of many orthonormal vectors, which the experts, of norm sqrt(m/T) at most, read: m^3
+    weights, and a random one of many orthonormal vectors, which the experts, of norm share sqrt(m/T), read: m^3
     dimensions are enough, as no two of m inputs then share one but with probability 1 / (2m).
     """
     counts = np.array([num_samples / num_experts])  # of one cell; all are alike
-    return float(num_experts * ball_gap(counts, counts[0], np.float64(num_samples)))
+    return float(num_experts * ball_gap(counts, share**2 * counts[0], np.float64(num_samples)))
 
 
 def best_gaps(

@@ -45,6 +45,8 @@ WORDS = {
     "product": Words("product", "holds at k = 1: each expert learns from its own inputs alone"),
     "lipschitz": Words("Lipschitz", "holds for linear experts and routers, as outputs are smooth"),
     "covering": Words("covering", "holds for linear experts and routers, by covers of both"),
+    "norms": Words("norms", "holds for ReLU networks as experts and routers, by their layers' Frobenius norms"),
+    "stored": Words("stored weights", "holds for any classifier: there are no more than its bits tell apart"),
 }
 RESTS_ON = {
     calculator.LEMMA_2: "d_N by Lemma 2 with the constant 1 in its O()",
@@ -62,6 +64,8 @@ PENS = {  # colour, line and width; the narrower of two that may coincide is dra
     "product": ("C0", "-", 1.3),
     "lipschitz": ("C0", "-", 1.3),
     "covering": ("C2", "-", 1.3),
+    "norms": ("C0", "-", 1.3),
+    "stored": ("C4", "-", 1.3),
 }
 
 
@@ -81,12 +85,13 @@ def facts(setting: Setting) -> list[str]:
     found = list(calculator.dimensions(setting).values())
     is_agreed = len(found) > 1 and len(set(found)) == 1
     agreed = f", d_N = {count(found[0])} under both readings" if is_agreed else ""
+    smooth = "" if setting.experts == calculator.ANY else f", {setting.lipschitz:g}-Lipschitz"
+    inputs = "" if setting.experts == calculator.ANY else f", |x| <= {setting.feature_norm:g}"
     return [
-        f"{sizes}, {samples}, |x| <= {setting.feature_norm:g}.",
+        f"{sizes}, {samples}{inputs}.",
         f"Experts: {_experts_words(setting)}.",
         f"Router: {_router_words(setting)}{agreed}.",
-        f"Loss in [0, 1], {setting.lipschitz:g}-Lipschitz; delta = {setting.delta:g}; a bound informs below "
-        f"{setting.threshold:g}.",
+        f"Loss in [0, 1]{smooth}; delta = {setting.delta:g}; a bound informs below {setting.threshold:g}.",
     ]
 
 
@@ -94,7 +99,8 @@ def table(bounds: Sequence[Bound]) -> Table:
     """A row for each bound: its value, whether and from how many samples on it is informative, and its status."""
     made = ruled()
     made.add_column("bound", no_wrap=True)
-    for column in ("d_N", "value", "informs", "from m ="):
+    has_natarajan = any(bound.form.natarajan is not None for bound in bounds)
+    for column in (*(["d_N"] if has_natarajan else []), "value", "informs", "from m ="):
         made.add_column(column, justify="right", no_wrap=True)
     made.add_column("status", no_wrap=True)
     for bound in bounds:
@@ -102,7 +108,7 @@ def table(bounds: Sequence[Bound]) -> Table:
         natarajan += f" ({bound.form.dimension})" if natarajan and has_reading(bound) else ""
         informs = "yes" if bound.is_informative else "no"
         style = "bold green" if bound.is_best else "red" if bound.form.status == calculator.REFUTED else None
-        cells = (natarajan, _value(bound.value), informs, _least(bound), status(bound))
+        cells = (*([natarajan] if has_natarajan else []), _value(bound.value), informs, _least(bound), status(bound))
         made.add_row(WORDS[bound.form.name].title, *cells, style=style)
     return made
 
@@ -123,8 +129,8 @@ def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
     best = next((bound for bound in bounds if bound.is_best), None)
     if best is None:
         lacking = (
-            f"no bound is known here for such experts and routers at k = {setting.num_active}: those that hold are for "
-            "linear experts with a linear or a fixed router, and at k = 1 for all whose R(H) is bounded on any inputs"
+            f"no bound is known here for such experts and routers at k = {setting.num_active}: those that hold need "
+            "norms of both, or the number of weights, or at k = 1 an R(H) that is bounded on any inputs"
         )
         lines.append(("nothing holds", lacking))
     else:
@@ -155,11 +161,13 @@ def to_json(setting: Setting, bounds: Sequence[Bound]) -> dict[str, Any]:
         }
         for bound in bounds
     ]
+    is_any = setting.experts == calculator.ANY
     known = {
         "experts": setting.experts,
         "router": setting.router_kind,
-        "rademacher": _plain(calculator.rademacher(setting, setting.num_samples)),
+        "rademacher": None if is_any else _plain(calculator.rademacher(setting, setting.num_samples)),
         "num_parameters": setting.num_parameters,
+        "stored_weights": setting.stored_weights,
     }
     return {"schema": SCHEMA, "setting": dataclasses.asdict(setting), "known": known, "bounds": rows}
 
@@ -207,6 +215,10 @@ def _samples_needed(bound: Bound) -> float:
 
 
 def _experts_words(setting: Setting) -> str:
+    if setting.experts == calculator.ANY:
+        return (
+            f"of any kind; the whole classifier has {count(setting.stored_weights or 0)} weights of {setting.bits} bits"
+        )
     capacity = f"R_m(H) = {calculator.rademacher(setting, setting.num_samples):.3g}"
     if setting.experts == calculator.OWN:
         return f"any with {capacity}, falling as 1/sqrt(m)"
@@ -219,6 +231,8 @@ def _experts_words(setting: Setting) -> str:
 
 
 def _router_words(setting: Setting) -> str:
+    if setting.router_kind == calculator.ANY:
+        return "of any kind"
     if setting.router_kind == calculator.OWN:
         return f"any with d_N = {setting.natarajan:g}"
     if setting.router_kind == calculator.LINEAR:

@@ -59,6 +59,7 @@ def test_the_remarks_tell_what_is_lacking(ran):
     said = ran("bound", "--active", "8", "--router", "free").out
     assert "d_N of the router" in said
     assert "nothing holds" in said
+    assert "norms of both" in said
     said = ran("bound", "--active", "1", "--expert-width", "5", "--router-width", "3", "--samples", "10").out
     assert "generalization.corollary-4" in said
     assert "Lemma 3 as printed" in said
@@ -73,6 +74,7 @@ def test_the_remarks_tell_what_is_lacking(ran):
         Setting(num_experts=64, num_active=64, num_samples=10**8),
         Setting(expert_widths=(64,), router_widths=(32,), num_active=1),
         Setting(num_active=1, rademacher=0.01, is_uniform=True, natarajan=500.0),
+        Setting(num_weights=46_702_792_704, bits=16, num_samples=10**12),
     ],
 )
 def test_the_table_fits_80_columns(setting):
@@ -111,7 +113,7 @@ def test_the_picture_has_every_series(ran, tmp_path):
     drawn = picture.read_text()
     setting = Setting(num_experts=4, num_active=4, num_samples=1000, num_features=3)
     found = calculate(setting)
-    assert len(found) == 6
+    assert len(found) == 7
     for bound in found:
         curve = re.search(rf'<g id="{re.escape(bound.form.id)}">\s*<path d="([^"]+)"', drawn)
         assert curve
@@ -126,3 +128,47 @@ def test_the_picture_has_every_series(ran, tmp_path):
 )
 def test_own_complexity_is_a_number_or_a_multiple(text, value):
     assert setting_of(text, num_samples=10_000).rademacher == pytest.approx(value)
+
+
+MIXTRAL = {
+    "model_type": "mixtral", "torch_dtype": "bfloat16", "vocab_size": 32000, "num_hidden_layers": 32,
+    "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "num_local_experts": 8, "num_experts_per_tok": 2, "tie_word_embeddings": False,
+}  # fmt: skip
+
+
+def test_a_published_models_configuration(ran, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(MIXTRAL))
+    said = json.loads(ran("bound", "--config", path, "--samples", "1e12", "--json").out)
+    assert said["known"]["stored_weights"] == 46_702_792_704
+    assert [said["setting"][name] for name in ("num_experts", "num_active", "bits")] == [8, 2, 16]
+    assert [(row["id"], row["status"], row["is_informative"]) for row in said["bounds"]] == [("stored", "holds", True)]
+    said = json.loads(ran("bound", "--config", path, "--bits", "4", "--json").out)
+    assert said["setting"]["bits"] == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "arguments", "said"),
+    [
+        ({}, ["--experts", "4"], "num_experts is what --config"),
+        ({"model_type": "llama"}, [], "model_type='llama', not one of mixtral, olmoe, qwen3_moe"),
+        ({"hidden_size": 0}, [], "hidden_size"),
+        ({"num_experts_per_tok": None}, [], "num_experts_per_tok"),
+        ({"torch_dtype": "int3"}, [], "torch_dtype='int3'"),
+        ({"attention_bias": True}, [], "biases"),
+        ({}, ["--router", "linear"], "not even router"),
+    ],
+)
+def test_a_configuration_that_says_too_little(changes, arguments, said, refused, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(MIXTRAL | changes))
+    assert said in refused("bound", "--config", path, *arguments)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", None])
+def test_a_configuration_that_is_none(text, refused, tmp_path):
+    path = tmp_path / "config.json"
+    if text is not None:
+        path.write_text(text)
+    assert "Name a model's config.json" in refused("bound", "--config", path)

@@ -17,6 +17,28 @@ def log_patterns(T, k, m, d):
     return min(every, parameters * (1 + math.log(forms / parameters))) if forms >= parameters > 0 else every
 
 
+def log_network_patterns(T, k, m, d, widths):
+    """Signs of a ReLU network's units, layer by layer, then of its logits' differences; at most all masks there are."""
+    counts, weights, total, inputs = [*widths, T * (T - 1) / 2], 0, 0.0, d
+    for layer, units in enumerate([*widths, T]):
+        weights += inputs * units
+        forms, degree, inputs = m * counts[layer], layer + 1, units
+        warren = (
+            math.log(2) + weights * math.log(2 * math.e * forms * degree / weights) if forms >= weights else math.inf
+        )
+        total += min(warren, forms * math.log(2))
+    return min(total, m * math.log(math.comb(T, k)))
+
+
+def relu(norms, c=1.0):
+    """Golowich, Rakhlin and Shamir's R_n sqrt(n) for ReLU networks; a linear function's for one layer."""
+    return c * math.prod(norms) * (math.sqrt(2 * math.log(2) * len(norms)) + 1 if len(norms) > 1 else 1)
+
+
+def stored(weights, bits, m, delta=0.05):
+    return math.sqrt((weights * bits * math.log(2) + math.log(2 / delta)) / (2 * m))
+
+
 def uniform(rho, patterns, m, C=1.0, delta=0.05):
     """The corrected bound."""
     return 2 * C * rho + 2 * math.sqrt(patterns / (2 * m)) + math.sqrt(math.log(2 / delta) / (2 * m))

@@ -10,7 +10,7 @@ from moe_theory.core.errors import InvalidParamsError
 from moe_theory.generalization import calculator
 from moe_theory.generalization.calculator import Setting, calculate
 
-from .formulas import log_patterns, theorem_1, uniform
+from .formulas import log_network_patterns, log_patterns, relu, stored, theorem_1, uniform
 
 
 def found(**settings):
@@ -47,6 +47,7 @@ def test_several_active_experts(T, k, m, d):
         "theorem-1.binomial.masks": theorem_1(T, k, m, capacity, dimension, C, DELTA, math.log(math.comb(T, k))),
         "lipschitz": lipschitz(T, k, m, d, B, W, c, C, DELTA),
         "covering": covering(T, k, m, d, B, W, c, C, DELTA),
+        "stored": stored(2 * T * d, 32, m, DELTA),
     }
     assert {name: bound.value for name, bound in bounds.items()} == pytest.approx(expected, rel=1e-4)
     for bound in bounds.values():
@@ -68,7 +69,8 @@ def test_a_router_that_is_given():
     bounds = found(num_experts=5, num_active=3, num_samples=200, router="fixed", **NORMS)
     assert bounds["given-router"].value == pytest.approx(uniform(B * c * math.sqrt(5 / 200), 0, 200, C, DELTA))
     assert bounds["theorem-1.printed.both"].form.natarajan == 0
-    assert set(bounds) == {"given-router", "theorem-1.printed.both", "theorem-1.binomial.both"}
+    assert bounds["stored"].value == pytest.approx(stored(5 * 784, 32, 200, DELTA))  # experts alone
+    assert set(bounds) == {"given-router", "stored", "theorem-1.printed.both", "theorem-1.binomial.both"}
 
 
 SMALL = {"num_experts": 3, "num_features": 1, "expert_norm": 0.5, "delta": 0.5}
@@ -153,8 +155,56 @@ def test_networks_take_lemmas_2_and_3():
     assert bounds["corollary-4"].value == pytest.approx(theorem_1(4, 2, 10**9, capacity, dimension))
     assert bounds["corollary-4"].value == bounds["theorem-1.printed.both"].value
     assert bounds["corollary-4"].form.status == calculator.REFUTED
-    assert not any(bound.is_best for bound in bounds.values())
+    assert [bound.form.id for bound in bounds.values() if bound.is_best] == ["stored"]
+    assert bounds["stored"].value < bounds["norms"].value < 1
     assert "corollary-4" not in found(**sizes, **norms)
+
+
+def mixed(T, k, m, experts, logits, largest):
+    spread = math.sqrt(k * min(T, k * m) / m)
+    if k == 1 or logits == 0:
+        return min(experts * spread, largest)
+    both = (experts * spread) ** (2 / 3) + (largest * logits * spread / math.sqrt(2)) ** (2 / 3)
+    return min(math.sqrt(2) * both**1.5, largest)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("router", ["linear", "network", "fixed"])
+def test_networks_by_their_norms(router, k):
+    """Experts 6-5-1 with Frobenius norms of 1.5, against plain Python."""
+    T, m, d = 4, 10**6, 6
+    widths = {"router_widths": (7,)} if router == "network" else {"router": router}
+    bounds = found(num_experts=T, num_active=k, num_samples=m, num_features=d, expert_widths=(5,), **widths, **NORMS)
+    logits = {"linear": W * c, "network": relu([W, W], c), "fixed": 0.0}[router]
+    patterns = {"linear": log_patterns(T, k, m, d), "network": log_network_patterns(T, k, m, d, [7]), "fixed": 0.0}
+    rho = mixed(T, k, m, relu([B, B], c), logits, B * B * c)
+    assert bounds["norms"].value == pytest.approx(uniform(rho, patterns[router], m, C, DELTA))
+    assert bounds["norms"].form.status == calculator.HOLDS
+    routers = {"linear": T * d, "network": d * 7 + 7 * T, "fixed": 0}[router]
+    assert bounds["stored"].value == pytest.approx(stored(T * (d * 5 + 5) + routers, 32, m, DELTA))
+
+
+def test_linear_experts_behind_a_network():
+    bounds = found(num_experts=4, num_active=2, num_samples=10**6, num_features=6, router_widths=(7,), **NORMS)
+    rho = mixed(4, 2, 10**6, B * c, relu([W, W], c), B * c)
+    expected = uniform(rho, log_network_patterns(4, 2, 10**6, 6, [7]), 10**6, C, DELTA)
+    assert bounds["norms"].value == pytest.approx(expected)
+
+
+def test_spectral_norms_bound_frobenius_norms():
+    """sqrt(rank) K, the sum of row norms, and the smaller of both; on matrices that attain the first."""
+    setting = Setting(num_features=4, expert_widths=(3,), operator_norms=(2.0, 5.0))
+    assert calculator.frobenius_norms(setting) == pytest.approx((np.linalg.norm(2 * np.eye(3, 4)), 5.0))
+    setting = Setting(num_features=4, expert_widths=(3,), operator_norms=(2.0, 5.0), row_norms=(2.5, 6.0))
+    assert calculator.frobenius_norms(setting) == pytest.approx((2.5, 5.0))
+    assert calculator.frobenius_norms(Setting(operator_norms=(2.0, 5.0), row_norms=(2.5, 6.0))) == (2.5, 6.0)
+
+
+def test_a_classifier_of_which_only_the_weights_are_known():
+    (bound,) = calculate(Setting(num_weights=10**9, bits=16, num_samples=10**11))
+    assert (bound.form.id, bound.is_best) == ("stored", True)
+    assert bound.value == pytest.approx(stored(10**9, 16, 10**11))
+    assert stored(10**9, 16, bound.smallest_num_samples) < 1 <= stored(10**9, 16, bound.smallest_num_samples - 1)
 
 
 def test_row_norms_that_are_not_given_are_the_largest_there_are():
@@ -207,6 +257,9 @@ def test_numbers_too_large_say_nothing_and_raise_nothing():
         ({"operator_norms": (0.0,), "row_norms": (1.0,)}, "above 0"),
         ({"router": "network"}, "needs router_widths"),
         ({"router": "linear", "router_widths": (3,)}, "router=linear has no router_widths"),
+        ({"num_weights": 0}, "num_weights=0"),
+        ({"num_weights": 10, "expert_widths": (3,)}, "not even expert_widths"),
+        ({"bits": 0}, "bits=0"),
     ],
 )
 def test_what_no_classifier_has_is_refused(settings, said):

@@ -1,12 +1,13 @@
 """The bounds that hold, piece by piece: would catch a wrong count of masks, a lost factor, a bound below the truth."""
 
 import itertools
+import json
 import math
 
 import numpy as np
 import pytest
 
-from moe_theory import verify
+from moe_theory import generalization, verify
 from moe_theory.generalization import corrected, model, theory
 from moe_theory.verify import Status
 
@@ -129,3 +130,75 @@ def test_edges_of_the_bounds_that_hold():
     assert corrected.tail(50, 0.2) == pytest.approx(np.exp(-2))
     assert theory.tail_printed(50, 0.2) == pytest.approx(np.exp(-4))
     assert theory.ghost_factor(50, 0.2) == pytest.approx(1 - 2 * np.exp(-1))
+
+
+@pytest.mark.parametrize("widths", [(), (3,), (2, 3)])
+@pytest.mark.parametrize(("experts", "active"), [(3, 1), (4, 2)])
+def test_routers_show_no_more_patterns_than_counted(experts, active, widths):
+    """Distinct masks that many random networks give eight inputs: would catch a bound that leaves layers out."""
+    random = np.random.default_rng(0)
+    inputs, seen = random.normal(size=(8, 2)), set()
+    for _ in range(4000):
+        outputs = inputs
+        for rows, columns in itertools.pairwise((2, *widths, experts)):
+            outputs = np.maximum(outputs, 0) if outputs is not inputs else outputs
+            outputs = outputs @ random.normal(size=(rows, columns))
+        seen.add(np.sort(np.argsort(-outputs, axis=1)[:, :active], axis=1).tobytes())
+    counted = corrected.log_network_patterns(experts, active, 8, 2, widths)
+    assert math.log(len(seen)) <= counted <= 8 * math.log(math.comb(experts, active)) + 1e-12
+
+
+def test_patterns_of_a_router_grow_like_a_power_of_the_samples():
+    few, many = (corrected.log_network_patterns(8, 2, m, 10, [4]) for m in (10**6, 10**9))
+    assert few < many < few + (10 * 4 + 10 * 4 + 4 * 8) * math.log(1000) + 1e-6
+
+
+def test_the_capacity_of_networks_is_above_what_random_search_finds():
+    """Two layers with Frobenius norms of 1 on unit inputs, by gradient ascent of the correlation with random signs."""
+    random = np.random.default_rng(1)
+    inputs = random.normal(size=(20, 5))
+    inputs /= np.linalg.norm(inputs, axis=1, keepdims=True)
+    reached = []
+    for _ in range(20):
+        signs, best = random.choice([-1.0, 1.0], size=20), 0.0
+        for _ in range(20):
+            first, second = random.normal(size=(5, 6)), random.normal(size=6)
+            for _ in range(60):
+                first, second = first / np.linalg.norm(first), second / np.linalg.norm(second)
+                hidden = np.maximum(inputs @ first, 0)
+                best = max(best, float(signs @ hidden @ second) / 20)
+                slope = inputs.T @ (signs[:, None] * (hidden > 0) * second[None])
+                first, second = first + slope, second + hidden.T @ signs
+        reached.append(best)
+    bound = corrected.relu_capacity([1.0, 1.0]) / math.sqrt(20)
+    assert 0.2 * bound < np.mean(reached) < bound
+
+
+def test_stored_weights_bound_a_finite_class():
+    """All 2^8 labelings of 8 points, random labels and 60 samples: the bound fails no more often than delta."""
+    random = np.random.default_rng(2)
+    every = np.array(list(itertools.product((0.0, 1.0), repeat=8)))
+    fails, bound = 0, corrected.stored(8, 1, 60, delta=0.05)
+    for _ in range(400):
+        points, labels = random.integers(8, size=60), random.integers(2, size=60)
+        losses = np.mean(every[:, points] != labels, axis=1)
+        fails += np.abs(losses - 0.5).max() > bound
+    assert fails <= 400 * 0.05
+    assert bound < 0.3
+
+
+@pytest.mark.parametrize(
+    ("changes", "weights"),
+    [
+        ({"model_type": "olmoe", "num_experts": 64, "num_experts_per_tok": 8, "vocab_size": 50304, "hidden_size": 2048,
+          "intermediate_size": 1024, "num_hidden_layers": 16, "num_attention_heads": 16}, 6_919_161_856),
+        ({"model_type": "qwen3_moe", "num_experts": 128, "num_experts_per_tok": 8, "vocab_size": 151936,
+          "hidden_size": 2048, "moe_intermediate_size": 768, "num_hidden_layers": 48, "num_attention_heads": 32,
+          "num_key_value_heads": 4, "head_dim": 128}, 30_532_122_624),
+    ],
+)  # fmt: skip
+def test_weights_of_published_models(changes, weights, tmp_path):
+    """Sums as published: OLMoE-1B-7B and Qwen3-30B-A3B. Would catch embeddings or norms left out."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(changes))
+    assert generalization.published(path)["num_weights"] == weights
