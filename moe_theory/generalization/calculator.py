@@ -149,7 +149,7 @@ def bound(**values: Any) -> list[Bound]:
         >>> from moe_theory import generalization
         >>> found = generalization.bound(num_experts=8, num_active=1, num_samples=10**6)
         >>> [(bound.form.id, round(bound.value, 3)) for bound in found if bound.is_best]
-        [('product', 0.332)]
+        [('product', 0.331)]
     """
     return calculate(setting_of(**values))
 
