@@ -5,6 +5,7 @@ import functools
 import importlib
 import inspect
 import io
+import math
 import operator
 import os
 import re
@@ -37,7 +38,7 @@ from moe_theory.verify import explore, recorded, registry
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.statement import answered, statements
 from moe_theory.verify.status import Judged, StatementStatus, judged
-from moe_theory.verify.verdict import Role, Status
+from moe_theory.verify.verdict import Role, Status, Verdict
 
 NOT_AS_PRINTED = {StatementStatus.FALSE, StatementStatus.AMENDED, StatementStatus.VACUOUS}
 SCHEMAS = {  # of the documents that say their own, by command
@@ -125,22 +126,37 @@ def roles() -> dict[str, Role]:
     return dict(pair for each in reversed(of) for pair in each.items())
 
 
-def replaced(paper: str) -> list[tuple[Judged, str, Counter[str]]]:
-    """The statements of a paper that are not true as they stand: what holds instead, and the verdicts on that.
+def replaced(paper: str) -> list[tuple[Judged, str, str, Counter[str], Verdict | None]]:
+    """The statements of a paper that are not true as they stand: what holds instead, hypotheses beside those of most
+    statements, the verdicts on that, and of those that support it the one nearest to failing.
 
     Counted, over claims and readings, are corrected claims, those that other claims name in their place, and, of a
     statement that holds amended, the charitable ones, which have the amendment.
     """
-    rows = []
-    for known in (judged(each, verdicts()) for each in answered(paper) if each.paper == paper):
+    rows, own = [], [each for each in answered(paper) if each.paper == paper]
+    shared = Counter(text for each in own for text in each.hypotheses)
+    for known in (judged(each, verdicts()) for each in own):
         of = {each.status for each in known.by_reading.values()}
         if of & NOT_AS_PRINTED:
             wanted = {Role.CORRECTED, Role.CHARITABLE} if of == {StatementStatus.AMENDED} else {Role.CORRECTED}
             beside = {id for id, role in known.statement.roles.items() if role in wanted}
             beside |= {each.replaced_by for each in registry.claims(known.statement.name) if each.replaced_by}
-            counted = Counter(str(each.status) for each in verdicts() if each.claim in beside for _ in each.settings)
-            rows.append((known, " ".join(known.statement.corrected.partition("$$")[0].split()), counted))
+            found = [each for each in verdicts() if each.claim in beside]
+            counted = Counter(str(each.status) for each in found for _ in each.settings)
+            nearest = max((each for each in found if each.status is Status.SUPPORTED), key=closeness, default=None)
+            words = " ".join(known.statement.corrected.partition("$$")[0].split())
+            supposed = "; ".join(each for each in known.statement.hypotheses if 2 * shared[each] < len(own))
+            rows.append((known, words, supposed, counted, nearest))
     return rows
+
+
+def closeness(verdict: Verdict) -> float:
+    """How far its interval reaches beyond what is claimed, less the margin, relative to both: below 0 for SUPPORTED."""
+    low, high = verdict.interval
+    may_be_below, may_be_above = wording.allowed_sides(verdict)
+    ends = [*([] if may_be_below else [-low]), *([] if may_be_above else [high])]
+    scale = max(abs(verdict.predicted), verdict.margin) if math.isfinite(verdict.predicted) else verdict.margin
+    return (max(ends) - verdict.margin) / max(scale, 1e-12)
 
 
 def source_of(claim: Claim) -> tuple[str, int, str] | None:

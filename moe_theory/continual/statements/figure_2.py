@@ -16,6 +16,10 @@ AGAINST_ONE = experiments.FIGURE_2.together(*TERMINATED, experiments.SINGLE)
 TEN_AND_TWENTY = experiments.FIGURE_2.together(experiments.cell_name(10), experiments.cell_name(20))
 METRICS = ("forgetting", "generalization_error")
 ALMOST_ZERO = 0.05  # of a single expert's error: our reading of "almost zero"
+FIXED = """It needs gates that are fixed at some time. With strong signals a step exceeds the perturbation (kappa/lambda
+is 16, 8 and 4 at M = 5, 10 and 20), experts' outputs stay further apart than Gamma, and the gates of only 34, 13 and
+18 % of 1,024 runs are fixed by T = 2000: in the others both algorithms are the same. With kappa/lambda from 1.7 to 6.8,
+as unit signals have it, 97 to 99 % are. To compare only runs whose gates are fixed would select the easy ones."""
 
 RISE = statement(
     "figure-2-rise",
@@ -34,6 +38,7 @@ WORSE = statement(
     "figure-2-endless",
     where="Sec. 6, Fig. 2 (b), (d)",
     says="Gates that are updated for ever do worse on both metrics than gates whose updates stop.",
+    corrected=FIXED,
 )
 SWINGS = statement(
     "figure-2-oscillation",
@@ -45,6 +50,7 @@ MISROUTING = statement(
     "figure-2-misrouting",
     where="Sec. 6, Fig. 2 (b), (d)",
     says="The cause is that a router which goes on learning comes to pick experts of the wrong kind.",
+    corrected=FIXED,
 )
 AGAINST_SINGLE = statement(
     "figure-2-single-expert",
