@@ -375,11 +375,12 @@ def exact_errors(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
     return errors
 
 
-def error_given_routes(run: Run) -> Float[np.ndarray, "T B"]:
+def error_given_routes(run: Run, num_samples: int = FIGURE_3_DIMS.num_samples) -> Float[np.ndarray, "T B"]:
     """E[G_t], once pending tasks are completed, of a run that records every round, given its tasks and routes."""
+    assert len(run.records.task) == run.rounds[-1], "a run that records every round"
     truths, tasks, experts = (np.asarray(getattr(run.records, name)) for name in ("truth", "task", "expert"))
     signals, follows_truth = np.asarray(run.state.pool.signals), int(run.params.signal_law) == PROPORTIONAL
-    return corrected.given_routes(truths, signals, FIGURE_3_DIMS.num_samples, tasks, experts, follows_truth)
+    return corrected.given_routes(truths, signals, num_samples, tasks, experts, follows_truth)
 
 
 def error_at(time: int) -> Callable[[Run], np.ndarray]:

@@ -67,7 +67,7 @@ def pool_of(run, replicate):
 
 def test_one_program_a_policy(data, programs):
     """Catches a number of servers, a drive or a delay that has become static."""
-    assert programs == {"figure-3": len(edge.policies.POLICIES), "phase": 1, "availability": 1, "timeline": 2}
+    assert programs == {"figure-3": len(edge.policies.POLICIES) + 1, "phase": 1, "availability": 1, "timeline": 2}
 
 
 def test_figure_3_holds_the_last_round_of_its_cell(data):
@@ -101,27 +101,44 @@ def test_figure_3_explores_until_t1(data):
     run = run_directly(under("adaptive"), 2, figure_3.observe, STRIDE)
     explored = int(data["figure-3"].explored.sel(experts=2))
     assert explored == theory.exploration_rounds(2, 0.2, 0.6, 0.05, 10) < NUM_ROUNDS
-    for formula, name in ((theory.theorem_1, "theorem_1"), (corrected.theorem_1, "theorem_1_corrected")):
-        bounds = []
-        for index in range(REPLICATES):
-            pool_gaps = theory.gaps(pool_of(run, index), spread)
-            loads, early = (
-                run.records.loads[time // STRIDE - 1, :, index].astype(float) for time in (NUM_ROUNDS, explored)
-            )
-            bounds.append(formula(pool_gaps, ratio, loads, early, loads.sum(), pool_gaps.within_gap))
-        here = data["figure-3"][name].sel(policy="adaptive", experts=2, round=NUM_ROUNDS)
-        np.testing.assert_allclose(here, np.mean(bounds) / DIMS.num_features, rtol=1e-6)
+    bounds = []
+    for index in range(REPLICATES):
+        pool_gaps = theory.gaps(pool_of(run, index), spread)
+        loads, early = (
+            run.records.loads[time // STRIDE - 1, :, index].astype(float) for time in (NUM_ROUNDS, explored)
+        )
+        bounds.append(theory.theorem_1(pool_gaps, ratio, loads, early, loads.sum(), pool_gaps.within_gap))
+    here = data["figure-3"].theorem_1.sel(policy="adaptive", experts=2, round=NUM_ROUNDS)
+    np.testing.assert_allclose(here, np.mean(bounds) / DIMS.num_features, rtol=1e-6)
+
+
+def test_figure_3_has_the_recursion_along_the_routes_that_it_draws(data):
+    """Catches routes of other replicates or rounds: of one server the recursion knows the loads alone."""
+    run = run_directly(under("adaptive"), 4, figure_3.observe_routes, 1)
+    expected = [
+        corrected.given_routes(
+            run.records.truth[..., [index]],
+            run.state.pool.signals[..., [index]],
+            DIMS.num_samples,
+            run.records.task[:, [index]],
+            run.records.expert[:, [index]],
+            follows_truth=False,
+        )[-1, 0]
+        for index in range(REPLICATES)
+    ]
+    here = data["figure-3"].exact.sel(policy="adaptive", experts=4, round=NUM_ROUNDS)
+    np.testing.assert_allclose(here, np.mean(expected) / DIMS.num_features, rtol=1e-6)
 
 
 def test_figure_3_shows_theory_only_where_it_says_something(data):
     finite = np.isfinite(data["figure-3"])
     blind = [policy for policy in edge.policies.POLICIES if policy != "adaptive"]
-    for adaptive, names in ((True, ("theorem_1", "theorem_1_corrected")), (False, ("proposition_4", "exact"))):
-        for name in names:
-            assert bool(finite[name].sel(policy="adaptive").all()) is adaptive
-            assert bool(finite[name].sel(policy="adaptive").any()) is adaptive
-            assert bool(finite[name].sel(policy=blind).all()) is not adaptive
-            assert bool(finite[name].sel(policy=blind).any()) is not adaptive
+    for adaptive, name in ((True, "theorem_1"), (False, "proposition_4")):
+        assert bool(finite[name].sel(policy="adaptive").all()) is adaptive
+        assert bool(finite[name].sel(policy="adaptive").any()) is adaptive
+        assert bool(finite[name].sel(policy=blind).all()) is not adaptive
+        assert bool(finite[name].sel(policy=blind).any()) is not adaptive
+    assert finite.exact.all()
 
 
 @pytest.mark.parametrize("reading", ["orthogonal-signal", "sibling"])

@@ -65,7 +65,7 @@ def test_panels_show_what_their_figures_and_claims_have(measured):
     table = kept("edge")[0]
     rows = table[(table.policy == "adaptive") & (table.experts == 30)]
     shown = data.sel(panel="edge").dropna("place", subset=["x"])
-    for value, column in (("x", "round"), ("mean", "mean"), ("printed", "theorem_1"), ("right", "theorem_1_corrected")):
+    for value, column in (("x", "round"), ("mean", "mean"), ("printed", "theorem_1"), ("right", "exact")):
         np.testing.assert_array_equal(shown[value], rows[column])
     table = kept("continual")[0]
     rows = table[(table.metric == "forgetting") & (table.experts == 1) & (table.termination == "with")]

@@ -4,7 +4,7 @@ Errors are per coordinate, G_t / p: truths have deviation sigma_0 an entry, so |
 compares with sigma_0^2 and sigma_0, as in Section VI. G_t is flushed: pending tasks count as completed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from moe_theory.edge.experiments import (
     FIGURE_3_EXPERTS,
     FIGURE_3_ROUNDS,
     cell_name,
+    error_given_routes,
     exploration_rounds,
     gaps_of,
     loads_of,
@@ -28,7 +29,7 @@ from moe_theory.edge.experiments import (
 )
 from moe_theory.edge.params import PROPORTIONAL, Dims
 from moe_theory.edge.policies import POLICIES
-from moe_theory.runs import Progress, Run, quiet, run_cells
+from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import (
     Curves,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
 DIMS = FIGURE_3_DIMS
 DIMENSIONS = ("policy", "experts", "round")
-THEORY = ("theorem_1", "theorem_1_corrected", "proposition_4", "exact")  # NaN for policies that it is not about
+THEORY = ("theorem_1", "proposition_4", "exact")  # NaN for policies that it is not about
 VALUES = ("mean", "low", "high", "error", *THEORY)
 
 STYLES: dict[str, dict[str, Any]] = {
@@ -58,7 +59,6 @@ STYLES: dict[str, dict[str, Any]] = {
     "fastest": {"color": "0.45", "linewidth": 1.2},
     "band": {"color": "C0", "linewidth": 0, "alpha": 0.16},
     "printed": {"color": "C1", "linewidth": 1.5, "linestyle": (0, (4, 1.6))},
-    "corrected": {"color": "black", "linewidth": 1.0, "linestyle": (0, (4, 1.2, 1, 1.2))},
     "exact": {"color": "black", "linestyle": "none", "marker": "o", "markersize": 3, "markerfacecolor": "white"}
     | {"clip_on": False, "zorder": 4},
     "level": {"color": "0.3", "linewidth": 0.8, "linestyle": (0, (1, 1.5)), "zorder": 0},
@@ -81,6 +81,19 @@ def observe(state: State, info: Info) -> Records:
     """The flushed error, computed at the recorded rounds alone, and the loads."""
     del info
     return Records(generalization_error_flushed(state), state.visits)
+
+
+class Routes(NamedTuple):
+    """What is recorded of every round of the adaptive policy."""
+
+    truth: Float[Array, " p"]
+    task: Int[Array, ""]
+    expert: Int[Array, ""]
+
+
+def observe_routes(state: State, info: Info) -> Routes:
+    del state
+    return Routes(info.truth, info.task, info.expert)
 
 
 def compute(
@@ -113,10 +126,17 @@ def compute(
             also=explored,
         )
     ]
+    cells += [
+        Cell(f"routes, {key}", system(sizes, POLICIES["adaptive"]), params, length, 1, observe_routes)
+        for key, params in settings.items()
+    ]
     runs = run_cells(cells, replicates, seed=seed, progress=progress, what="figure-3")
     first = next(iter(runs.values()))
     single = np.stack([single_expert_errors(pool, sizes, first.params, length) for pool in pools_of(first)])
-    rows = [[_values_of(runs[f"{name}, {key}"], name, single, sizes) for key in settings] for name in POLICIES]
+    rows = [
+        [_values_of(runs[f"{name}, {key}"], name, single, sizes, runs[f"routes, {key}"]) for key in settings]
+        for name in POLICIES
+    ]
     about = provenance(
         "edge", "figure-3", reading, replicates, seed, length, rounds=num_rounds, experts=experts, dims=dims
     )
@@ -136,13 +156,17 @@ def compute(
 
 
 def _values_of(
-    run: Run, policy: str, single: Float[np.ndarray, "B L"], dims: Dims
+    run: Run, policy: str, single: Float[np.ndarray, "B L"], dims: Dims, routes: Run
 ) -> dict[str, Float[np.ndarray, " R"]]:
-    """The errors of a cell per coordinate, and theory; NaN for a theory that is not about its policy."""
+    """The errors of a cell per coordinate, and theory; NaN for a theory that is not about its policy.
+
+    Args:
+        routes: the adaptive policy's of the same replicates, in every round.
+    """
     scale, missing = 1 / dims.num_features, np.full(len(run.rounds), np.nan)
     if policy == "adaptive":
-        formulas = {"theorem_1": theory.theorem_1, "theorem_1_corrected": corrected.theorem_1}
-        samples = {name: theorem_1_of(run, formula, dims) for name, formula in formulas.items()}
+        along_routes = error_given_routes(routes, dims.num_samples)[run.rounds - 1]
+        samples = {"theorem_1": theorem_1_of(run, dims), "exact": along_routes}
     else:
         loads = loads_of(run)
         errors = [corrected.by_loads(by_load, loads[:, index]) for index, by_load in enumerate(single)]
@@ -157,13 +181,13 @@ def longest_delay(dims: Dims) -> int:
     return dims.max_delay
 
 
-def theorem_1_of(run: Run, formula: Callable, dims: Dims) -> Float[np.ndarray, "R B"]:
-    """(23), or its correction, from each replicate's pool and loads, with the gap inside a cluster for its term G^4."""
+def theorem_1_of(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
+    """(23) from each replicate's pool and loads, with the gap inside a cluster for its term G^4."""
     loads, pool_gaps = loads_of(run), gaps_of(run)
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
     ends = np.minimum(run.rounds, exploration_rounds(run.params, max_delay=longest_delay(dims)))
     explored = loads[np.searchsorted(run.rounds, ends, side="right") - 1]
-    return formula(pool_gaps, ratio, loads, explored, loads.sum(axis=-1), pool_gaps.within_gap)
+    return np.asarray(theory.theorem_1(pool_gaps, ratio, loads, explored, loads.sum(axis=-1), pool_gaps.within_gap))
 
 
 def single_expert_errors(pool: Pool, dims: Dims, params: Any, max_load: int) -> Float[np.ndarray, " L"]:
@@ -203,8 +227,7 @@ def _draw_adaptive(panel: "Axes", here: xr.Dataset) -> None:
     panel.fill_between(rounds, run.low, run.high, **STYLES["band"])
     panel.plot(rounds, run["mean"], **STYLES["adaptive"])
     panel.plot(rounds, run.theorem_1, **STYLES["printed"])
-    is_claimed = rounds > int(here.explored)
-    panel.plot(rounds, np.where(is_claimed, run.theorem_1_corrected, np.nan), **STYLES["corrected"])
+    panel.plot(rounds, run.exact, markevery=_marks(rounds), **STYLES["exact"])
     text = f"$G_T/p$ = {float(run['mean'][-1]):.2f}"
     panel.text(0.98, 1.0, text, transform=panel.transAxes, ha="right", va="top", **NOTE)
 
@@ -214,14 +237,18 @@ def _draw_blind(panel: "Axes", here: xr.Dataset) -> None:
     panel.axhline(scale, **STYLES["level"])
     _note(panel, rounds[0], scale, r"$\sigma_0$", -5)  # below where Proposition 4 begins
     panel.fill_between(rounds, here.low.sel(policy="nearest"), here.high.sel(policy="nearest"), **STYLES["band"])
-    marks = np.unique(np.searchsorted(rounds, np.geomspace(rounds[0], rounds[-1], 10).astype(int)))
     for policy in ("nearest", "uniform", "fastest"):
         run = here.sel(policy=policy)
         panel.plot(rounds, run["mean"], **STYLES[policy])
     for policy in ("nearest", "fastest"):
         run = here.sel(policy=policy)
-        panel.plot(rounds, run.exact, markevery=list(marks), **STYLES["exact"])
+        panel.plot(rounds, run.exact, markevery=_marks(rounds), **STYLES["exact"])
         panel.plot(rounds, run.proposition_4, **STYLES["printed"])
+
+
+def _marks(rounds: Int[np.ndarray, " R"]) -> list[int]:
+    """Places of about ten rounds, evenly spread on the axis."""
+    return np.unique(np.searchsorted(rounds, np.geomspace(rounds[0], rounds[-1], 10).astype(int))).tolist()
 
 
 def _note(panel: "Axes", x: float, y: float, text: str, shift: float) -> None:
@@ -240,8 +267,7 @@ def _draw_legend(figure: "FigureBase") -> None:
         "fastest": "fastest: mean",
         "band": "10–90 % of replicates",
         "printed": "(a) Theorem 1, (b) Proposition 4",
-        "corrected": "(a) Theorem 1, corrected, from $T_1$ on",
-        "exact": "(b) exact theory",
+        "exact": "(a) theory along routes, (b) of loads",
         "explored": "(a) end of exploration $T_1$",
     }
     handles = [
@@ -263,16 +289,16 @@ def caption(data: xr.Dataset) -> str:
         f"{about['num_samples']}, η = {about['learning_rate']:g}). Pending tasks count as completed. Every "
         "replicate draws a pool of its own. (a) The paper's policy. Theorem 1 is (23) from each replicate's pool and "
         f"loads, with the gap inside a cluster, {about['within']:.2f}, for its O(σ₀²), and T₁ = {explored} at "
-        f"δ = {FAILURE:g}{which}; corrected, from T₁ on, tasks up to T₁ keep their error under (22). (b) Policies that "
-        "ignore the task. Proposition 4 (22) and exact theory (the moment recursion) are from each replicate's "
-        "pool and loads, averaged; of each pair the upper is for fastest, the lower for nearest.\n" + closing(data)
+        f"δ = {FAILURE:g}{which}. (b) Policies that ignore the task. Proposition 4 is (22) from each replicate's pool "
+        "and loads; of each pair the upper is for fastest, the lower for nearest. Circles: the moment recursion, (a) "
+        "given which tasks came and who had them, (b) given the loads.\n" + closing(data)
     )
 
 
 FIGURE = FigureSpec(
     name="figure-3",
     title="Generalization error of the adaptive policy and of policies that do not look at the task",
-    summary="Fig. 3 (a), (b): means and bands against Theorem 1, Proposition 4 and the exact theory.",
+    summary="Fig. 3 (a), (b): means and bands against Theorem 1, Proposition 4 and the moment recursion.",
     replicates=64,
     size=(7.2, 4.4),
     compute=compute,
@@ -285,10 +311,10 @@ FIGURE = FigureSpec(
 def overview_curves(
     reading: ReadingLike, replicates: int, seed: int, progress: Progress, verdicts: Mapping[str, Any]
 ) -> Curves:
-    """G_t per coordinate of the adaptive policy on 30 servers, with (23) and the bound that keeps early errors."""
+    """G_t per coordinate of the adaptive policy on 30 servers, with (23) and the recursion along its routes."""
     del verdicts
     here = FIGURE.compute(reading, replicates, seed, progress).sel(policy="adaptive", experts=30)
-    columns = (here["mean"], here.low, here.high, here.theorem_1, here.theorem_1_corrected)
+    columns = (here["mean"], here.low, here.high, here.theorem_1, here.exact)
     return Curves(here["round"].values, *(column.values for column in columns))
 
 
@@ -296,9 +322,9 @@ OVERVIEW = Panel(
     title="Mobile edge computing: error of 30 servers",
     note="Adaptive policy, per coordinate, bounds from each replicate's pool and loads.",
     printed="edge.theorem-1.generalization-error",
-    printed_words="Theorem 1, (23)",
-    right="edge.theorem-1.early-tasks-keep-their-error",
-    right_words="early tasks keep their error",
+    printed_words="(23), floor of Sec. V",
+    right="edge.theorem-1.given-routes",
+    right_words="recursion along routes",
     x_label="round $t$",
     y_label="$G_t / p$",
     log_axes="x",
