@@ -347,6 +347,9 @@ def covering(
     4. So R_S(l o F) is at most C eps plus that of a finite class of Gamma N losses, and Massart's lemma, centred as in
        `uniform`, bounds that by sqrt((log Gamma + log N) / (2m)). Steps 1 and 2 of `uniform` give the rest.
 
+    Chaining covers of ever smaller radii, which would spare the logarithm, has larger constants: 1.65, 1.34 and 1.2
+    times the terms in eps and N at m = 10^3, 10^6 and 10^9 T d (k = 1, C B c = 1, the best ratio of radii).
+
     Source: replaces Eq. (8) and (23) for finite dimensions.
     Raises: InvalidParamsError for sizes or norms out of range.
 
