@@ -10,6 +10,7 @@ import enum
 import functools
 import hashlib
 import json
+import math
 import re
 import threading
 import time
@@ -284,6 +285,26 @@ def _stacked(plan: Plan, cells: Mapping[str, Params], records: Mapping[tuple[str
     }
 
 
+class Pilot(NamedTuple):
+    """Some first rounds of one run."""
+
+    records: Any  # the paper's `Info`, leaves (T, ...)
+    seconds: float  # that they took, once compiled; NaN where that was not asked for
+
+
+def pilot(plan: Plan, cell: str, rounds: int, is_timed: bool = False) -> Pilot:
+    """The first rounds of a cell's first seed; nothing is stored."""
+    shared, params = _Shared(dataclasses.replace(plan, folder=None), lambda step: None), plan.params()[cell]
+    key, seconds = replicate_keys(root_key(plan.seed), jnp.array([0]))[0], math.nan
+    _, records = shared.advance(key, shared.begin(key, params), params, rounds)
+    if is_timed:
+        state = shared.begin(key, params)
+        start = time.perf_counter()
+        shared.advance(key, state, params, rounds)
+        seconds = time.perf_counter() - start
+    return Pilot(records, seconds)
+
+
 class _Shared:
     def __init__(self, plan: Plan, on_step: Callable[[Step], None]) -> None:
         self.plan, self.on_step = plan, on_step
@@ -315,10 +336,11 @@ class _Shared:
             if self.is_stopped.is_set():
                 raise concurrent.futures.CancelledError
             if state is None:
-                state = self._begin(key, params)
+                state = self.begin(key, params)
                 state = state if kept is None else _restored(kept.state, state)
             rounds = min(self.plan.every, num_rounds - done)
-            state, piece = self._advance(key, state, params, rounds)
+            state, piece = self.advance(key, state, params, rounds)
+            _require_finite(piece, done, cell, replicate, params)
             done += rounds
             pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
             if self.plan.store is not None:
@@ -329,16 +351,26 @@ class _Shared:
             self.on_step(Step(cell, replicate, done, rounds, None))
         return info(**_joined(pieces))
 
-    def _begin(self, key: Key[Array, ""], params: Params) -> Any:
+    def begin(self, key: Key[Array, ""], params: Params) -> Any:
         begin = _begin_program(paper_of(self.plan.preset), self.plan.preset.dims)
         with compiled_once((begin, is_x64())):
             return begin(step_key(key, jnp.int32(0)), params, self.pool)
 
-    def _advance(self, key: Key[Array, ""], state: Any, params: Params, rounds: int) -> tuple[Any, Any]:
+    def advance(self, key: Key[Array, ""], state: Any, params: Params, rounds: int) -> tuple[Any, Any]:
         """Run a part."""
         with compiled_once((self.system, rounds, is_x64())):
             state, records = engine.run(self.system, key, state, params, rounds, 1, observe_info, None, False)
         return state._replace(pool=self.pool), jax.device_get(records)
+
+
+def _require_finite(piece: Any, done: int, cell: str, replicate: int, params: Params) -> None:
+    """Stop a run whose experts diverge at the first round that shows it."""
+    if not np.all(finite := np.isfinite(piece.locality)):
+        raise InvalidRunError(
+            f"{cell}, seed {replicate}: experts diverge in round {done + int(np.argmin(finite)) + 1}, at "
+            f"expert_rate={float(params.expert_rate):g}. Set a smaller one, such as --set "
+            f"expert_rate={float(params.expert_rate) / 2:g} --set final_rate={float(params.final_rate) / 2:g}."
+        )
 
 
 def _common_key(plan: Plan) -> dict[str, Any]:

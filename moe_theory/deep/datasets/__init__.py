@@ -1,5 +1,6 @@
 """The papers' data sets, read from a folder that the user names; files are checked, and nothing is downloaded."""
 
+import contextlib
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -8,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from moe_theory.core.digits import handwritten_digits
-from moe_theory.core.errors import unknown_name
+from moe_theory.core.errors import MissingDataError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.deep.datasets import cifar, mnist, tiny_imagenet
 from moe_theory.deep.datasets.files import DataSet as DataSet
 from moe_theory.deep.datasets.files import Images as Images
-from moe_theory.deep.datasets.files import Layout, no_folder_error
+from moe_theory.deep.datasets.files import Layout, changed_files, locate, no_folder_error
 
 _GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits into a byte
 
@@ -68,6 +69,26 @@ DATASETS: dict[str, Loader] = {
     },
     "tiny-imagenet": Loader(tiny_imagenet.TITLE, tiny_imagenet.load_tiny_imagenet, tiny_imagenet.LAYOUTS),
 }
+
+
+def found_in(folder: Path | str) -> list[str]:
+    """Names of the data sets whose files a folder has; of those in one format the one that they are as published.
+
+    Raises: DamagedDataError for files that cannot be read.
+
+    Examples:
+        >>> import tempfile
+        >>> from moe_theory.deep import datasets
+        >>> datasets.found_in(tempfile.mkdtemp())
+        []
+    """
+    found: dict[str, tuple[str, ...]] = {}  # files that are not as published
+    for name, loader in DATASETS.items():
+        if loader.layouts:
+            with contextlib.suppress(MissingDataError):
+                found[name] = changed_files(locate(loader.title, Path(folder), loader.layouts))
+    fewest = min(map(len, found.values()), default=0)
+    return [name for name, changed in found.items() if len(changed) == fewest]
 
 
 def load(name: str, folder: Path | str | None = None) -> DataSet:

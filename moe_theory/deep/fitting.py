@@ -1,0 +1,228 @@
+"""Presets fitted to what a user has: other sizes, another data set, a gate drive to reach, some minutes.
+
+What is measured here (seconds, gate drives) is measured on the first rounds of one run, the pilot, and said.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.deep.datasets import DataSet, Images
+from moe_theory.deep.presets import Preset
+from moe_theory.deep.runs import Plan, pilot
+
+DRIVE = 3.0  # median kappa that is aimed at unless told: where early termination decides
+PILOT_ROUNDS = 10
+PROBE_IMAGES = 500  # test images of a run that is timed
+FEWEST, ENOUGH, MOST = 4, 16, 64  # seeds: that a run may have, that are aimed at, that are taken at most
+SHORTEST = 20  # rounds
+MARGIN = 0.8  # share of the minutes that is planned for
+HALVINGS = 4  # of an expert's step size that diverges
+SMALLER = {"five-layer": "five-layer-small", "resnet18": "resnet18-small"}
+
+
+class Sizes(NamedTuple):
+    """What a run may have in place of its preset's; None leaves the preset's."""
+
+    network: str | None = None  # a key of `networks.NETWORKS`
+    num_epochs: int | None = None
+    num_samples: int | None = None  # training images of a task
+    batch_size: int | None = None
+    num_rounds: int | None = None
+    experts: tuple[int, ...] | None = None  # the numbers M that are compared
+    test_images: int | None = None  # of the data set, that experts are evaluated on; all unless given
+
+
+class Choice(NamedTuple):
+    """What was chosen for a clock or a gate drive, and how it was found."""
+
+    plan: Plan
+    told: list[str]
+
+
+def resized(preset: Preset, sizes: Sizes) -> Preset:
+    """The preset with other sizes. A batch is never larger than the samples.
+
+    Raises: UnknownNameError for an unknown network; InvalidDimsError for sizes below 1, or a batch that does not divide
+        the samples; InvalidRunError for no number of experts, or one twice.
+    """
+    experts = preset.experts if sizes.experts is None else sizes.experts
+    if not experts or len(set(experts)) < len(experts):
+        raise InvalidRunError(f"experts={list(experts)} must be one or more different numbers. Change experts.")
+    own = {
+        "network": sizes.network,
+        "num_epochs": sizes.num_epochs,
+        "num_samples": sizes.num_samples,
+        "batch_size": sizes.batch_size,
+        "max_rounds": sizes.num_rounds,
+        "max_experts": max(experts),
+    }
+    changes = {name: value for name, value in own.items() if value is not None}
+    samples = changes.get("num_samples", preset.dims.num_samples)
+    if "batch_size" not in changes:
+        changes["batch_size"] = min(preset.dims.batch_size, max(samples, 1))
+    return dataclasses.replace(preset, dims=dataclasses.replace(preset.dims, **changes), experts=tuple(experts))
+
+
+def thinned(data: DataSet, test_images: int | None) -> DataSet:
+    """The data set with so many test images, evenly spread over all. Raises: InvalidRunError for none."""
+    if test_images is None or test_images >= len(data.test.labels):
+        return data
+    if test_images < 1:
+        raise InvalidRunError(f"test_images={test_images} must be at least 1. Raise test_images.")
+    rows = np.linspace(0, len(data.test.labels) - 1, test_images).round().astype(int)
+    return dataclasses.replace(data, test=Images(data.test.pixels[rows], data.test.labels[rows]))
+
+
+def at_drive(plan: Plan, target: float) -> Choice:
+    """The scale of the gate's input at which the pilot's median kappa is the target: kappa goes as its square.
+
+    Raises: InvalidParamsError for a target that is not above 0, or where gate_scale is set as well.
+    """
+    if not target > 0 or not math.isfinite(target):
+        raise InvalidParamsError(f"kappa={target} must be above 0. Raise kappa.")
+    if "gate_scale" in plan.settings:
+        raise InvalidParamsError("gate_scale and kappa decide the same: drop one of both.")
+    cell, params = _largest(plan)
+    records = pilot(plan, cell, _pilot_rounds(plan)).records
+    found = float(np.median(records.drive[records.expert >= 0]))
+    if not math.isfinite(found) or found <= 0:
+        raise InvalidRunError(
+            f"the pilot's median kappa is {found:g}: its experts diverge or stay as they are. Lower expert_rate, "
+            "or set gate_scale."
+        )
+    scale = float(f"{float(params.gate_scale) * math.sqrt(target / found):.3g}")
+    told = (
+        f"gate_scale {float(params.gate_scale):g} has a median kappa of {found:.2g} in {_pilot_rounds(plan)} pilot "
+        f"rounds of {cell}: {scale:g} is taken, for {target:g}"
+    )
+    return Choice(_with_settings(plan, {"gate_scale": scale}), [told])
+
+
+def converging(plan: Plan) -> Choice:
+    """The expert's step size halved until the pilot's errors are finite. Raises: InvalidRunError if four do not do."""
+    cell, params = _largest(plan)
+    for halvings in range(HALVINGS + 1):
+        rates = {name: float(getattr(params, name)) / 2**halvings for name in ("expert_rate", "final_rate")}
+        tried = _with_settings(plan, rates) if halvings else plan
+        if np.all(np.isfinite(pilot(tried, cell, _pilot_rounds(plan)).records.locality)):
+            was, now = float(params.expert_rate), rates["expert_rate"]
+            told = f"experts diverge in the pilot at expert_rate={was:g}: {now:g} is taken"
+            return Choice(tried, [told] if halvings else [])
+    raise InvalidRunError(
+        f"experts diverge in the pilot even at expert_rate={float(params.expert_rate) / 2**HALVINGS:g}. Change network."
+    )
+
+
+def within(plan: Plan, minutes: float, threads: int, num_claims: int, error: float) -> Choice:
+    """Sizes and seeds with which all cells take about so many minutes: the preset's own if they do, else smaller ones.
+
+    Smaller are, one after the other, the test images, the epochs, the network; the first with which `ENOUGH` seeds can
+    be run is taken, else the last, with fewer rounds if `FEWEST` seeds need that.
+
+    Args:
+        num_claims, error: of the preset's figure, to say what the seeds can decide.
+    Raises: InvalidRunError for minutes that are too few.
+    """
+    if not minutes > 0 or not math.isfinite(minutes):
+        raise InvalidRunError(f"minutes={minutes} must be above 0. Raise minutes.")
+    told, seconds, sizes = [], math.inf, Sizes()
+    budget = MARGIN * 60 * minutes * threads
+    cells = len(plan.preset.cells())
+    for sizes in ladder(plan.preset):
+        tried = _resized_plan(plan, sizes)
+        seconds = seconds_per_round(tried)
+        told.append(f"{words(tried)}: {_seconds(seconds)} a round")
+        if budget / (cells * tried.preset.num_rounds * seconds) >= ENOUGH:
+            break
+    rounds = plan.preset.num_rounds
+    seeds = int(budget / (cells * rounds * seconds))
+    if seeds < FEWEST:
+        seeds, rounds = FEWEST, int(budget / (cells * FEWEST * seconds))
+        if rounds < SHORTEST:
+            least = math.ceil(cells * FEWEST * SHORTEST * seconds / (MARGIN * 60 * threads))
+            raise InvalidRunError(
+                f"minutes={minutes:g} are too few: {FEWEST} seeds of {SHORTEST} rounds take about {least}. "
+                "Raise minutes."
+            )
+        sizes = sizes._replace(num_rounds=rounds)
+    seeds = min(seeds, MOST)
+    chosen = dataclasses.replace(_resized_plan(plan, sizes), replicates=seeds)
+    expected = cells * rounds * seeds * seconds / threads / 60
+    told.append(
+        f"chosen: {words(chosen)}, {rounds} rounds, {seeds} seeds, about {expected:.0f} of {minutes:g} minutes; "
+        f"{deciding(seeds, error / max(num_claims, 1))}"
+    )
+    return Choice(chosen, told)
+
+
+def ladder(preset: Preset) -> list[Sizes]:
+    """From the preset's own sizes to ones that are ever faster."""
+    dims = preset.dims
+    fewer = Sizes(test_images=2000, num_epochs=min(dims.num_epochs, 60))
+    found = [Sizes(), Sizes(test_images=2000), fewer]
+    if dims.network in SMALLER:
+        found.append(fewer._replace(network=SMALLER[dims.network], test_images=1000))
+    if dims.network != "mlp":
+        found.append(fewer._replace(network="mlp", test_images=1000, num_epochs=min(dims.num_epochs, 20)))
+    return list(dict.fromkeys(found))
+
+
+def seconds_per_round(plan: Plan) -> float:
+    """Of one thread, from rounds of one gradient step and of three with few test images: training and evaluation grow
+    with the steps and with the images.
+    """
+    dims, images = plan.preset.dims, len(plan.data.test.labels)
+    times = []
+    for steps in (1, 3):
+        probe = dataclasses.replace(dims, num_epochs=steps, num_samples=dims.batch_size)
+        few = thinned(plan.data, PROBE_IMAGES)
+        preset = dataclasses.replace(plan.preset, dims=probe)
+        timed = dataclasses.replace(plan, preset=preset, data=few, folder=None)
+        times.append(pilot(timed, _largest(plan)[0], 3, is_timed=True).seconds / 3)
+    step = max(times[1] - times[0], 0.0) / 2
+    rest = max(times[0] - step, 0.0)
+    return dims.num_steps * step + rest * max(images / PROBE_IMAGES, 1.0)
+
+
+def deciding(seeds: int, error: float) -> str:
+    """How many of so many runs must go one way for a claim about most runs to be decided."""
+    needed = next(
+        (count for count in range(seeds // 2, seeds + 1) if stats.binom.sf(count - 1, seeds, 0.5) <= error / 4), None
+    )
+    if needed is None:
+        return "too few seeds to decide anything"
+    return f"an order of two cells is decided if it is the same in {needed} of {seeds} seeds"
+
+
+def words(plan: Plan) -> str:
+    """The sizes that a fit may change."""
+    dims = plan.preset.dims
+    return f"network {dims.network}, {dims.num_epochs} epochs, {len(plan.data.test.labels):,} test images"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds >= 0.1 else f"{1000 * seconds:.2g} ms"
+
+
+def _resized_plan(plan: Plan, sizes: Sizes) -> Plan:
+    return dataclasses.replace(plan, preset=resized(plan.preset, sizes), data=thinned(plan.data, sizes.test_images))
+
+
+def _with_settings(plan: Plan, settings: Mapping[str, Any]) -> Plan:
+    return dataclasses.replace(plan, settings={**plan.settings, **settings})
+
+
+def _largest(plan: Plan) -> tuple[str, Any]:
+    """The cell with the most experts, and its parameters."""
+    cells = plan.params()
+    return max(cells.items(), key=lambda item: int(item[1].num_experts))
+
+
+def _pilot_rounds(plan: Plan) -> int:
+    return min(PILOT_ROUNDS, plan.preset.num_rounds)
