@@ -15,6 +15,7 @@ from moe_theory.core.errors import InvalidRunError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from moe_theory.deep.fitting import Sizes
     from moe_theory.deep.runs import Plan, Step
     from moe_theory.deep.summary import Summary
     from moe_theory.runs import Progress
@@ -24,10 +25,39 @@ if TYPE_CHECKING:
 THREADS = 2  # seeds that run at once on a CPU
 
 
-@click.command(epilog=examples("moe-theory deep continual-mnist-small --replicates 4"))
+@click.command(
+    epilog=examples(
+        "moe-theory deep continual-mnist-small --replicates 4",
+        "moe-theory deep --data ~/data/fashion-mnist --minutes 20",
+        "moe-theory deep continual-mnist --data ~/data --network mlp --epochs 20 --seeds 16 --kappa 3",
+    )
+)
 @click.argument("positional", required=False, metavar="[PRESET]")
 @click.option("--preset", metavar="NAME", help="PRESET, as an option.")
-@click.option("--data", type=PATH, metavar="DIR", help="Folder of the data set's published files.")
+@click.option(
+    "--data",
+    type=PATH,
+    metavar="DIR",
+    help="Folder of a data set's published files; without PRESET the first one on these data.",
+)
+@click.option(
+    "--minutes",
+    type=float,
+    help="Choose sizes, seeds and the gate's scale with which all takes about so long, and say so beforehand.",
+)
+@click.option(
+    "--kappa",
+    type=float,
+    help="Gate drive to reach, by the gate's scale, as a pilot of ten rounds finds it.",
+    show_default="no pilot, and 3 with --minutes",
+)
+@click.option("--network", metavar="NAME", help="Of the experts: mlp, five-layer-small, resnet18-small or a preset's.")
+@click.option("--epochs", type=int, help="Of an expert on a task.", show_default="the preset's")
+@click.option("--samples", type=int, help="Training images of a task.", show_default="the preset's")
+@click.option("--batch", type=int, help="Images of a gradient step.", show_default="the preset's")
+@click.option("--rounds", type=int, help="T, tasks that arrive.", show_default="the preset's")
+@click.option("--experts", metavar="M,...", help="Numbers of experts to compare.", show_default="the preset's")
+@click.option("--test-images", type=int, help="Of the data set, to evaluate on.", show_default="all")
 @click.option(
     "--replicates",
     "--seeds",
@@ -65,6 +95,15 @@ def deep(
     positional: str | None,
     preset: str | None,
     data: Path | None,
+    minutes: float | None,
+    kappa: float | None,
+    network: str | None,
+    epochs: int | None,
+    samples: int | None,
+    batch: int | None,
+    rounds: int | None,
+    experts: str | None,
+    test_images: int | None,
     replicates: int | None,
     reading: str,
     settings: tuple[str, ...],
@@ -78,14 +117,13 @@ def deep(
     """Run a paper's deep-network experiment.
 
     PRESET names it by the paper and the data set of its figure; without one, the presets are listed. Those that end
-    in -small run on embedded digits in minutes on two cores; the others read their data set from DIR, and nothing is
-    downloaded. Each run is kept in OUT as it goes: rerunning resumes from the last checkpoints, and ends with the
-    same numbers. Prints each cell's errors, how they differ and the verdicts on the figure's claims; writes
-    results.nc, summary.json, verdicts.json and deep.svg.
+    in -small run on embedded digits in minutes on two cores, or on DIR's images at their sizes; the others read their
+    data set from DIR, and nothing is downloaded. Each run is kept in OUT as it goes: rerunning resumes from the last
+    checkpoints, and ends with the same numbers. Prints each cell's errors, how they differ and the verdicts on the
+    figure's claims; writes results.nc, summary.json, verdicts.json and deep.svg.
     """
-    from moe_theory.deep import datasets, presets, runs
+    from moe_theory.deep import datasets, fitting, presets, runs
     from moe_theory.deep import reading as reading_named
-    from moe_theory.report import deep as pages
     from moe_theory.verify.request import parsed
 
     if positional is not None and preset not in (None, positional):
@@ -93,17 +131,16 @@ def deep(
     name = positional if preset is None else preset
     if name == "":
         raise InvalidRunError("preset='' names no preset. Leave it out for a list of them.")
-    if name is None or only_list:
+    if only_list or (name is None and data is None):
         _list_presets(as_json)
         return
+    if minutes is not None and replicates is not None:
+        raise InvalidRunError("--minutes chooses the number of seeds. Drop --minutes or --seeds.")
     with stoppable():
-        chosen = presets.preset(name)
+        chosen = presets.on_data(name, None if data is None else datasets.found_in(data))
+        sizes = fitting.Sizes(network, epochs, samples, batch, rounds, _numbers(experts), test_images)
         folder = out or Path("runs/deep") / chosen.name
-        if data is not None and pages.is_embedded(chosen):
-            raise InvalidRunError(
-                f"{chosen.name} runs on the embedded digits, and reads nothing from --data. Leave out --data, or name "
-                f"the preset {chosen.name.removesuffix(presets.SMALL)}."
-            )
+        chosen = fitting.resized(chosen, sizes)
         plan = runs.Plan(
             preset=chosen,
             reading=reading_named(reading),
@@ -112,11 +149,48 @@ def deep(
             every=every,
             folder=folder / "runs",
             settings=parsed(settings),
-            data=datasets.load(chosen.data, data),  # last, as it may take long
+            data=fitting.thinned(datasets.load(chosen.data, data), test_images),  # last, as it may take long
         )
         if fresh:
             plan.forget()
-        _run(plan, folder, as_json)
+            (folder / fitting.CHOSEN).unlink(missing_ok=True)
+        _run(_fitted(plan, sizes, minutes, kappa, as_json), folder, as_json)
+
+
+def _numbers(text: str | None) -> tuple[int, ...] | None:
+    """Whole numbers between commas. Raises: InvalidRunError for anything else."""
+    try:
+        return None if text is None else tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidRunError(f"--experts {text!r} must be whole numbers between commas, such as 1,4,7.") from None
+
+
+def _fitted(plan: "Plan", given: "Sizes", minutes: float | None, kappa: float | None, as_json: bool) -> "Plan":
+    """The plan as a clock and a gate drive have it, with what was chosen printed; kept, so that reruns resume."""
+    from moe_theory.deep import fitting
+    from moe_theory.deep.experiments import claims_for
+    from moe_theory.report import deep as pages
+    from moe_theory.runs.compilation import keep_programs
+    from moe_theory.runs.files import prepare_folder
+    from moe_theory.runs.machine import available_cores
+    from moe_theory.verify.request import FAMILY_ERROR
+
+    if minutes is None and kappa is None:
+        return plan
+    console, num_claims = open_console(to_stderr=as_json), len(claims_for(plan.preset, plan.data.title))
+    assert plan.folder is not None
+    kept = plan.folder.parent / fitting.CHOSEN
+    choice = fitting.kept_choice(kept, plan, given, minutes, kappa)
+    if choice is None:
+        keep_programs(fallback=prepare_folder(plan.folder.parent, pages.NAMES) / "programs")
+        print_lines(
+            console, "pilots: timing rounds, and looking at the gates" if minutes else "pilot: looking at the gates"
+        )
+        threads = min(THREADS, available_cores())
+        choice = fitting.fit(plan, given, minutes, kappa, threads, num_claims, FAMILY_ERROR)
+        fitting.keep(kept, choice, plan, given, minutes, kappa)
+    print_lines(console, *choice.told)
+    return choice.plan
 
 
 def _list_presets(as_json: bool) -> None:

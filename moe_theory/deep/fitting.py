@@ -4,8 +4,10 @@ What is measured here (seconds, gate drives) is measured on the first rounds of 
 """
 
 import dataclasses
+import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +16,18 @@ from scipy import stats
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.deep.datasets import DataSet, Images
 from moe_theory.deep.presets import Preset
-from moe_theory.deep.runs import Plan, pilot
+from moe_theory.deep.runs import Plan, digest_of, pilot
+from moe_theory.runs.files import write_whole
 
+CHOSEN = "chosen.json"  # beside the results
 DRIVE = 3.0  # median kappa that is aimed at unless told: where early termination decides
 PILOT_ROUNDS = 10
+PROBE_ROUNDS, BRIEF = 50, 0.5  # of a run that is timed where three rounds take less than so many seconds
 PROBE_IMAGES = 500  # test images of a run that is timed
 FEWEST, ENOUGH, MOST = 4, 16, 64  # seeds: that a run may have, that are aimed at, that are taken at most
 SHORTEST = 20  # rounds
 MARGIN = 0.8  # share of the minutes that is planned for
+GAIN = 0.5  # of another thread: both share caches and memory
 HALVINGS = 4  # of an expert's step size that diverges
 SMALLER = {"five-layer": "five-layer-small", "resnet18": "resnet18-small"}
 
@@ -43,6 +49,7 @@ class Choice(NamedTuple):
 
     plan: Plan
     told: list[str]
+    sizes: Sizes = Sizes()  # in place of those of the plan before
 
 
 def resized(preset: Preset, sizes: Sizes) -> Preset:
@@ -77,6 +84,56 @@ def thinned(data: DataSet, test_images: int | None) -> DataSet:
         raise InvalidRunError(f"test_images={test_images} must be at least 1. Raise test_images.")
     rows = np.linspace(0, len(data.test.labels) - 1, test_images).round().astype(int)
     return dataclasses.replace(data, test=Images(data.test.pixels[rows], data.test.labels[rows]))
+
+
+def fit(
+    plan: Plan, given: Sizes, minutes: float | None, kappa: float | None, threads: int, num_claims: int, error: float
+) -> Choice:
+    """`within` so many minutes, if any, with a step size at which experts converge; then `at_drive`. What the plan's
+    settings or `given` say stays.
+
+    Raises: as these.
+    """
+    told, sizes = [], Sizes()
+    if minutes is not None:
+        plan, told, sizes = within(plan, given, minutes, threads, num_claims, error)
+        if not {"expert_rate", "final_rate"} & {*plan.settings}:
+            plan, more, _ = converging(plan)
+            told += more
+    if kappa is not None or "gate_scale" not in plan.settings:
+        plan, more, _ = at_drive(plan, DRIVE if kappa is None else kappa)
+        told += more
+    return Choice(plan, told, sizes)
+
+
+def keep(path: Path, choice: Choice, plan: Plan, given: Sizes, minutes: float | None, kappa: float | None) -> None:
+    """Write what was chosen for this request, which timings would choose otherwise another time."""
+    found = {
+        "sizes": choice.sizes._asdict(),
+        "replicates": choice.plan.replicates,
+        "settings": dict(choice.plan.settings),
+    }
+    request = _request(plan, given, minutes, kappa)
+    write_whole(path, json.dumps({"request": request, **found, "told": choice.told}, indent=1).encode())
+
+
+def kept_choice(path: Path, plan: Plan, given: Sizes, minutes: float | None, kappa: float | None) -> Choice | None:
+    """What was chosen before for the same request; None where nothing is kept that can be read."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found["request"] != json.loads(json.dumps(_request(plan, given, minutes, kappa))):
+            return None
+        sizes = Sizes(**found["sizes"])
+        resumed = dataclasses.replace(_resized_plan(plan, sizes), replicates=found["replicates"])
+        chosen = dataclasses.replace(resumed, settings=found["settings"])
+        return Choice(chosen, ["as chosen before:", *found["told"]], sizes)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _request(plan: Plan, given: Sizes, minutes: float | None, kappa: float | None) -> dict[str, Any]:
+    about = (plan.preset.name, digest_of(plan.data), plan.reading.name, plan.seed, dict(plan.settings))
+    return {"of": about, "given": given, "minutes": minutes, "kappa": kappa}
 
 
 def at_drive(plan: Plan, target: float) -> Choice:
@@ -119,22 +176,24 @@ def converging(plan: Plan) -> Choice:
     )
 
 
-def within(plan: Plan, minutes: float, threads: int, num_claims: int, error: float) -> Choice:
+def within(plan: Plan, given: Sizes, minutes: float, threads: int, num_claims: int, error: float) -> Choice:
     """Sizes and seeds with which all cells take about so many minutes: the preset's own if they do, else smaller ones.
 
     Smaller are, one after the other, the test images, the epochs, the network; the first with which `ENOUGH` seeds can
     be run is taken, else the last, with fewer rounds if `FEWEST` seeds need that.
 
     Args:
+        given: what the user has chosen, which stays.
         num_claims, error: of the preset's figure, to say what the seeds can decide.
     Raises: InvalidRunError for minutes that are too few.
     """
     if not minutes > 0 or not math.isfinite(minutes):
         raise InvalidRunError(f"minutes={minutes} must be above 0. Raise minutes.")
     told, seconds, sizes = [], math.inf, Sizes()
-    budget = MARGIN * 60 * minutes * threads
+    at_once = 1 + GAIN * (threads - 1)
+    budget = MARGIN * 60 * minutes * at_once
     cells = len(plan.preset.cells())
-    for sizes in ladder(plan.preset):
+    for sizes in ladder(plan.preset, given):
         tried = _resized_plan(plan, sizes)
         seconds = seconds_per_round(tried)
         told.append(f"{words(tried)}: {_seconds(seconds)} a round")
@@ -145,7 +204,7 @@ def within(plan: Plan, minutes: float, threads: int, num_claims: int, error: flo
     if seeds < FEWEST:
         seeds, rounds = FEWEST, int(budget / (cells * FEWEST * seconds))
         if rounds < SHORTEST:
-            least = math.ceil(cells * FEWEST * SHORTEST * seconds / (MARGIN * 60 * threads))
+            least = math.ceil(cells * FEWEST * SHORTEST * seconds / (MARGIN * 60 * at_once))
             raise InvalidRunError(
                 f"minutes={minutes:g} are too few: {FEWEST} seeds of {SHORTEST} rounds take about {least}. "
                 "Raise minutes."
@@ -153,16 +212,16 @@ def within(plan: Plan, minutes: float, threads: int, num_claims: int, error: flo
         sizes = sizes._replace(num_rounds=rounds)
     seeds = min(seeds, MOST)
     chosen = dataclasses.replace(_resized_plan(plan, sizes), replicates=seeds)
-    expected = cells * rounds * seeds * seconds / threads / 60
+    expected = cells * rounds * seeds * seconds / at_once / 60
     told.append(
-        f"chosen: {words(chosen)}, {rounds} rounds, {seeds} seeds, about {expected:.0f} of {minutes:g} minutes; "
+        f"chosen: {words(chosen)}, {rounds} rounds, {seeds} seeds, about {expected:.2g} of {minutes:g} minutes; "
         f"{deciding(seeds, error / max(num_claims, 1))}"
     )
-    return Choice(chosen, told)
+    return Choice(chosen, told, sizes)
 
 
-def ladder(preset: Preset) -> list[Sizes]:
-    """From the preset's own sizes to ones that are ever faster."""
+def ladder(preset: Preset, given: Sizes) -> list[Sizes]:
+    """From the preset's own sizes to ones that are ever faster, without what is given."""
     dims = preset.dims
     fewer = Sizes(test_images=2000, num_epochs=min(dims.num_epochs, 60))
     found = [Sizes(), Sizes(test_images=2000), fewer]
@@ -170,7 +229,8 @@ def ladder(preset: Preset) -> list[Sizes]:
         found.append(fewer._replace(network=SMALLER[dims.network], test_images=1000))
     if dims.network != "mlp":
         found.append(fewer._replace(network="mlp", test_images=1000, num_epochs=min(dims.num_epochs, 20)))
-    return list(dict.fromkeys(found))
+    chosen: dict[str, Any] = {name: None for name, value in given._asdict().items() if value is not None}
+    return list(dict.fromkeys(each._replace(**chosen) for each in found))
 
 
 def seconds_per_round(plan: Plan) -> float:
@@ -183,8 +243,11 @@ def seconds_per_round(plan: Plan) -> float:
         probe = dataclasses.replace(dims, num_epochs=steps, num_samples=dims.batch_size)
         few = thinned(plan.data, PROBE_IMAGES)
         preset = dataclasses.replace(plan.preset, dims=probe)
-        timed = dataclasses.replace(plan, preset=preset, data=few, folder=None)
-        times.append(pilot(timed, _largest(plan)[0], 3, is_timed=True).seconds / 3)
+        timed, cell = dataclasses.replace(plan, preset=preset, data=few, folder=None), _largest(plan)[0]
+        rounds, seconds = 3, pilot(timed, cell, 3, is_timed=True).seconds
+        if seconds < BRIEF:  # most of which is not of the rounds
+            rounds, seconds = PROBE_ROUNDS, pilot(timed, cell, PROBE_ROUNDS, is_timed=True).seconds
+        times.append(seconds / rounds)
     step = max(times[1] - times[0], 0.0) / 2
     rest = max(times[0] - step, 0.0)
     return dims.num_steps * step + rest * max(images / PROBE_IMAGES, 1.0)

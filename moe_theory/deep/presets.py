@@ -1,13 +1,13 @@
 """The papers' deep experiments by name, each with a small version that runs on scikit-learn's digits in minutes."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import unknown_name
+from moe_theory.core.errors import InvalidRunError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.system import System
 from moe_theory.deep import continual, edge
@@ -94,6 +94,33 @@ def preset(name: str) -> Preset:
         raise unknown_name("preset", name, PRESETS)
     return PRESETS[name]
 
+
+def on_data(name: str | None, found: Sequence[str] | None) -> Preset:
+    """The preset called `name`, on a data set that is found; without a name the first preset on one of these.
+
+    Args:
+        found: names of data sets, the likeliest first; None or none at all leaves the preset's own.
+    Raises: UnknownNameError for an unknown name; InvalidRunError where neither names a preset.
+
+    Examples:
+        >>> from moe_theory.deep import presets
+        >>> presets.on_data(None, ["fashion-mnist"]).name, presets.on_data("edge-mnist", ["fashion-mnist"]).data
+        ('continual-mnist', 'fashion-mnist')
+    """
+    if name is None:
+        like = [ALIKE.get(data, data) for data in found or ()]
+        name = next((each.name for each in _ALL if each.data in like), None)
+        if name is None:
+            raise InvalidRunError("the folder has no data set of a preset. Name PRESET, which says what is looked for.")
+    own = preset(name)
+    original = PRESETS[name.removesuffix(SMALL)].data
+    if found is None:
+        return own
+    data = original if original in found or not found else found[0]
+    return dataclasses.replace(own, data=data)
+
+
+ALIKE = {"fashion-mnist": "mnist"}  # data sets that take the place of a paper's
 
 # Scales at which gate steps balance the locality losses of these experts; the papers give none.
 _GATE = {"gate_scale": 20.0}
