@@ -172,7 +172,6 @@ def _fitted(plan: "Plan", given: "Sizes", minutes: float | None, kappa: float | 
     from moe_theory.report import deep as pages
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
-    from moe_theory.runs.machine import available_cores
     from moe_theory.verify.request import FAMILY_ERROR
 
     if minutes is None and kappa is None:
@@ -186,8 +185,7 @@ def _fitted(plan: "Plan", given: "Sizes", minutes: float | None, kappa: float | 
         print_lines(
             console, "pilots: timing rounds, and looking at the gates" if minutes else "pilot: looking at the gates"
         )
-        threads = min(THREADS, available_cores())
-        choice = fitting.fit(plan, given, minutes, kappa, threads, num_claims, FAMILY_ERROR)
+        choice = fitting.fit(plan, given, minutes, kappa, num_claims, FAMILY_ERROR)
         fitting.keep(kept, choice, plan, given, minutes, kappa)
     print_lines(console, *choice.told)
     return choice.plan

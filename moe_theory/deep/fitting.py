@@ -24,10 +24,9 @@ DRIVE = 3.0  # median kappa that is aimed at unless told: where early terminatio
 PILOT_ROUNDS = 10
 PROBE_ROUNDS, BRIEF = 50, 0.5  # of a run that is timed where three rounds take less than so many seconds
 PROBE_IMAGES = 500  # test images of a run that is timed
-FEWEST, ENOUGH, MOST = 4, 16, 64  # seeds: that a run may have, that are aimed at, that are taken at most
+FEWEST, ENOUGH, MOST = 4, 12, 64  # seeds: that a run may have, that are aimed at, that are taken at most
 SHORTEST = 20  # rounds
 MARGIN = 0.8  # share of the minutes that is planned for
-GAIN = 0.5  # of another thread: both share caches and memory
 HALVINGS = 4  # of an expert's step size that diverges
 SMALLER = {"five-layer": "five-layer-small", "resnet18": "resnet18-small"}
 
@@ -86,9 +85,7 @@ def thinned(data: DataSet, test_images: int | None) -> DataSet:
     return dataclasses.replace(data, test=Images(data.test.pixels[rows], data.test.labels[rows]))
 
 
-def fit(
-    plan: Plan, given: Sizes, minutes: float | None, kappa: float | None, threads: int, num_claims: int, error: float
-) -> Choice:
+def fit(plan: Plan, given: Sizes, minutes: float | None, kappa: float | None, num_claims: int, error: float) -> Choice:
     """`within` so many minutes, if any, with a step size at which experts converge; then `at_drive`. What the plan's
     settings or `given` say stays.
 
@@ -96,7 +93,7 @@ def fit(
     """
     told, sizes = [], Sizes()
     if minutes is not None:
-        plan, told, sizes = within(plan, given, minutes, threads, num_claims, error)
+        plan, told, sizes = within(plan, given, minutes, num_claims, error)
         if not {"expert_rate", "final_rate"} & {*plan.settings}:
             plan, more, _ = converging(plan)
             told += more
@@ -176,7 +173,7 @@ def converging(plan: Plan) -> Choice:
     )
 
 
-def within(plan: Plan, given: Sizes, minutes: float, threads: int, num_claims: int, error: float) -> Choice:
+def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: float) -> Choice:
     """Sizes and seeds with which all cells take about so many minutes: the preset's own if they do, else smaller ones.
 
     Smaller are, one after the other, the test images, the epochs, the network; the first with which `ENOUGH` seeds can
@@ -190,8 +187,7 @@ def within(plan: Plan, given: Sizes, minutes: float, threads: int, num_claims: i
     if not minutes > 0 or not math.isfinite(minutes):
         raise InvalidRunError(f"minutes={minutes} must be above 0. Raise minutes.")
     told, seconds, sizes = [], math.inf, Sizes()
-    at_once = 1 + GAIN * (threads - 1)
-    budget = MARGIN * 60 * minutes * at_once
+    budget = MARGIN * 60 * minutes
     cells = len(plan.preset.cells())
     for sizes in ladder(plan.preset, given):
         tried = _resized_plan(plan, sizes)
@@ -204,7 +200,7 @@ def within(plan: Plan, given: Sizes, minutes: float, threads: int, num_claims: i
     if seeds < FEWEST:
         seeds, rounds = FEWEST, int(budget / (cells * FEWEST * seconds))
         if rounds < SHORTEST:
-            least = math.ceil(cells * FEWEST * SHORTEST * seconds / (MARGIN * 60 * at_once))
+            least = math.ceil(cells * FEWEST * SHORTEST * seconds / (MARGIN * 60))
             raise InvalidRunError(
                 f"minutes={minutes:g} are too few: {FEWEST} seeds of {SHORTEST} rounds take about {least}. "
                 "Raise minutes."
@@ -212,7 +208,7 @@ def within(plan: Plan, given: Sizes, minutes: float, threads: int, num_claims: i
         sizes = sizes._replace(num_rounds=rounds)
     seeds = min(seeds, MOST)
     chosen = dataclasses.replace(_resized_plan(plan, sizes), replicates=seeds)
-    expected = cells * rounds * seeds * seconds / at_once / 60
+    expected = cells * rounds * seeds * seconds / 60
     told.append(
         f"chosen: {words(chosen)}, {rounds} rounds, {seeds} seeds, about {expected:.2g} of {minutes:g} minutes; "
         f"{deciding(seeds, error / max(num_claims, 1))}"
@@ -234,7 +230,7 @@ def ladder(preset: Preset, given: Sizes) -> list[Sizes]:
 
 
 def seconds_per_round(plan: Plan) -> float:
-    """Of one thread, from rounds of one gradient step and of three with few test images: training and evaluation grow
+    """Of one run alone, which has all cores to itself as two at once do, from rounds of one gradient step and of three with few test images: training and evaluation grow
     with the steps and with the images.
     """
     dims, images = plan.preset.dims, len(plan.data.test.labels)

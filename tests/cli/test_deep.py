@@ -78,10 +78,39 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran, refused,
     assert "resuming" not in text
 
 
-def test_data_that_a_small_preset_does_not_read_is_refused(tmp_path, refused):
+def test_a_small_preset_reads_the_papers_data_where_a_folder_is_named(tmp_path, refused):
     line = refused("deep", "--preset", NAME, "--data", tmp_path, "--out", tmp_path / "out")
-    assert "continual-mnist." in line
+    assert f"no MNIST in {tmp_path}" in line
     assert "names no preset" in refused("deep", "--preset", "")
+    assert "Name PRESET" in refused("deep", "--data", tmp_path)
+
+
+def test_sizes_of_ones_own_and_a_gate_drive(tmp_path, ran, monkeypatch):
+    """What is chosen is said, and chosen again by the same command, which resumes."""
+    monkeypatch.setattr(pages, "picture", lambda *asked: b"")  # drawing is what costs
+    sizes = (
+        "--network",
+        "mlp",
+        "--epochs",
+        1,
+        "--samples",
+        10,
+        "--rounds",
+        12,
+        "--experts",
+        "1,3",
+        "--test-images",
+        50,
+    )
+    options = (NAME, *sizes, "--seeds", 1, "--kappa", 2, "--out", tmp_path)
+    text = ran("deep", *options).out
+    assert "pilots: looking at the gates" in text
+    assert "is taken, for 2" in text
+    assert "M = 3, no termination" in text
+    assert "12 rounds" in text
+    text = ran("deep", *options).out
+    assert "as chosen before:" in text
+    assert "resuming: of 3 runs 3 are complete" in text
 
 
 def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, refused, monkeypatch):
@@ -131,6 +160,11 @@ def test_data_that_are_not_there_are_one_line(tmp_path, refused):
         ([NAME, "--replicates", "0"], "replicates=0"),
         ([NAME, "--checkpoint-every", "0"], "checkpoint_every=0"),
         ([NAME, "--out", "/proc/nowhere"], "cannot be written"),
+        ([NAME, "--experts", "4,x"], "--experts '4,x'"),
+        ([NAME, "--network", "mpl"], "Did you mean 'mlp'?"),
+        ([NAME, "--minutes", "3", "--seeds", "2"], "Drop --minutes or --seeds"),
+        ([NAME, "--minutes", "-1"], "minutes=-1"),
+        ([NAME, "--kappa", "3", "--set", "gate_scale=3"], "drop one of both"),
     ],
     ids=lambda value: str(value)[:40],
 )
