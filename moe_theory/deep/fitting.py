@@ -230,8 +230,8 @@ def ladder(preset: Preset, given: Sizes) -> list[Sizes]:
 
 
 def seconds_per_round(plan: Plan) -> float:
-    """Of one run alone, which has all cores to itself as two at once do, from rounds of one gradient step and of three with few test images: training and evaluation grow
-    with the steps and with the images.
+    """Of one run alone, which has all cores to itself as two at once do: from rounds of one gradient step and of three
+    with few test images, since training and evaluation grow with the steps and with the images.
     """
     dims, images = plan.preset.dims, len(plan.data.test.labels)
     times = []
