@@ -22,6 +22,7 @@ from moe_theory.runs.files import write_whole
 CHOSEN = "chosen.json"  # beside the results
 DRIVE = 3.0  # median kappa that is aimed at unless told: where early termination decides
 PILOT_ROUNDS = 10
+EARLY_ROUNDS = 3  # in which an expert that diverges does so mostly
 PROBE_ROUNDS, BRIEF = 50, 0.5  # of a run that is timed where three rounds take less than so many seconds
 PROBE_IMAGES = 500  # test images of a run that is timed
 FEWEST, ENOUGH, MOST = 4, 12, 64  # seeds: that a run may have, that are aimed at, that are taken at most
@@ -159,18 +160,27 @@ def at_drive(plan: Plan, target: float) -> Choice:
 
 
 def converging(plan: Plan) -> Choice:
-    """The expert's step size halved until the pilot's errors are finite. Raises: InvalidRunError if four do not do."""
-    cell, params = _largest(plan)
+    """The expert's step size halved until it diverges in none of the first rounds of the first seeds, with the fewest
+    experts and with the most. Raises: InvalidRunError if four halvings do not do.
+    """
+    cells = plan.params()
+    ends = {number(cells.items(), key=lambda item: int(item[1].num_experts))[0] for number in (min, max)}
+    params = next(iter(cells.values()))
     for halvings in range(HALVINGS + 1):
         rates = {name: float(getattr(params, name)) / 2**halvings for name in ("expert_rate", "final_rate")}
         tried = _with_settings(plan, rates) if halvings else plan
-        if np.all(np.isfinite(pilot(tried, cell, _pilot_rounds(plan)).records.locality)):
+        if all(_converges(tried, cell, seed) for seed in range(min(plan.replicates, ENOUGH)) for cell in sorted(ends)):
             was, now = float(params.expert_rate), rates["expert_rate"]
             told = f"experts diverge in the pilot at expert_rate={was:g}: {now:g} is taken"
             return Choice(tried, [told] if halvings else [])
     raise InvalidRunError(
         f"experts diverge in the pilot even at expert_rate={float(params.expert_rate) / 2**HALVINGS:g}. Change network."
     )
+
+
+def _converges(plan: Plan, cell: str, seed: int) -> bool:
+    rounds = min(EARLY_ROUNDS, plan.preset.num_rounds)
+    return bool(np.all(np.isfinite(pilot(plan, cell, rounds, replicate=seed).records.locality)))
 
 
 def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: float) -> Choice:

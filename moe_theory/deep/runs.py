@@ -292,10 +292,10 @@ class Pilot(NamedTuple):
     seconds: float  # that they took, once compiled; NaN where that was not asked for
 
 
-def pilot(plan: Plan, cell: str, rounds: int, is_timed: bool = False) -> Pilot:
-    """The first rounds of a cell's first seed; nothing is stored."""
+def pilot(plan: Plan, cell: str, rounds: int, is_timed: bool = False, replicate: int = 0) -> Pilot:
+    """The first rounds of one seed of a cell; nothing is stored."""
     shared, params = _Shared(dataclasses.replace(plan, folder=None), lambda step: None), plan.params()[cell]
-    key, seconds = replicate_keys(root_key(plan.seed), jnp.array([0]))[0], math.nan
+    key, seconds = replicate_keys(root_key(plan.seed), jnp.array([replicate]))[0], math.nan
     _, records = shared.advance(key, shared.begin(key, params), params, rounds)
     if is_timed:
         state = shared.begin(key, params)
