@@ -104,7 +104,7 @@ def test_sizes_of_ones_own_and_a_gate_drive(tmp_path, ran, monkeypatch):
     )
     options = (NAME, *sizes, "--seeds", 1, "--kappa", 2, "--out", tmp_path)
     text = ran("deep", *options).out
-    assert "pilots: looking at the gates" in text
+    assert "pilot: looking at the gates" in text
     assert "is taken, for 2" in text
     assert "M = 3, no termination" in text
     assert "12 rounds" in text
