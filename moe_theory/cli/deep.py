@@ -174,6 +174,7 @@ def _fitted(plan: "Plan", given: "Sizes", minutes: float | None, kappa: float | 
     from moe_theory.runs.files import prepare_folder
     from moe_theory.verify.request import FAMILY_ERROR
 
+    fitting.check(plan, minutes, kappa)
     if minutes is None and kappa is None:
         return plan
     console, num_claims = open_console(to_stderr=as_json), len(claims_for(plan.preset, plan.data.title))

@@ -23,7 +23,8 @@ CHOSEN = "chosen.json"  # beside the results
 DRIVE = 3.0  # median kappa that is aimed at unless told: where early termination decides
 PILOT_ROUNDS = 10
 EARLY_ROUNDS = 3  # in which an expert that diverges does so mostly
-PROBE_ROUNDS, BRIEF = 50, 0.5  # of a run that is timed where three rounds take less than so many seconds
+PROBE_STEPS = (2, 12)  # gradient steps of rounds that are timed
+PROBE_ROUNDS, BRIEF = 40, 0.3  # of a run that is timed where two rounds take less than so many seconds
 PROBE_IMAGES = 500  # test images of a run that is timed
 FEWEST, ENOUGH, MOST = 4, 12, 64  # seeds: that a run may have, that are aimed at, that are taken at most
 SHORTEST = 20  # rounds
@@ -86,6 +87,20 @@ def thinned(data: DataSet, test_images: int | None) -> DataSet:
     return dataclasses.replace(data, test=Images(data.test.pixels[rows], data.test.labels[rows]))
 
 
+def check(plan: Plan, minutes: float | None, kappa: float | None) -> None:
+    """Refuse what cannot be asked for, before anything runs.
+
+    Raises: InvalidRunError for minutes, and InvalidParamsError for a gate drive, that are not above 0, or for a drive
+        where gate_scale is set as well.
+    """
+    if minutes is not None and not 0 < minutes < math.inf:
+        raise InvalidRunError(f"minutes={minutes} must be above 0. Raise minutes.")
+    if kappa is not None and not 0 < kappa < math.inf:
+        raise InvalidParamsError(f"kappa={kappa} must be above 0. Raise kappa.")
+    if kappa is not None and "gate_scale" in plan.settings:
+        raise InvalidParamsError("gate_scale and kappa decide the same: drop one of both.")
+
+
 def fit(plan: Plan, given: Sizes, minutes: float | None, kappa: float | None, num_claims: int, error: float) -> Choice:
     """`within` so many minutes, if any, with a step size at which experts converge; then `at_drive`. What the plan's
     settings or `given` say stays.
@@ -139,10 +154,7 @@ def at_drive(plan: Plan, target: float) -> Choice:
 
     Raises: InvalidParamsError for a target that is not above 0, or where gate_scale is set as well.
     """
-    if not target > 0 or not math.isfinite(target):
-        raise InvalidParamsError(f"kappa={target} must be above 0. Raise kappa.")
-    if "gate_scale" in plan.settings:
-        raise InvalidParamsError("gate_scale and kappa decide the same: drop one of both.")
+    check(plan, None, target)
     cell, params = _largest(plan)
     records = pilot(plan, cell, _pilot_rounds(plan)).records
     found = float(np.median(records.drive[records.expert >= 0]))
@@ -194,8 +206,7 @@ def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: flo
         num_claims, error: of the preset's figure, to say what the seeds can decide.
     Raises: InvalidRunError for minutes that are too few.
     """
-    if not minutes > 0 or not math.isfinite(minutes):
-        raise InvalidRunError(f"minutes={minutes} must be above 0. Raise minutes.")
+    check(plan, minutes, None)
     told, seconds, sizes = [], math.inf, Sizes()
     budget = MARGIN * 60 * minutes
     cells = len(plan.preset.cells())
@@ -240,22 +251,21 @@ def ladder(preset: Preset, given: Sizes) -> list[Sizes]:
 
 
 def seconds_per_round(plan: Plan) -> float:
-    """Of one run alone, which has all cores to itself as two at once do: from rounds of one gradient step and of three
+    """Of one run alone, which has all cores to itself as two at once do: from rounds of few gradient steps and of more,
     with few test images, since training and evaluation grow with the steps and with the images.
     """
-    dims, images = plan.preset.dims, len(plan.data.test.labels)
-    times = []
-    for steps in (1, 3):
+    dims, images, times = plan.preset.dims, len(plan.data.test.labels), []
+    for steps in PROBE_STEPS:
         probe = dataclasses.replace(dims, num_epochs=steps, num_samples=dims.batch_size)
         few = thinned(plan.data, PROBE_IMAGES)
         preset = dataclasses.replace(plan.preset, dims=probe)
         timed, cell = dataclasses.replace(plan, preset=preset, data=few, folder=None), _largest(plan)[0]
-        rounds, seconds = 3, pilot(timed, cell, 3, is_timed=True).seconds
+        rounds, seconds = 2, pilot(timed, cell, 2, is_timed=True).seconds
         if seconds < BRIEF:  # most of which is not of the rounds
             rounds, seconds = PROBE_ROUNDS, pilot(timed, cell, PROBE_ROUNDS, is_timed=True).seconds
         times.append(seconds / rounds)
-    step = max(times[1] - times[0], 0.0) / 2
-    rest = max(times[0] - step, 0.0)
+    step = max(times[1] - times[0], 0.0) / (PROBE_STEPS[1] - PROBE_STEPS[0])
+    rest = max(times[0] - PROBE_STEPS[0] * step, 0.0)
     return dims.num_steps * step + rest * max(images / PROBE_IMAGES, 1.0)
 
 
