@@ -242,10 +242,12 @@ def ladder(preset: Preset, given: Sizes) -> list[Sizes]:
     dims = preset.dims
     fewer = Sizes(test_images=2000, num_epochs=min(dims.num_epochs, 60))
     found = [Sizes(), Sizes(test_images=2000), fewer]
+    brief = fewer._replace(test_images=1000, num_epochs=min(dims.num_epochs, 20))
     if dims.network in SMALLER:
-        found.append(fewer._replace(network=SMALLER[dims.network], test_images=1000))
+        smaller = SMALLER[dims.network]
+        found += [fewer._replace(network=smaller, test_images=1000), brief._replace(network=smaller)]
     if dims.network != "mlp":
-        found.append(fewer._replace(network="mlp", test_images=1000, num_epochs=min(dims.num_epochs, 20)))
+        found.append(brief._replace(network="mlp"))
     chosen: dict[str, Any] = {name: None for name, value in given._asdict().items() if value is not None}
     return list(dict.fromkeys(each._replace(**chosen) for each in found))
 

@@ -96,7 +96,8 @@ def test_a_folder_without_data_names_no_preset():
 def test_what_is_given_stays_on_every_step_of_the_ladder():
     steps = fitting.ladder(PUBLISHED, Sizes())
     assert steps[0] == Sizes()
-    assert [step.network for step in steps][-2:] == ["five-layer-small", "mlp"]
+    assert [step.network for step in steps][-3:] == ["five-layer-small", "five-layer-small", "mlp"]
+    assert [step.num_epochs for step in steps][-3:] == [60, 20, 20]
     kept = fitting.ladder(PUBLISHED, Sizes(network="mlp", num_epochs=3))
     assert {(step.network, step.num_epochs) for step in kept} == {(None, None)}
 
