@@ -23,9 +23,9 @@ nearly equal: for each task they are below its leaders by what these lead, and s
 experts do not help, and a smaller sigma_0, the scale of the truths and of the steps, makes it worse."""
 CORRECTED = r"""At least two sets have an expert, always, and no more can be promised. Gates sum to 0 over experts
 (Lemma 4), and so do the differences of their outputs for any two signals: not all experts can prefer the same one. With
-13 experts and three clusters two is the commonest number. Were experts independent and uniform, the union bound would give 1 -
-N (1 - 1/N)^M; the product (1 - (1 - 1/N)^M)^N that the proof has in between is no lower bound even then: at N = M = 2
-it is 9/16, and the probability 1/2.
+13 experts and three clusters two is the commonest number. Were experts independent and uniform, the union bound would
+give 1 - N (1 - 1/N)^M; the product (1 - (1 - 1/N)^M)^N that the proof has in between is no lower bound even then: at
+N = M = 2 it is 9/16, and the probability 1/2.
 $$\left|\{n : |\mathcal{M}_n| \geq 1\}\right| \geq 2, \quad \sum_{m=1}^{M} \theta_t^{(m)} = 0$$"""
 
 TASKS = statement(
