@@ -29,7 +29,7 @@ THREADS = 2  # seeds that run at once on a CPU
     epilog=examples(
         "moe-theory deep continual-mnist-small --replicates 4",
         "moe-theory deep --data ~/data/fashion-mnist --minutes 20",
-        "moe-theory deep continual-mnist --data ~/data --network mlp --epochs 20 --seeds 16 --kappa 3",
+        "moe-theory deep continual-mnist-small --kappa 3 --network mlp",
     )
 )
 @click.argument("positional", required=False, metavar="[PRESET]")

@@ -74,6 +74,8 @@ DATASETS: dict[str, Loader] = {
 def found_in(folder: Path | str) -> list[str]:
     """Names of the data sets whose files a folder has; of those in one format the one that they are as published.
 
+    One that `load` would refuse with MissingDataError is left out.
+
     Raises: DamagedDataError for files that cannot be read.
 
     Examples:
