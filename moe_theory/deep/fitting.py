@@ -26,7 +26,8 @@ EARLY_ROUNDS = 3  # in which an expert that diverges does so mostly
 PROBE_STEPS = (2, 12)  # gradient steps of rounds that are timed
 PROBE_ROUNDS, BRIEF = 40, 0.3  # of a run that is timed where two rounds take less than so many seconds
 PROBE_IMAGES = 500  # test images of a run that is timed
-FEWEST, ENOUGH, MOST = 4, 12, 64  # seeds: that a run may have, that are aimed at, that are taken at most
+FEWEST, ENOUGH, MOST = 4, 30, 64  # seeds: that a run may have, that are aimed at, that are taken at most
+LOOKED_AT = 12  # seeds whose first rounds show whether experts diverge
 SHORTEST = 20  # rounds
 MARGIN = 0.8  # share of the minutes that is planned for
 HALVINGS = 4  # of an expert's step size that diverges
@@ -181,7 +182,9 @@ def converging(plan: Plan) -> Choice:
     for halvings in range(HALVINGS + 1):
         rates = {name: float(getattr(params, name)) / 2**halvings for name in ("expert_rate", "final_rate")}
         tried = _with_settings(plan, rates) if halvings else plan
-        if all(_converges(tried, cell, seed) for seed in range(min(plan.replicates, ENOUGH)) for cell in sorted(ends)):
+        if all(
+            _converges(tried, cell, seed) for seed in range(min(plan.replicates, LOOKED_AT)) for cell in sorted(ends)
+        ):
             was, now = float(params.expert_rate), rates["expert_rate"]
             told = f"experts diverge in the pilot at expert_rate={was:g}: {now:g} is taken"
             return Choice(tried, [told] if halvings else [])

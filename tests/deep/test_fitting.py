@@ -115,14 +115,14 @@ def times(monkeypatch, **seconds):
 
 
 def test_the_largest_sizes_that_enough_seeds_fit_are_chosen(monkeypatch):
-    """Five cells of 60 rounds: 12 seeds of .1 s a round take 6 minutes."""
+    """Five cells of 60 rounds: 30 seeds of .1 s a round take 15 minutes."""
     times(monkeypatch, five_layer=3.0, five_layer_small=0.1, mlp=0.01)
     plan = plan_of(PUBLISHED)
-    chosen, told, sizes = fitting.within(plan, Sizes(), 8.0, 4, 0.01)
+    chosen, told, sizes = fitting.within(plan, Sizes(), 20.0, 4, 0.01)
     assert (chosen.preset.dims.network, sizes.network) == ("five-layer-small", "five-layer-small")
-    assert chosen.replicates == int(0.8 * 8 * 60 / (5 * 60 * 0.1)) == 12
+    assert chosen.replicates == int(0.8 * 20 * 60 / (5 * 60 * 0.1)) == 32
     assert len(told) == 5  # a line each of what was timed, and what was chosen
-    assert "12 seeds, about 6 of 8 minutes" in told[-1]
+    assert "32 seeds, about 16 of 20 minutes" in told[-1]
     chosen, *_ = fitting.within(plan, Sizes(), 2.0, 4, 0.01)
     assert (chosen.preset.dims.network, chosen.replicates) == ("mlp", 32)
     chosen, *_ = fitting.within(plan, Sizes(), 600.0, 4, 0.01)
