@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from moe_theory.deep.summary import Summary
     from moe_theory.runs import Progress
     from moe_theory.verify.claim import Runs
+    from moe_theory.verify.interim import SequentialTest
     from moe_theory.verify.verdict import Report
 
 THREADS = 2  # seeds that run at once on a CPU
@@ -49,7 +50,7 @@ THREADS = 2  # seeds that run at once on a CPU
     "--kappa",
     type=float,
     help="Gate drive to reach, by the gate's scale, as a pilot of ten rounds finds it.",
-    show_default="no pilot, and 3 with --minutes",
+    show_default="no pilot; with --minutes 3, and 30 of servers",
 )
 @click.option("--network", metavar="NAME", help="Of the experts: mlp, five-layer-small, resnet18-small or a preset's.")
 @click.option("--epochs", type=int, help="Of an expert on a task.", show_default="the preset's")
@@ -149,6 +150,7 @@ def deep(
             every=every,
             folder=folder / "runs",
             settings=parsed(settings),
+            is_sequential=minutes is not None,
             data=fitting.thinned(datasets.load(chosen.data, data), test_images),  # last, as it may take long
         )
         if fresh:
@@ -224,7 +226,7 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
     folder = prepare_folder(out, pages.NAMES)
     keep_programs(fallback=folder / "programs")
     console = open_console(to_stderr=as_json)
-    log = _Log(plan)
+    log, tests, made = _Log(plan), tests_of(plan), {}
     print_lines(console, pages.heading(plan))
     complete, partial = kept[Stored.COMPLETE], kept[Stored.PARTIAL]
     if complete + partial:
@@ -233,36 +235,63 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
     try:
         with terminal_progress(console) as progress:
             log.begin(progress)
-            made = runs.run_plan(plan, log.record, threads, log.wait)
+            for first, last in zip((0, *plan.looks), plan.looks, strict=False):
+                made = runs.joined(made, runs.run_plan(plan, log.record, threads, log.wait, range(first, last)))
+                if has_decided(tests, made):
+                    break
     except KeyboardInterrupt:
         stop_at_once(f"interrupted; {log.kept(folder)}")
-    summary, report = summarize(plan, made), judged(plan, made)
+    plan = dataclasses.replace(plan, replicates=len(next(iter(made.values())).replicates))
+    summary, report = summarize(plan, made), judged(plan, tests)
     paths = _write(plan, made, summary, report, folder)
     if as_json:
         click.echo(paths[1].read_text(), nl=False)
         return
-    _show(summary, report, console)
+    _show(summary, report, plan.is_sequential, console)
     print_lines(console, *log.lines(), *(f"wrote {path}" for path in paths))
 
 
-def judged(plan: "Plan", made: "Runs") -> "Report":
-    """The verdicts on the preset's claims, which share one error; none from a single seed, which decides nothing."""
+def tests_of(plan: "Plan") -> list["SequentialTest"]:
+    """The tests of the preset's claims, which share one error; none of a single seed, which decides nothing."""
     from moe_theory.deep.experiments import claims_for
-    from moe_theory.runs.provenance import is_x64, now, versions
-    from moe_theory.verify.request import FAMILY_ERROR
-    from moe_theory.verify.session import judge
-    from moe_theory.verify.verdict import Report
+    from moe_theory.verify.interim import SequentialTest
+    from moe_theory.verify.request import FAMILY_ERROR, blank_verdict
 
     claims = claims_for(plan.preset, plan.data.title) if plan.replicates > 1 else []
-    verdicts = [judge(claim, plan.setting, made, plan.seed, FAMILY_ERROR / len(claims)) for claim in claims]
+    return [
+        SequentialTest(
+            claim,
+            blank_verdict(claim, plan.setting, plan.seed, FAMILY_ERROR / len(claims)),
+            plan.replicates,
+            is_single_look=len(plan.looks) == 1,
+        )
+        for claim in claims
+    ]
+
+
+def has_decided(tests: list["SequentialTest"], made: "Runs") -> bool:
+    """Whether a look at these runs leaves no claim open; without claims nothing decides."""
+    undecided = [test for test in tests if not test.has_ended]
+    for test in undecided:
+        test.extend(made, {})
+        if not test.has_ended:
+            test.look(test.count)
+    return bool(tests) and all(test.has_ended for test in tests)
+
+
+def judged(plan: "Plan", tests: list["SequentialTest"]) -> "Report":
+    from moe_theory.runs.provenance import is_x64, now, versions
+    from moe_theory.verify.request import FAMILY_ERROR
+    from moe_theory.verify.verdict import Report
+
     return Report(
-        verdicts=[dataclasses.replace(verdict, command=command_line()) for verdict in verdicts],
+        verdicts=[dataclasses.replace(test.latest, command=command_line()) for test in tests],
         command=command_line(),
         seed=plan.seed,
         error=FAMILY_ERROR,
         versions=versions(),
         is_x64=is_x64(),
-        readings={f"{claim.paper}.{plan.setting}": plan.reading.summary for claim in claims},
+        readings={f"{test.claim.paper}.{plan.setting}": plan.reading.summary for test in tests},
         finished=now(),
     )
 
@@ -284,14 +313,14 @@ def _write(plan: "Plan", made: "Runs", summary: "Summary", report: "Report", fol
     return paths
 
 
-def _show(summary: "Summary", report: "Report", console: "Console") -> None:
+def _show(summary: "Summary", report: "Report", is_timed: bool, console: "Console") -> None:
     from moe_theory.report import deep as pages
     from moe_theory.report import verdicts
     from moe_theory.report.verdicts import live_table
 
     for table in pages.tables(summary, console.width):
         console.print(table)
-    for line in (*pages.closing_lines(summary), *pages.verdict_warnings(summary)):
+    for line in (*pages.closing_lines(summary), *pages.verdict_warnings(summary, is_timed)):
         style = "yellow" if line.startswith("WARNING") else None
         console.print(line, highlight=False, soft_wrap=True, style=style)
     if report.verdicts:

@@ -44,36 +44,7 @@ CIFAR10 = _on_digits("continual-cifar10")
 CIFAR100 = _on_digits("continual-cifar100")
 TINY_IMAGENET = _on_digits("continual-tiny-imagenet")
 EDGE_MNIST = _on_digits("edge-mnist")
-
-# Scales of the gate's input, with kappa below and above the range in which the router freezes.
-WEAK, STRONG = 20.0, 100.0
-DRIVE_EXPERTS = 4
-
-
-def drive_cell(gate_scale: float, terminate: bool = True) -> str:
-    return f"scale {gate_scale:g}, {expert_cell(DRIVE_EXPERTS, terminate)}"
-
-
-def _drive() -> Experiment:
-    of = preset("continual-mnist" + SMALL)
-    dims = dataclasses.replace(of.dims, network="mlp")
-    cells: dict[str, dict[str, Any]] = {
-        drive_cell(scale, terminate): {
-            "gate_scale": scale,
-            "num_experts": DRIVE_EXPERTS,
-            "num_rounds": of.num_rounds,
-            "terminate": terminate,
-        }
-        for scale in (WEAK, STRONG)
-        for terminate in (True, False)
-    }
-    system = dataclasses.replace(of, dims=dims).system(load_digits)
-    return dataclasses.replace(
-        MNIST, name="gate-drive", dims=dims, system=system, cells=cells, replicates=REPLICATES["mlp"], width=None
-    )
-
-
-DRIVE = _drive()
+DRIVE = _on_digits("gate-drive")
 
 
 def claims_for(of: Preset, data: str) -> list[Claim]:

@@ -6,7 +6,7 @@ What is measured here (seconds, gate drives) is measured on the first rounds of 
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,18 +15,20 @@ from scipy import stats
 
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.deep.datasets import DataSet, Images
-from moe_theory.deep.presets import Preset
+from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
 from moe_theory.deep.runs import Plan, digest_of, pilot
 from moe_theory.runs.files import write_whole
+from moe_theory.verify.interim import alpha_spent
 
 CHOSEN = "chosen.json"  # beside the results
-DRIVE = 3.0  # median kappa that is aimed at unless told: where early termination decides
+# Median kappa that is aimed at unless told: where early termination decides, or where servers specialise.
+DRIVES = {CONTINUAL: 3.0, EDGE: 30.0}
 PILOT_ROUNDS = 10
 EARLY_ROUNDS = 3  # in which an expert that diverges does so mostly
 PROBE_STEPS = (2, 12)  # gradient steps of rounds that are timed
 PROBE_ROUNDS, BRIEF = 40, 0.3  # of a run that is timed where two rounds take less than so many seconds
 PROBE_IMAGES = 500  # test images of a run that is timed
-FEWEST, ENOUGH, MOST = 4, 30, 64  # seeds: that a run may have, that are aimed at, that are taken at most
+FEWEST, ENOUGH, MOST = 4, 30, 128  # seeds: that a run may have, that are aimed at, that are taken at most
 LOOKED_AT = 12  # seeds whose first rounds show whether experts diverge
 SHORTEST = 20  # rounds
 MARGIN = 0.8  # share of the minutes that is planned for
@@ -92,7 +94,7 @@ def check(plan: Plan, minutes: float | None, kappa: float | None) -> None:
     """Refuse what cannot be asked for, before anything runs.
 
     Raises: InvalidRunError for minutes, and InvalidParamsError for a gate drive, that are not above 0, or for a drive
-        where gate_scale is set as well.
+        where gate_scale is set as well, or differs between the cells.
     """
     if minutes is not None and not 0 < minutes < math.inf:
         raise InvalidRunError(f"minutes={minutes} must be above 0. Raise minutes.")
@@ -100,6 +102,8 @@ def check(plan: Plan, minutes: float | None, kappa: float | None) -> None:
         raise InvalidParamsError(f"kappa={kappa} must be above 0. Raise kappa.")
     if kappa is not None and "gate_scale" in plan.settings:
         raise InvalidParamsError("gate_scale and kappa decide the same: drop one of both.")
+    if kappa is not None and plan.preset.scales:
+        raise InvalidParamsError(f"{plan.preset.name} compares scales of the gate's input: drop kappa.")
 
 
 def fit(plan: Plan, given: Sizes, minutes: float | None, kappa: float | None, num_claims: int, error: float) -> Choice:
@@ -114,8 +118,8 @@ def fit(plan: Plan, given: Sizes, minutes: float | None, kappa: float | None, nu
         if not {"expert_rate", "final_rate"} & {*plan.settings}:
             plan, more, _ = converging(plan)
             told += more
-    if kappa is not None or "gate_scale" not in plan.settings:
-        plan, more, _ = at_drive(plan, DRIVE if kappa is None else kappa)
+    if kappa is not None or not (plan.preset.scales or "gate_scale" in plan.settings):
+        plan, more, _ = at_drive(plan, DRIVES[plan.preset.paper] if kappa is None else kappa)
         told += more
     return Choice(plan, told, sizes)
 
@@ -235,7 +239,7 @@ def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: flo
     expected = cells * rounds * seeds * seconds / 60
     told.append(
         f"chosen: {words(chosen)}, {rounds} rounds, {seeds} seeds, about {expected:.2g} of {minutes:g} minutes; "
-        f"{deciding(seeds, error / max(num_claims, 1))}"
+        f"{deciding(chosen.looks, error / max(num_claims, 1))}"
     )
     return Choice(chosen, told, sizes)
 
@@ -249,8 +253,9 @@ def ladder(preset: Preset, given: Sizes) -> list[Sizes]:
     if dims.network in SMALLER:
         smaller = SMALLER[dims.network]
         found += [fewer._replace(network=smaller, test_images=1000), brief._replace(network=smaller)]
+        found.append(brief._replace(network=smaller, num_epochs=min(dims.num_epochs, 10)))
     if dims.network != "mlp":
-        found.append(brief._replace(network="mlp"))
+        found += [fewer._replace(network="mlp"), brief._replace(network="mlp")]
     chosen: dict[str, Any] = {name: None for name, value in given._asdict().items() if value is not None}
     return list(dict.fromkeys(each._replace(**chosen) for each in found))
 
@@ -274,14 +279,17 @@ def seconds_per_round(plan: Plan) -> float:
     return dims.num_steps * step + rest * max(images / PROBE_IMAGES, 1.0)
 
 
-def deciding(seeds: int, error: float) -> str:
-    """How many of so many runs must go one way for a claim about most runs to be decided."""
-    needed = next(
-        (count for count in range(seeds // 2, seeds + 1) if stats.binom.sf(count - 1, seeds, 0.5) <= error / 4), None
-    )
-    if needed is None:
+def deciding(looks: Sequence[int], error: float) -> str:
+    """How many of the seeds at each look must go one way for a claim about most runs to be decided."""
+    found = []
+    for number, seeds in enumerate(looks, start=1):
+        spent = error / 4 if len(looks) == 1 else alpha_spent(error, number) / 4
+        counts = range(seeds // 2, seeds + 1)
+        needed = next((count for count in counts if stats.binom.sf(count - 1, seeds, 0.5) <= spent), None)
+        found += [] if needed is None else [f"{needed} of {seeds}"]
+    if not found:
         return "too few seeds to decide anything"
-    return f"an order of two cells is decided if it is the same in {needed} of {seeds} seeds"
+    return f"an order of two cells is decided, and no more seeds are run, if it is the same in {' or '.join(found)}"
 
 
 def words(plan: Plan) -> str:

@@ -32,6 +32,7 @@ class Preset:
     experts: tuple[int, ...]  # the numbers M that are compared
     dims: Dims
     choices: Mapping[str, Any]  # parameters other than a reading's
+    scales: tuple[float, ...] = ()  # of the gate's input, where cells differ in it too
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -49,7 +50,8 @@ class Preset:
     def cells(self) -> dict[str, dict[str, Any]]:
         """Parameters by the name of the cell.
 
-        Experts with and without termination (a single expert needs no router), or servers under every policy.
+        Experts with and without termination (a single expert needs no router), at each scale of the gate's input, or
+        servers under every policy.
         """
         fixed = {**self.choices, "num_rounds": self.num_rounds}
         if self.paper == EDGE:
@@ -59,7 +61,13 @@ class Preset:
                 for place, policy in enumerate(POLICIES)
             }
         return {
-            expert_cell(number, terminate): {**fixed, "num_experts": number, "terminate": terminate}
+            expert_cell(number, terminate, scale): {
+                **fixed,
+                **({} if scale is None else {"gate_scale": scale}),
+                "num_experts": number,
+                "terminate": terminate,
+            }
+            for scale in self.scales or (None,)
             for number in self.experts
             for terminate in ((True,) if number == 1 else (True, False))
         }
@@ -73,8 +81,9 @@ class Preset:
         return build(self.dims, source, self.classes)
 
 
-def expert_cell(num_experts: int, terminate: bool = True) -> str:
-    return f"M = {num_experts}" if terminate or num_experts == 1 else f"M = {num_experts}, no termination"
+def expert_cell(num_experts: int, terminate: bool = True, gate_scale: float | None = None) -> str:
+    scale = "" if gate_scale is None else f"scale {gate_scale:g}, "
+    return f"{scale}M = {num_experts}" + ("" if terminate or num_experts == 1 else ", no termination")
 
 
 def server_cell(num_experts: int, policy: str = "adaptive") -> str:
@@ -129,6 +138,8 @@ _EDGE = {"learning_rate": 0.2, "perturbation_scale": 0.1, "gate_scale": 80.0}
 _ADAM = {**_GATE, "expert_rate": 5e-4, "final_rate": 1e-6, "weight_decay": 0.005}
 _SMALL_ADAM = {**_GATE, "expert_rate": 1e-2, "final_rate": 1e-3, "weight_decay": 0.005}
 _SGD = {"expert_rate": 0.2, "final_rate": 0.2}
+# Scales of the gate's input, with kappa below and above the range in which the router freezes.
+WEAK, STRONG = 20.0, 100.0
 
 _DIGITS, _SIX, _SIX_TINY = (1, 4, 7), (28, 40, 52, 72, 79, 99), (20, 50, 83, 145, 168, 179)
 _EVEN, _ODD = (0, 2, 4, 6, 8, 9), (1, 3, 5, 7, 8, 9)  # the small versions of these
@@ -162,6 +173,9 @@ _ALL = (
     ),
     Preset("edge-mnist", "Fig. 4", EDGE, "mnist", _DIGITS, (5, 10), _five_layer(10, 100), _EDGE | _SGD),
     Preset(
+        "gate-drive", "Sec. 6", CONTINUAL, "mnist", _DIGITS, (4,), _five_layer(4, 60), _SGD, scales=(WEAK, STRONG)
+    ),
+    Preset(
         "continual-mnist-small", "Fig. 5", CONTINUAL, "digits", _DIGITS, (1, 4, 7),
         Dims(7, 3, 60, network="five-layer-small"), _GATE,
     ),
@@ -178,6 +192,7 @@ _ALL = (
         _mlp(100), _SMALL_ADAM,
     ),
     Preset("edge-mnist-small", "Fig. 4", EDGE, "digits", _DIGITS, (5, 10), Dims(10, 3, 100), _EDGE),
+    Preset("gate-drive-small", "Sec. 6", CONTINUAL, "digits", _DIGITS, (4,), Dims(7, 3, 60), {}, (WEAK, STRONG)),
 )  # fmt: skip
 
 # The presets by name: those of the papers, then their small versions.

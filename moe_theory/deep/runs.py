@@ -51,6 +51,7 @@ from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import device_executor
 from moe_theory.verify.claim import ReadingLike, Runs
+from moe_theory.verify.request import MIN_REPLICATES
 
 EVERY = 10  # rounds between checkpoints
 # Parameters that a paper's system ignores.
@@ -84,6 +85,7 @@ class Plan:
     every: int = EVERY  # rounds between checkpoints
     folder: Path | None = None  # of the files; None: nothing is stored
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # values or texts; they override the preset
+    is_sequential: bool = False  # whether fewer replicates do where they decide all claims
 
     def __post_init__(self) -> None:
         if self.replicates < 1:
@@ -118,6 +120,14 @@ class Plan:
         for params in found.values():
             check_params(self.preset.dims, params, len(self.preset.classes))
         return found
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """Replicates after which the claims are looked at: all, and in sequence at their halves too."""
+        counts = (self.replicates,)
+        while self.is_sequential and counts[0] // 2 >= MIN_REPLICATES:
+            counts = (counts[0] // 2, *counts)
+        return counts
 
     @functools.cached_property
     def store(self) -> Store | None:
@@ -166,21 +176,23 @@ def run_plan(
     on_step: Callable[[Step], None] = lambda step: None,
     num_threads: int = 2,
     on_wait: Callable[[str], None] = lambda told: None,
+    replicates: range | None = None,
 ) -> Runs:
     """Run what is not stored yet; all records by the cells' names, as claims and figures take them.
 
     Args:
+        replicates: the seeds to run; all of the plan's unless given.
         on_step: called from threads after every part is stored; an exception that it raises ends the runs.
         on_wait: told which other processes are at the runs that are left.
     Raises: OutputError for a folder that cannot be written.
     """
-    cells = plan.params()
+    cells, replicates = plan.params(), range(plan.replicates) if replicates is None else replicates
     shared = _Shared(plan, on_step)
     if plan.store is not None:
         plan.store.remove_leftovers()
     executor, futures = device_executor(num_threads), {}
     found: dict[tuple[str, int], PyTree] = {}
-    left = [(cell, replicate) for replicate in range(plan.replicates) for cell in cells]
+    left = [(cell, replicate) for replicate in replicates for cell in cells]
     try:
         while left:
             futures = {job: executor.submit(shared.run, *job, cells[job[0]]) for job in left}
@@ -202,7 +214,20 @@ def run_plan(
             _close(plan)
         raise
     _close(plan)
-    return _stacked(plan, cells, found)
+    return _stacked(plan, cells, found, replicates)
+
+
+def joined(runs: Runs, more: Runs) -> Runs:
+    """The runs with those of further replicates."""
+    if not runs:
+        return more
+    return {
+        cell: run._replace(
+            replicates=np.concatenate([run.replicates, more[cell].replicates]),
+            records=jax.tree.map(lambda *leaves: np.concatenate(leaves, -1), run.records, more[cell].records),
+        )
+        for cell, run in runs.items()
+    }
 
 
 def _close(plan: Plan) -> None:
@@ -271,8 +296,10 @@ def _restored(leaves: list[np.ndarray], like: Any) -> Any:
     return jax.tree.unflatten(structure, map(jnp.asarray, leaves))._replace(pool=like.pool)
 
 
-def _stacked(plan: Plan, cells: Mapping[str, Params], records: Mapping[tuple[str, int], PyTree]) -> Runs:
-    rounds, replicates = np.arange(1, plan.preset.num_rounds + 1), range(plan.replicates)
+def _stacked(
+    plan: Plan, cells: Mapping[str, Params], records: Mapping[tuple[str, int], PyTree], replicates: range
+) -> Runs:
+    rounds = np.arange(1, plan.preset.num_rounds + 1)
     return {
         cell: Run(
             params,

@@ -1,6 +1,7 @@
 """Final measures of each cell of a preset, their differences to a baseline, and diagnostics of the router."""
 
 import dataclasses
+import math
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ from moe_theory.continual.theory import exploration_rounds
 from moe_theory.deep import networks
 from moe_theory.deep.gate import FREEZING_DRIVES
 from moe_theory.deep.params import Params
-from moe_theory.deep.presets import EDGE, Preset, expert_cell, server_cell
+from moe_theory.deep.presets import CONTINUAL, EDGE, Preset, expert_cell, server_cell
 from moe_theory.deep.runs import Plan
 from moe_theory.edge.policies import POLICIES
 from moe_theory.runs import Run
@@ -19,8 +20,9 @@ from moe_theory.verify.claim import Runs
 from moe_theory.verify.figures import across_replicates
 
 LEAST_CHANGE = 1e-3  # |w_t - w_{t-1}| below which an expert is dead
-# Range of the median of kappa outside which runs warn: a router that hardly learns, or freezes by itself.
-LEAST_DRIVE, MOST_DRIVE = 0.2, FREEZING_DRIVES[1]
+# Ranges of the median of kappa outside which runs warn: where a router hardly learns, or freezes by itself, which
+# leaves nothing to terminate. Servers terminate nothing, and need more to specialise.
+DRIVES = {CONTINUAL: (0.2, FREEZING_DRIVES[1]), EDGE: (FREEZING_DRIVES[0], math.inf)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Summary:
     variance: float  # of an element of the normalised mean images across tasks, mean over elements
     drive: float  # kappa, median over the rounds of cells with a router
     drive_quantile: float  # its 95 % quantile
+    drives: tuple[float, float]  # range of the median outside which runs warn
     num_rounds: int
     num_replicates: int
 
@@ -66,6 +69,7 @@ def summarize(plan: Plan, runs: Runs) -> Summary:
         variance=float(np.mean(next(iter(runs.values())).records.variance[-1], dtype=float)),
         drive=float(np.median(drives)),
         drive_quantile=float(np.quantile(drives, 0.95)),
+        drives=(0.0, math.inf) if preset.scales else DRIVES[preset.paper],
         num_rounds=preset.num_rounds,
         num_replicates=plan.replicates,
     )
@@ -86,8 +90,11 @@ def has_router(preset: Preset, params: Params) -> bool:
 
 
 def baseline_of(preset: Preset, cell: str) -> str | None:
-    number = preset.cells()[cell]["num_experts"]
-    name = server_cell(number) if preset.paper == EDGE else expert_cell(preset.experts[0])
+    own = preset.cells()[cell]
+    if preset.paper == EDGE:
+        name = server_cell(own["num_experts"])
+    else:
+        name = expert_cell(preset.experts[0], gate_scale=own["gate_scale"] if preset.scales else None)
     return None if name == cell else name
 
 

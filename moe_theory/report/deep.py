@@ -12,7 +12,7 @@ from moe_theory.deep.datasets import DATASETS
 from moe_theory.deep.figures import draw_runs
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset
 from moe_theory.deep.runs import Plan
-from moe_theory.deep.summary import LEAST_CHANGE, LEAST_DRIVE, MOST_DRIVE, CellSummary, Estimate, Summary
+from moe_theory.deep.summary import LEAST_CHANGE, CellSummary, Estimate, Summary
 from moe_theory.report import pages
 from moe_theory.report.plots import PAGE_WIDTH, render_as
 from moe_theory.report.tables import ruled
@@ -114,7 +114,8 @@ def tables(summary: Summary, width: int) -> list[Table]:
 
 def _compared(summary: Summary) -> list[_Column]:
     baselines = {cell.baseline for cell in summary.cells if cell.baseline}
-    beside = f"less {baselines.pop()}" if len(baselines) == 1 else "less adaptive"
+    own = "with termination" if "terminated" in summary.cells[0].measures else "adaptive"
+    beside = f"less {baselines.pop()}" if len(baselines) == 1 else f"less {own}"
     columns = [
         _Column(
             f"{TITLES[name].removeprefix('error ')} {beside}",
@@ -158,15 +159,17 @@ def drive_line(summary: Summary) -> str:
 
 def warnings_of(summary: Summary) -> list[str]:
     lines = []
-    if summary.drive > MOST_DRIVE:
+    least, most = summary.drives
+    if summary.drive > most:
         lines.append(
-            f"WARNING: the median of κ, {summary.drive:.3g}, is above {MOST_DRIVE:g}: the router freezes by itself "
-            "with its first steps. Lower gate_scale or learning_rate."
+            f"WARNING: the median of κ, {summary.drive:.3g}, is above {most:g}: experts specialise, but the router "
+            "freezes by itself with its first steps, and termination has little to do. Lower gate_scale, as --kappa 3 "
+            "does, to see what it does."
         )
-    if summary.drive < LEAST_DRIVE:
+    if summary.drive < least:
         lines.append(
-            f"WARNING: the median of κ, {summary.drive:.3g}, is below {LEAST_DRIVE:g}: the router hardly learns in "
-            f"{summary.num_rounds} rounds. Raise gate_scale or learning_rate."
+            f"WARNING: the median of κ, {summary.drive:.3g}, is below {least:g}: experts hardly specialise in "
+            f"{summary.num_rounds} rounds. Raise gate_scale, as a larger --kappa does."
         )
     for cell in summary.cells:
         if cell.num_unmoved:
@@ -189,14 +192,18 @@ def warnings_of(summary: Summary) -> list[str]:
 def picture(plan: Plan, runs: Runs, summary: Summary) -> bytes:
     caption = " ".join(f"{line}." for line in (heading(plan), sigma_line(summary), drive_line(summary)))
     title = f"{plan.preset.name} on {plan.data.title}"
-    size = SIZES[plan.preset.paper]
+    width, height = SIZES[plan.preset.paper]
+    size = (width, height * max(len(plan.preset.scales), 1))
     return render_as("svg", title, size, lambda figure: draw_runs(plan.preset, title, runs, figure), caption)
 
 
-def verdict_warnings(summary: Summary) -> list[str]:
+def verdict_warnings(summary: Summary, is_timed: bool) -> list[str]:
+    """What is said of too few seeds; `is_timed` where a clock chose them."""
     if summary.num_replicates >= MIN_REPLICATES:
         return []
     many = f"--replicates {MIN_REPLICATES} resumes, and is another look at the claims, with an error of its own."
+    if is_timed:
+        many = "More --minutes, or a smaller --network, have more."
     if summary.num_replicates == 1:
         return [f"WARNING: one seed decides no claim; none is judged. {many}"]
     return [

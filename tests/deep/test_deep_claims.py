@@ -11,9 +11,9 @@ import pytest
 from written_down import check_written_down
 
 from moe_theory.deep import continual, edge, reading
-from moe_theory.deep.experiments import DRIVE, STRONG, claims_for, drive_cell
+from moe_theory.deep.experiments import DRIVE, claims_for
 from moe_theory.deep.params import Params
-from moe_theory.deep.presets import EDGE, PRESETS, preset
+from moe_theory.deep.presets import EDGE, PRESETS, STRONG, expert_cell, preset
 from moe_theory.runs import Run
 from moe_theory.verify import Status, registry
 from moe_theory.verify.session import judge
@@ -85,7 +85,7 @@ def test_orders_are_the_right_way_round():
 def test_another_drive_than_a_claim_is_about_makes_it_inapplicable(name, scale, drive):
     claim = next(claim for claim in CLAIMS if claim.id == f"deep.drive.{name}")
     runs = dict(runs_of(DRIVE, "balanced"))
-    cell = drive_cell(scale, terminate=False)
+    cell = expert_cell(4, terminate=False, gate_scale=scale)
     records = types.SimpleNamespace(**{**vars(runs[cell].records), "drive": np.full((len(ROUNDS), REPLICATES), drive)})
     runs[cell] = runs[cell]._replace(records=records)
     assert judge(claim, "balanced", runs, 0, 1e-3).status is Status.INAPPLICABLE

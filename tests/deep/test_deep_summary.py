@@ -95,7 +95,7 @@ def test_sigma_is_said_both_ways():
     assert "variance 0.04, deviation 0.2" in line
 
 
-@pytest.mark.parametrize(("drive", "said"), [(3.0, None), (21.0, "freezes by itself"), (0.1, "hardly learns")])
+@pytest.mark.parametrize(("drive", "said"), [(3.0, None), (21.0, "freezes by itself"), (0.1, "hardly specialise")])
 def test_the_drive_is_warned_of_where_it_decides(drive, said):
     plan = plan_of("continual-mnist-small")
     summary = summarize(plan, made_up(plan, drive=drive))
@@ -103,6 +103,19 @@ def test_the_drive_is_warned_of_where_it_decides(drive, said):
     warnings = deep.warnings_of(summary)
     assert len(warnings) == (said is not None)
     assert said is None or said in warnings[0]
+
+
+def test_servers_terminate_nothing_and_need_more_drive():
+    """A router of servers that freezes by itself is what the paper's figure needs; one below 10 tells nothing apart."""
+    plan = plan_of("edge-mnist-small")
+    assert deep.warnings_of(summarize(plan, made_up(plan, drive=60.0))) == []
+    assert "hardly specialise" in deep.warnings_of(summarize(plan, made_up(plan, drive=3.0)))[0]
+    assert not any(
+        "median" in line
+        for line in deep.warnings_of(
+            summarize(plan_of("gate-drive-small"), made_up(plan_of("gate-drive-small"), drive=90.0))
+        )
+    )
 
 
 def test_dead_experts_are_named():
@@ -150,8 +163,9 @@ def test_a_single_seed_has_no_error():
     assert "±" not in printed(deep.tables(summary, 140), 140)
     document = json.loads(json.dumps(deep.to_json(plan, summary, [], []), allow_nan=False))
     assert document["cells"][1]["measures"]["accuracy"]["standard_error"] is None
-    assert not command.judged(plan, {}).verdicts
-    assert "none is judged" in deep.verdict_warnings(summary)[0]
+    assert not command.judged(plan, command.tests_of(plan)).verdicts
+    assert "none is judged" in deep.verdict_warnings(summary, is_timed=False)[0]
+    assert "--minutes" in deep.verdict_warnings(summary, is_timed=True)[0]
 
 
 def test_records_are_those_of_the_systems():

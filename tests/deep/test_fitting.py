@@ -96,17 +96,27 @@ def test_a_folder_without_data_names_no_preset():
 def test_what_is_given_stays_on_every_step_of_the_ladder():
     steps = fitting.ladder(PUBLISHED, Sizes())
     assert steps[0] == Sizes()
-    assert [step.network for step in steps][-3:] == ["five-layer-small", "five-layer-small", "mlp"]
-    assert [step.num_epochs for step in steps][-3:] == [60, 20, 20]
+    assert [step.network for step in steps][3:] == ["five-layer-small"] * 3 + ["mlp"] * 2
+    assert [step.num_epochs for step in steps][3:] == [60, 20, 10, 60, 20]
     kept = fitting.ladder(PUBLISHED, Sizes(network="mlp", num_epochs=3))
     assert {(step.network, step.num_epochs) for step in kept} == {(None, None)}
 
 
 @pytest.mark.parametrize("seeds", [8, 20, 64])
 def test_what_seeds_decide_is_the_binomials_tail(seeds):
-    said = fitting.deciding(seeds, 0.01)
+    said = fitting.deciding([seeds], 0.01)
     needed = [count for count in range(seeds + 1) if stats.binom.sf(count - 1, seeds, 0.5) <= 0.0025]
-    assert f"in {needed[0]} of {seeds} seeds" in said if needed else "too few" in said
+    assert f"in {needed[0]} of {seeds}" in said if needed else "too few" in said
+
+
+def test_a_clocks_seeds_are_looked_at_in_halves():
+    """So that seeds that decide all claims are enough; each look spends its own share of the error."""
+    assert plan_of(replicates=127, is_sequential=True).looks == (31, 63, 127)
+    assert plan_of(replicates=40, is_sequential=True).looks == (40,)
+    assert plan_of(replicates=128).looks == (128,)
+    assert "of 32 or 4" in fitting.deciding([32, 64], 0.01)
+    first = next(count for count in range(33) if stats.binom.sf(count - 1, 32, 0.5) <= 0.0025 / 2)
+    assert f"in {first} of 32" in fitting.deciding([32, 64], 0.01)
 
 
 def times(monkeypatch, **seconds):
@@ -122,6 +132,7 @@ def test_the_largest_sizes_that_enough_seeds_fit_are_chosen(monkeypatch):
     assert (chosen.preset.dims.network, sizes.network) == ("five-layer-small", "five-layer-small")
     assert chosen.replicates == int(0.8 * 20 * 60 / (5 * 60 * 0.1)) == 32
     assert len(told) == 5  # a line each of what was timed, and what was chosen
+    assert chosen.looks == (32,)
     assert "32 seeds, about 16 of 20 minutes" in told[-1]
     chosen, *_ = fitting.within(plan, Sizes(), 2.0, 4, 0.01)
     assert (chosen.preset.dims.network, chosen.replicates) == ("mlp", 32)

@@ -245,7 +245,7 @@ def test_threads_run_in_the_precision_of_their_caller(monkeypatch, tmp_path):
         return self.plan.preset.dims  # anything that is not looked at
 
     monkeypatch.setattr(runs._Shared, "_run", run)
-    monkeypatch.setattr(runs, "_stacked", lambda plan, cells, records: {})
+    monkeypatch.setattr(runs, "_stacked", lambda *arguments: {})
     plan = plan_of(tmp_path, replicates=1, preset=dataclasses.replace(TINY, experts=(1,)))
     runs.run_plan(plan)
     with jax.enable_x64(True):

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from moe_theory.deep.figures import drive, edge_figure_4, figures_3_to_7, routing
-from moe_theory.deep.presets import EDGE, Preset
+from moe_theory.deep.presets import EDGE, Preset, expert_cell
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.figures import FigureSpec as FigureSpec
 
@@ -19,7 +19,11 @@ def draw_runs(preset: Preset, title: str, runs: Runs, figure: "FigureBase") -> N
     """Draw the runs of any preset, all metrics, in the layout of its paper's figures."""
     if preset.paper == EDGE:
         edge_figure_4.draw(edge_figure_4.summarize(preset, runs), figure)
-    else:
-        metrics = tuple(figures_3_to_7.SYMBOLS)
-        figures_3_to_7.draw(figures_3_to_7.summarize(preset, runs, metrics, preset.experts), figure)
-    figure.legends[0].set_title(title)  # a suptitle would lie over a legend at the top
+        figure.legends[0].set_title(title)  # a suptitle would lie over a legend at the top
+        return
+    scales = preset.scales or (None,)
+    for part, scale in zip(figure.subfigures(len(scales), squeeze=False).flat, scales, strict=True):
+        begins = expert_cell(1, gate_scale=scale).removesuffix(expert_cell(1))
+        own = {cell.removeprefix(begins): run for cell, run in runs.items() if cell.startswith(begins)}
+        figures_3_to_7.draw(figures_3_to_7.summarize(preset, own, tuple(figures_3_to_7.SYMBOLS), preset.experts), part)
+        part.legends[0].set_title(title if scale is None else f"{title}, gate_scale {scale:g}")

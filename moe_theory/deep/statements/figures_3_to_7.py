@@ -7,18 +7,14 @@ import numpy as np
 from moe_theory.deep import experiments
 from moe_theory.deep.experiments import (
     DRIVE,
-    DRIVE_EXPERTS,
     EXPLORES,
     MOSTLY,
-    STRONG,
-    WEAK,
     Measure,
     by_size,
-    drive_cell,
     of_experts,
 )
 from moe_theory.deep.gate import FREEZING_DRIVES
-from moe_theory.deep.presets import SMALL
+from moe_theory.deep.presets import SMALL, STRONG, WEAK, expert_cell
 from moe_theory.verify import Experiment
 from moe_theory.verify.statement import Hypothesis, statement
 
@@ -154,6 +150,7 @@ for figure in FIGURES:
 
 FIGURE_3, KEY_DESIGN = MADE["figure-3-transfer"], "continual, Sec. 6: Key design II beyond linear models"
 LOW_DRIVE, HIGH_DRIVE = FREEZING_DRIVES  # kappa below which a router does not freeze by itself, and above which it does
+DRIVE_EXPERTS = 4
 NECESSARY, HARMLESS = 1.25, 1.1  # our readings of "poor performance" and of none: errors 25 % and 10 % larger
 COSTS = (
     r"$$\mathbb{P}\left( G_T^{\text{no termination}} \ge \frac{5}{4} G_T^{\text{terminate}} \right) "
@@ -174,7 +171,10 @@ HIGH = Hypothesis(
     f"the median of kappa is above {HIGH_DRIVE:g}",
     lambda dims, run: bool(run.params.terminate) or median_drive(run) > HIGH_DRIVE,
 )
-AT_WEAK, AT_STRONG = (DRIVE.together(drive_cell(at, False), drive_cell(at, True)) for at in (WEAK, STRONG))
+AT_WEAK, AT_STRONG = (
+    DRIVE.together(*(expert_cell(DRIVE_EXPERTS, terminate, scale) for terminate in (False, True)))
+    for scale in (WEAK, STRONG)
+)
 LABEL = [f"M = {DRIVE_EXPERTS}"]
 
 
