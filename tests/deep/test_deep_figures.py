@@ -136,16 +136,19 @@ def test_curves_have_a_panel_each(made_up, name, panels, curves_each, keeps_its_
     assert "half of the runs terminated" not in words_of(early)
 
 
-@pytest.mark.parametrize("name", ["continual-mnist", "continual-tiny-imagenet", "edge-mnist"])
+@pytest.mark.parametrize("name", ["continual-mnist", "continual-tiny-imagenet", "edge-mnist", "gate-drive"])
 def test_draws_runs_of_any_preset(name):
     """Records as they come from the engine, by the preset's cells: all metrics, and the title above the legend."""
     chosen = PRESETS[name]
     runs = made_up_preset(chosen, chosen.cells(), READING, 2, 0, None, 6, None)
     figure = Figure(figsize=(7.2, 6))
     draw_runs(chosen, "what was run", runs, figure)
+    parts = list(figure.subfigs) or [figure]
+    assert len(parts) == max(len(chosen.scales), 1)
     count = len(chosen.experts) if chosen.paper == EDGE else 6 + (presets.printed(chosen) is not None)
-    assert len(figure.axes) == count
-    assert figure.legends[0].get_title().get_text() == "what was run"
+    for part in parts:
+        assert len(part.axes) == count
+        assert part.legends[0].get_title().get_text().startswith("what was run")
     mean = runs[next(iter(chosen.cells()))].records.generalization_error.mean(axis=1)
     shown = [line.get_ydata() for panel in figure.axes for line in lines_of(panel)]
     assert any(np.allclose(mean, values) for values in shown if len(values) == len(mean))

@@ -22,7 +22,8 @@ def draw_runs(preset: Preset, title: str, runs: Runs, figure: "FigureBase") -> N
         figure.legends[0].set_title(title)  # a suptitle would lie over a legend at the top
         return
     scales = preset.scales or (None,)
-    for part, scale in zip(figure.subfigures(len(scales), squeeze=False).flat, scales, strict=True):
+    parts = figure.subfigures(len(scales), squeeze=False).flat if preset.scales else [figure]
+    for part, scale in zip(parts, scales, strict=True):
         begins = expert_cell(1, gate_scale=scale).removesuffix(expert_cell(1))
         own = {cell.removeprefix(begins): run for cell, run in runs.items() if cell.startswith(begins)}
         figures_3_to_7.draw(figures_3_to_7.summarize(preset, own, tuple(figures_3_to_7.SYMBOLS), preset.experts), part)
