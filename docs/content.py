@@ -150,6 +150,23 @@ def replaced(paper: str) -> list[tuple[Judged, str, str, Counter[str], Verdict |
     return rows
 
 
+@functools.cache
+def on_data() -> dict[str, dict[str, dict[str, Verdict]]]:
+    """The verdicts on each claim that was judged on several data, by statement, claim and data."""
+    others, found = recorded.elsewhere(), {}
+    for statement in (each for paper in all_papers() for each in statements(paper)):
+        for id in statement.roles:
+            own = {each.data: each for each in (*verdicts_of(id), *others) if each.claim == id}
+            if len(own) > 1:
+                found.setdefault(statement.where, {})[id] = own
+    return found
+
+
+def data_titles() -> list[str]:
+    """Of the data that claims were judged on."""
+    return list(dict.fromkeys(data for own in on_data().values() for each in own.values() for data in each))
+
+
 def closeness(verdict: Verdict) -> float:
     """How far its interval reaches beyond what is claimed, less the margin, relative to both: below 0 for SUPPORTED."""
     low, high = verdict.interval

@@ -74,11 +74,12 @@ _SENTENCES: dict[str, list[tuple[str, dict[str, str]]]] = {  # each with stateme
 }
 
 
-def counts(link: Callable[[str], str]) -> str:
+def counts(link: Callable[[str], str], networks: str) -> str:
     """How many statements of each paper have each status, as a table, and when and how that was recorded.
 
     Args:
         link: gives where a paper's name leads to.
+        networks: the page that has the verdicts on several data.
     """
     own = [name for name, paper in all_papers().items() if not paper.answers_for]
     found = {paper: statement_counts(judged_statements(paper)) for paper in own}
@@ -91,7 +92,21 @@ def counts(link: Callable[[str], str]) -> str:
     said = (
         f"Recorded {' to '.join(dict.fromkeys((dates[0], dates[-1])))}; `make verdicts` judges anew." if dates else ""
     )
-    return "\n".join([*lines, "", said])
+    return "\n".join([*lines, "", f"{said}{on_other_data(networks)}"])
+
+
+def on_other_data(page: str) -> str:
+    """On how many claims the verdict is the same on other data than the recorded runs are on."""
+    own, said = {each.claim: each for each in recorded.recorded_verdicts() if each.data}, ""
+    others = recorded.elsewhere()
+    for data in dict.fromkeys(each.data for each in others):
+        of = [each for each in others if each.data == data and each.claim in own]
+        same = sum(each.status is own[each.claim].status for each in of)
+        said += (
+            f" Networks: {same} of {len(of)} verdicts on the papers' figures are the same on {data} and on "
+            f"{own[of[0].claim].data} ([both]({page}))."
+        )
+    return said
 
 
 def sentences() -> str:

@@ -3,9 +3,14 @@
     python docs/record.py runs/verdicts/continual runs/verdicts/edge
 
 writes moe_theory/continual/recorded.json and moe_theory/edge/recorded.json; `make readme` then fills the README's
-tables.
+tables. What `moe-theory deep` found on a data set, in as many folders as it has presets, is recorded beside that:
+
+    python docs/record.py --elsewhere runs/deep/*
+
+writes moe_theory/deep/recorded-fashion-mnist.json, or what the data set's name is.
 """
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -24,13 +29,21 @@ def main(folders: list[str]) -> None:
     try:
         if not folders:
             raise InvalidReportError("name the folders that `moe-theory verify PAPER --out FOLDER` wrote.")
+        if folders[0] == "--elsewhere":
+            title, found = together([Path(folder) for folder in folders[1:]])
+            name = f"recorded-{re.sub('[^a-z0-9]+', '-', title.lower())}.json"
+            _write(found, name)
+            return
         for folder in folders:
-            found = trimmed(Path(folder))
-            path = ROOT / "moe_theory" / found.paper / recorded.NAME
-            path.write_text(recorded.written(found), encoding="utf-8")
-            sys.stdout.write(f"{path}\n")
+            _write(trimmed(Path(folder)), recorded.NAME)
     except MoeTheoryError as failure:
         refuse(failure)
+
+
+def _write(found: Recorded, name: str) -> None:
+    path = ROOT / "moe_theory" / found.paper / name
+    path.write_text(recorded.written(found), encoding="utf-8")
+    sys.stdout.write(f"{path}\n")
 
 
 def trimmed(folder: Path) -> Recorded:
@@ -67,6 +80,39 @@ def trimmed(folder: Path) -> Recorded:
         versions=report.versions,
         readings=readings,
         verdicts=[{field: judged[pair][field] for field in FIELDS} for pair in wanted],
+    )
+
+
+def together(folders: list[Path]) -> tuple[str, Recorded]:
+    """A data set's title, and what is published of runs on it: verdicts on every claim that there is a run for.
+
+    Raises: InvalidReportError for verdicts on several papers, several data sets, or none.
+    """
+    reports = [read_reports([folder]) for folder in folders]
+    verdicts = [verdict for report in reports for verdict in report.verdicts]
+    about = {(verdict.paper, verdict.data) for verdict in verdicts}
+    if len(about) != 1:
+        found = ", ".join(sorted(f"{paper} on {data}" for paper, data in about)) or "nothing"
+        raise InvalidReportError(f"these have verdicts on {found}, not on one paper's claims on one data set.")
+    ((paper, data),) = about
+    places = {claim.id: place for place, claim in enumerate(select_claims([paper]))}
+    if missing := places.keys() - {verdict.claim for verdict in verdicts}:
+        raise InvalidReportError(f"there is no verdict on {min(missing)}, and {len(missing) - 1} more are missing.")
+    readings = {name.removeprefix(f"{paper}."): words for report in reports for name, words in report.readings.items()}
+    kept = [{field: verdict.to_json()[field] for field in FIELDS} for verdict in verdicts]
+    for each in kept:
+        each["command"] = without_out(each["command"])
+    return data, Recorded(
+        paper=paper,
+        command="; ".join(without_out(report.command) for report in reports),
+        seed=reports[0].seed,
+        error=sum(report.error for report in reports),
+        finished=max(report.finished for report in reports),
+        budget=None,
+        seconds=None,
+        versions=reports[0].versions,
+        readings=readings,
+        verdicts=sorted(kept, key=lambda verdict: places[verdict["claim"]]),
     )
 
 

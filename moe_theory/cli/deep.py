@@ -52,19 +52,38 @@ THREADS = 2  # seeds that run at once on a CPU
     help="Gate drive to reach, by the gate's scale, as a pilot of ten rounds finds it.",
     show_default="no pilot; with --minutes 3, and 30 of servers",
 )
-@click.option("--network", metavar="NAME", help="Of the experts: mlp, five-layer-small, resnet18-small or a preset's.")
+@click.option(
+    "--literal",
+    is_flag=True,
+    help="Set eta, alpha, lambda and Gamma from the measured sigma_0 as the theorems do, and leave the gate's input as "
+    "it is.",
+)
+@click.option(
+    "--network",
+    metavar="NAME",
+    help="Of the experts: mlp, five-layer-small, resnet18-small, one of FILE's, or PACKAGE.MODULE:NAME.",
+)
 @click.option("--epochs", type=int, help="Of an expert on a task.", show_default="the preset's")
 @click.option("--samples", type=int, help="Training images of a task.", show_default="the preset's")
 @click.option("--batch", type=int, help="Images of a gradient step.", show_default="the preset's")
 @click.option("--rounds", type=int, help="T, tasks that arrive.", show_default="the preset's")
 @click.option("--experts", metavar="M,...", help="Numbers of experts to compare.", show_default="the preset's")
+@click.option(
+    "--classes", metavar="K,...", help="Numbers of the data set's classes that are tasks.", show_default="the preset's"
+)
+@click.option(
+    "--module",
+    type=PATH,
+    metavar="FILE",
+    help="A Python file that registers networks, data or presets of your own: moe_theory.deep.register(...).",
+)
 @click.option("--test-images", type=int, help="Of the data set, to evaluate on.", show_default="all")
 @click.option(
     "--replicates",
     "--seeds",
     type=int,
     help="Seeds that each cell is run with.",
-    show_default="8, and 32 on embedded digits",
+    show_default="12, and 32 of a small preset",
 )
 @click.option(
     "--reading",
@@ -85,6 +104,12 @@ THREADS = 2  # seeds that run at once on a CPU
 )
 @out_option("Folder for checkpoints and results.", told="runs/deep/PRESET")
 @click.option(
+    "--keep-weights",
+    is_flag=True,
+    help="Keep each run's final state in its file: weights and gates, for numpy.load; a larger --rounds goes on from "
+    "it, where steps do not shrink with T.",
+)
+@click.option(
     "--fresh", is_flag=True, help="Discard all runs of the preset in OUT, those of other seeds and settings too."
 )
 @click.option("--list", "only_list", is_flag=True, help="Only list the presets.")
@@ -98,12 +123,15 @@ def deep(
     data: Path | None,
     minutes: float | None,
     kappa: float | None,
+    literal: bool,
     network: str | None,
     epochs: int | None,
     samples: int | None,
     batch: int | None,
     rounds: int | None,
     experts: str | None,
+    classes: str | None,
+    module: Path | None,
     test_images: int | None,
     replicates: int | None,
     reading: str,
@@ -111,6 +139,7 @@ def deep(
     seed: int,
     every: int,
     out: Path | None,
+    keep_weights: bool,
     fresh: bool,
     only_list: bool,
     as_json: bool,
@@ -119,12 +148,14 @@ def deep(
 
     PRESET names it by the paper and the data set of its figure; without one, the presets are listed. Those that end
     in -small run on embedded digits in minutes on two cores, or on DIR's images at their sizes; the others read their
-    data set from DIR, and nothing is downloaded. Each run is kept in OUT as it goes: rerunning resumes from the last
-    checkpoints, and ends with the same numbers. Prints each cell's errors, how they differ and the verdicts on the
-    figure's claims; writes results.nc, summary.json, verdicts.json and deep.svg.
+    data set from DIR, and nothing is downloaded. DIR may hold images of your own, in train/CLASS and test/CLASS or as
+    x_train, y_train, x_test, y_test of an .npz file. Each run is kept in OUT as it goes: rerunning resumes from the
+    last checkpoints, and ends with the same numbers. Prints each cell's errors, how they differ and the verdicts on
+    the figure's claims; writes results.nc, summary.json, verdicts.json and deep.svg.
     """
-    from moe_theory.deep import datasets, fitting, presets, runs
+    from moe_theory.deep import datasets, fitting, own, presets, runs
     from moe_theory.deep import reading as reading_named
+    from moe_theory.verify.registry import run_file
     from moe_theory.verify.request import parsed
 
     if positional is not None and preset not in (None, positional):
@@ -132,6 +163,8 @@ def deep(
     name = positional if preset is None else preset
     if name == "":
         raise InvalidRunError("preset='' names no preset. Leave it out for a list of them.")
+    if module is not None:
+        run_file(module)
     if only_list or (name is None and data is None):
         _list_presets(as_json)
         return
@@ -139,7 +172,16 @@ def deep(
         raise InvalidRunError("--minutes chooses the number of seeds. Drop --minutes or --seeds.")
     with stoppable():
         chosen = presets.on_data(name, None if data is None else datasets.found_in(data))
-        sizes = fitting.Sizes(network, epochs, samples, batch, rounds, _numbers(experts), test_images)
+        sizes = fitting.Sizes(
+            own.network_named(network),
+            epochs,
+            samples,
+            batch,
+            rounds,
+            _numbers("experts", experts),
+            _numbers("classes", classes),
+            test_images,
+        )
         folder = out or Path("runs/deep") / chosen.name
         chosen = fitting.resized(chosen, sizes)
         plan = runs.Plan(
@@ -151,20 +193,25 @@ def deep(
             folder=folder / "runs",
             settings=parsed(settings),
             is_sequential=minutes is not None,
+            keeps_weights=keep_weights,
             data=fitting.thinned(datasets.load(chosen.data, data), test_images),  # last, as it may take long
         )
         if fresh:
             plan.forget()
             (folder / fitting.CHOSEN).unlink(missing_ok=True)
+        fitting.check(plan, minutes, kappa, literal)
+        if literal:
+            plan, told, _ = fitting.literal(plan)
+            print_lines(open_console(to_stderr=as_json), *told)
         _run(_fitted(plan, sizes, minutes, kappa, as_json), folder, as_json)
 
 
-def _numbers(text: str | None) -> tuple[int, ...] | None:
+def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
     """Whole numbers between commas. Raises: InvalidRunError for anything else."""
     try:
         return None if text is None else tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise InvalidRunError(f"--experts {text!r} must be whole numbers between commas, such as 1,4,7.") from None
+        raise InvalidRunError(f"--{option} {text!r} must be whole numbers between commas, such as 1,4,7.") from None
 
 
 def _fitted(plan: "Plan", given: "Sizes", minutes: float | None, kappa: float | None, as_json: bool) -> "Plan":
@@ -176,7 +223,6 @@ def _fitted(plan: "Plan", given: "Sizes", minutes: float | None, kappa: float | 
     from moe_theory.runs.files import prepare_folder
     from moe_theory.verify.request import FAMILY_ERROR
 
-    fitting.check(plan, minutes, kappa)
     if minutes is None and kappa is None:
         return plan
     console, num_claims = open_console(to_stderr=as_json), len(claims_for(plan.preset, plan.data.title))
@@ -220,8 +266,8 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
     if kept[Stored.OTHER]:
         raise InvalidRunError(
             f"{out} holds {pages.counted(kept[Stored.OTHER], 'run', 'runs')} of other settings, data, seeds, "
-            "checkpoint rounds or versions, which this one would replace. Name another --out, or give --fresh to "
-            "discard them."
+            "checkpoint rounds, versions or numbers of cores, which this one would replace. Name another --out, or "
+            "give --fresh to discard them."
         )
     folder = prepare_folder(out, pages.NAMES)
     keep_programs(fallback=folder / "programs")
@@ -371,6 +417,9 @@ class _Log:
         resumed, lines = self._found[Stored.PARTIAL] + whole, []
         if resumed:
             lines.append(f"resumed {resumed} of {self._num_runs} runs, {whole} of which were complete")
+        if ended := self._found[Stored.ENDED]:
+            verb = "had ended, and was" if ended == 1 else "had ended, and were"
+            lines.append(f"{ended} of {self._num_runs} runs {verb} computed again: their files had no weights")
         if damaged:
             lines.append(f"{damaged} {'file was' if damaged == 1 else 'files were'} damaged: computed again")
         return lines

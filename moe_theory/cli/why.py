@@ -25,7 +25,7 @@ def why(name: str, script: bool, as_json: bool) -> None:
     from rich.text import Text
 
     from moe_theory.report import verdicts, wording
-    from moe_theory.verify.recorded import judged_statements, recorded_verdicts
+    from moe_theory.verify.recorded import elsewhere, judged_statements, recorded_verdicts
 
     found = judged_statements(name)
     if script:
@@ -51,6 +51,6 @@ def why(name: str, script: bool, as_json: bool) -> None:
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(style="bold")
         table.add_column(overflow="fold")
-        for heading, text in verdicts.why_lines(each, known):
+        for heading, text in verdicts.why_lines(each, known, elsewhere()):
             table.add_row(heading, Text(text))
         console.print(Text(f"{of.where} ({of.name})", style="bold"), table, sep="\n")

@@ -10,6 +10,7 @@ from moe_theory.deep import continual as continual
 from moe_theory.deep import datasets as datasets
 from moe_theory.deep import edge as edge
 from moe_theory.deep import networks as networks
+from moe_theory.deep.own import register as register
 from moe_theory.deep.params import READINGS as READINGS
 from moe_theory.deep.params import Dims as Dims
 from moe_theory.deep.params import Params as Params

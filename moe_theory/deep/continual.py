@@ -57,13 +57,17 @@ class Info(NamedTuple):
     forgetting: Float[Array, ""]  # F_t, (15)
     generalization_error: Float[Array, ""]  # G_t, (16)
     accuracy: Float[Array, ""]  # A_t: mean test accuracy of the tasks so far
+    class_errors: Float[Array, " K"]  # mean test error of the tasks of each class; NaN before the first
+    class_accuracies: Float[Array, " K"]
     terminated: Bool[Array, ""]
 
 
 @functools.lru_cache(maxsize=16)  # each holds a data set
-def system(dims: Dims, source: Source, classes: tuple[int, ...]) -> System:
+def system(dims: Dims, source: Source, classes: tuple[int, ...], embed: gate.Embed = gate.mean_image) -> System:
     """The experiment as a `System` on a data set; the tasks are to recognise `classes`, one each.
 
+    Args:
+        embed: what the gate reads of a task's images, as a vector.
     Source: Algorithm 1, Section 6 and Appendix A of `continual`.
     Raises: InvalidDimsError unless there are `num_classes` of them, all in the data set.
 
@@ -78,29 +82,30 @@ def system(dims: Dims, source: Source, classes: tuple[int, ...]) -> System:
     """
 
     def init(key: Key[Array, ""], params: Params) -> State:
-        return begin(key, dims, params, pool_of(source, classes))
+        return begin(key, dims, params, pool_of(source, classes), embed)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        return learn(state, draw(key, dims, state.pool, params)[0], params, dims)
+        arrival, _ = draw(key, dims, state.pool, params, state.round + 1)
+        return learn(state, arrival, params, dims, embed)
 
     return System(init, step)
 
 
-def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool) -> State:
+def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, embed: gate.Embed = gate.mean_image) -> State:
     """The state before round 1: random experts, gates at zero.
 
     Source: Algorithm 1 and Section 6 of `continual`.
     Raises: InvalidDimsError for a pool of another number of classes; InvalidParamsError for `params` outside their
-        range.
+        range; InvalidSystemError for an `embed` that gives no vector.
     """
     check_params(dims, params, len(pool.train.counts))
-    num_pixels = pool.train.pixels[0].size
+    num_features = gate.num_features(embed, pool, dims.num_samples)
     return State(
         pool=on_device(pool),
         experts=training.initial_experts(key, dims, pool),
         tables=evaluation.empty_tables(dims, pool),
-        gates=jnp.zeros((dims.max_experts, num_pixels), jnp.result_type(float)),
-        moments=gate.initial_moments(num_pixels),
+        gates=jnp.zeros((dims.max_experts, num_features), jnp.result_type(float)),
+        moments=gate.initial_moments(num_features),
         visits=jnp.zeros(dims.max_experts, jnp.int32),
         converged=jnp.zeros(dims.max_experts, bool),
         terminated=jnp.zeros((), bool),
@@ -109,7 +114,9 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool) -> State:
     )
 
 
-def learn(state: State, arrival: Arrival, params: Params, dims: Dims) -> tuple[State, Info]:
+def learn(
+    state: State, arrival: Arrival, params: Params, dims: Dims, embed: gate.Embed = gate.mean_image
+) -> tuple[State, Info]:
     """One round of Algorithm 1 on an explicit arrival: nothing random inside.
 
     The expert of highest perturbed gate output trains on the task, all others stay; the gates then take one gradient
@@ -137,7 +144,7 @@ def learn(state: State, arrival: Arrival, params: Params, dims: Dims) -> tuple[S
     time, routing = state.round + 1, params.routing
     exists = jnp.arange(dims.max_experts) < params.num_experts
     pixels = state.pool.train.pixels[arrival.images]
-    moments, gate_input = gate.observe(state.moments, pixels, time, params)
+    moments, gate_input = gate.observe(state.moments, pixels, time, params, embed)
     outputs = gating.gate_outputs(state.gates, gate_input)
     probabilities = gating.gate_probabilities(outputs, exists)
     ranking = outputs + arrival.perturbation
@@ -172,6 +179,8 @@ def learn(state: State, arrival: Arrival, params: Params, dims: Dims) -> tuple[S
         forgetting=scores.forgetting,
         generalization_error=scores.generalization_error,
         accuracy=scores.accuracy,
+        class_errors=scores.class_errors,
+        class_accuracies=scores.class_accuracies,
         terminated=terminated,
     )
     after = State(

@@ -77,6 +77,8 @@ class Info(NamedTuple):
     generalization_error: Float[Array, ""]  # G_t of (20), mean-squared test error of the current models
     generalization_error_flushed: Float[Array, ""]  # once the tasks in progress are done
     accuracy: Float[Array, ""]  # mean test accuracy of the current models on the tasks routed so far
+    class_errors: Float[Array, " K"]  # mean test error of the tasks of each class; NaN before the first
+    class_accuracies: Float[Array, " K"]
     dropped: Int[Array, ""]  # tasks dropped so far
 
 
@@ -88,12 +90,14 @@ def system(
     policies: tuple[Policy, ...] = tuple(POLICIES.values()),
     transfer: Law = uniform,
     execution: Law = uniform,
+    embed: gate.Embed = gate.mean_image,
 ) -> System:
     """The experiment as a `System` on a data set; the tasks are to recognise `classes`, one each.
 
     Args:
         policies: of `moe_theory.edge.policies`, or your own; `Params.policy` is the index of the one that routes.
         transfer, execution: laws of delays, of `moe_theory.edge.delays` or your own.
+        embed: what the gate reads of a task's images, as a vector.
     Source: Algorithm 1 and Section VI of `edge`.
     Raises: InvalidDimsError unless there are `num_classes` classes, all in the data set; from `init`,
         InvalidParamsError for a policy out of range, and for laws that do not fit the parameters.
@@ -112,30 +116,38 @@ def system(
         check_params(dims, params)
         _check_policies(policies, params)
         check_laws(dims.servers, params.delays, transfer, execution)
-        return begin(key, dims, params, pool_of(source, classes), execution)
+        return begin(key, dims, params, pool_of(source, classes), execution, embed)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        arrival, place = draw(key, dims, state.pool, params)
+        arrival, place = draw(key, dims, state.pool, params, state.round + 1)
         arrival = sent(jax.random.fold_in(key, 2), arrival, place, state.positions, params, transfer)
-        return learn(state, arrival, params, dims, policies)
+        return learn(state, arrival, params, dims, policies, embed)
 
     return System(init, step)
 
 
-def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, execution: Law = uniform) -> State:
+def begin(
+    key: Key[Array, ""],
+    dims: Dims,
+    params: Params,
+    pool: Pool,
+    execution: Law = uniform,
+    embed: gate.Embed = gate.mean_image,
+) -> State:
     """The state before round 1: random experts and execution delays, idle servers spread evenly.
 
     Source: Algorithm 1 and Section VI of `edge`.
     Raises: InvalidDimsError for a pool of another number of classes; InvalidParamsError for `params` outside their
-        range.
+        range; InvalidSystemError for an `embed` that gives no vector.
     """
     check_params(dims, params, len(pool.train.counts))
-    num_experts, num_pixels, dtype = dims.max_experts, pool.train.pixels[0].size, jnp.result_type(float)
+    num_experts, dtype = dims.max_experts, jnp.result_type(float)
+    num_features = gate.num_features(embed, pool, dims.num_samples)
     pool = on_device(pool)
     models = training.initial_experts(key, dims, pool)
     # A server that is still busy with its first task has its initial model.
     tables = evaluation.evaluate_all(models, pool, params, dims)
-    gates = jnp.zeros((num_experts, num_pixels), dtype)
+    gates = jnp.zeros((num_experts, num_features), dtype)
     positions = jnp.asarray(even_map(num_experts), dtype)
     return State(
         pool=pool,
@@ -146,7 +158,7 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, execution
         ),
         gates=gates,
         gate_step=gates,
-        moments=gate.initial_moments(num_pixels),
+        moments=gate.initial_moments(num_features),
         positions=positions,
         execution_delay=draw_execution(
             jax.random.fold_in(key, _EXECUTION), dims.servers, positions, params.delays, execution
@@ -160,7 +172,12 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, execution
 
 
 def learn(
-    state: State, arrival: Arrival, params: Params, dims: Dims, policies: tuple[Policy, ...] = tuple(POLICIES.values())
+    state: State,
+    arrival: Arrival,
+    params: Params,
+    dims: Dims,
+    policies: tuple[Policy, ...] = tuple(POLICIES.values()),
+    embed: gate.Embed = gate.mean_image,
 ) -> tuple[State, Info]:
     """One round on an explicit arrival, nothing random inside: gate steps, completions, routing, in this order.
 
@@ -196,7 +213,7 @@ def learn(
     exists = jnp.arange(dims.max_experts) < params.num_experts
     idle = exists & (state.busy_until <= time)
     pixels = state.pool.train.pixels[arrival.images]
-    moments, gate_input = gate.observe(state.moments, pixels, time, params)
+    moments, gate_input = gate.observe(state.moments, pixels, time, params, embed)
     outputs = gating.gate_outputs(state.gates, gate_input)
     rankings = jnp.stack([gating.scored(policy(outputs, state, arrival, params), outputs) for policy in policies])
     expert, chosen, is_blind = gating.best_ranked(rankings[params.policy], idle)
@@ -234,6 +251,8 @@ def learn(
         generalization_error=scores.generalization_error,
         generalization_error_flushed=flushed.generalization_error,
         accuracy=scores.accuracy,
+        class_errors=scores.class_errors,
+        class_accuracies=scores.class_accuracies,
         dropped=after.dropped,
     )
     return after, info

@@ -46,6 +46,8 @@ class Scores(NamedTuple):
     forgetting: Float[Array, ""]  # F_t, (15)
     generalization_error: Float[Array, ""]  # G_t, (16)
     accuracy: Float[Array, ""]  # the mean over these tasks
+    class_errors: Float[Array, " K"]  # the mean over those of each class; NaN before the first
+    class_accuracies: Float[Array, " K"]
 
 
 def empty_past(dims: Dims) -> Past:
@@ -82,7 +84,8 @@ def record(
 
 
 def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
-    """F_t, G_t and the accuracy of all tasks that were routed to an expert, after round `time`.
+    """F_t, G_t and the accuracy of all tasks that were routed to an expert, and of those of each class, after round
+    `time`.
 
     NaN in rounds beyond `Dims.max_rounds`, whose arrivals are not stored.
 
@@ -92,13 +95,20 @@ def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
     count = jnp.sum(routed)
     errors, rates = (_by_task(past, table) for table in tables)
     rises = jnp.sum(jnp.where(routed, errors - past.learned, 0))
+    of_class = (past.tasks == jnp.arange(tables.losses.shape[1])[:, None]) & routed
     is_stored = jnp.where(time <= past.max_rounds, 1, jnp.nan).astype(errors.dtype)
     return Scores(
         error=is_stored * past.learned[time - 1],
         forgetting=is_stored * rises / jnp.maximum(count - 1, 1),
         generalization_error=is_stored * _mean(errors, routed, count),
         accuracy=is_stored * _mean(rates, routed, count),
+        class_errors=is_stored * _means(errors, of_class),
+        class_accuracies=is_stored * _means(rates, of_class),
     )
+
+
+def _means(values: Float[Array, " T"], of_class: Bool[Array, "K T"]) -> Float[Array, " K"]:
+    return jnp.sum(jnp.where(of_class, values, 0), axis=1) / jnp.sum(of_class, axis=1)
 
 
 def _by_task(past: Past, table: Float[Array, "M K n"]) -> Float[Array, " T"]:

@@ -10,7 +10,17 @@ from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import observe_info
 from moe_theory.deep.datasets import DATASETS, load, load_digits
 from moe_theory.deep.params import ADAM
-from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, SMALL, Preset, expert_cell, incremental_accuracy, preset
+from moe_theory.deep.presets import (
+    CONTINUAL,
+    EDGE,
+    PRESETS,
+    SMALL,
+    SMALL_PRESETS,
+    Preset,
+    expert_cell,
+    incremental_accuracy,
+    preset,
+)
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify import Claim, Experiment
 from moe_theory.verify.claim import ReadingLike, Runs
@@ -48,16 +58,19 @@ DRIVE = _on_digits("gate-drive")
 
 
 def claims_for(of: Preset, data: str) -> list[Claim]:
-    """The claims about a preset's figure, to be judged on runs of the preset on a data set."""
-    if of.experts != preset(of.name).experts:
-        return []  # they are about these numbers
-    small = of.name.removesuffix(SMALL) + SMALL
+    """The claims about a preset's figure, to be judged on runs of the preset on a data set; none for other numbers of
+    experts than the figure's, or other scales of the gate's input."""
+    small = next((each.name for each in SMALL_PRESETS if figure_of(each) == figure_of(of)), None)
     own = {"name": of.name, "dims": of.dims, "cells": of.cells(), "num_rounds": of.num_rounds, "data": data}
     return [
         dataclasses.replace(claim, experiment=dataclasses.replace(claim.experiment, **own))
         for claim in select_claims(["deep"])
         if claim.experiment.name == small
     ]
+
+
+def figure_of(preset: Preset) -> tuple[Any, ...]:
+    return preset.paper, preset.where, preset.experts, preset.scales
 
 
 def run_preset(

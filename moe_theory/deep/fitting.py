@@ -10,13 +10,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.deep.datasets import DataSet, Images
+from moe_theory.deep.gate import mean_image
 from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
-from moe_theory.deep.runs import Plan, digest_of, pilot
+from moe_theory.deep.runs import WITHOUT_EFFECT, Plan, digest_of, pilot
+from moe_theory.deep.tasks import pool_of, sample_rows
 from moe_theory.runs.files import write_whole
 from moe_theory.verify.interim import alpha_spent
 
@@ -31,6 +34,7 @@ PROBE_IMAGES = 500  # test images of a run that is timed
 FEWEST, ENOUGH, MOST = 4, 30, 128  # seeds: that a run may have, that are aimed at, that are taken at most
 LOOKED_AT = 12  # seeds whose first rounds show whether experts diverge
 SHORTEST = 20  # rounds
+MEASURED_TASKS = 200  # whose mean images give sigma_0
 MARGIN = 0.8  # share of the minutes that is planned for
 HALVINGS = 4  # of an expert's step size that diverges
 SMALLER = {"five-layer": "five-layer-small", "resnet18": "resnet18-small"}
@@ -45,6 +49,7 @@ class Sizes(NamedTuple):
     batch_size: int | None = None
     num_rounds: int | None = None
     experts: tuple[int, ...] | None = None  # the numbers M that are compared
+    classes: tuple[int, ...] | None = None  # of the data set, that tasks are to recognise
     test_images: int | None = None  # of the data set, that experts are evaluated on; all unless given
 
 
@@ -65,7 +70,9 @@ def resized(preset: Preset, sizes: Sizes) -> Preset:
     experts = preset.experts if sizes.experts is None else sizes.experts
     if not experts or len(set(experts)) < len(experts):
         raise InvalidRunError(f"experts={list(experts)} must be one or more different numbers. Change experts.")
+    classes = preset.classes if sizes.classes is None else tuple(sizes.classes)
     own = {
+        "num_classes": len(classes),
         "network": sizes.network,
         "num_epochs": sizes.num_epochs,
         "num_samples": sizes.num_samples,
@@ -77,7 +84,8 @@ def resized(preset: Preset, sizes: Sizes) -> Preset:
     samples = changes.get("num_samples", preset.dims.num_samples)
     if "batch_size" not in changes:
         changes["batch_size"] = min(preset.dims.batch_size, max(samples, 1))
-    return dataclasses.replace(preset, dims=dataclasses.replace(preset.dims, **changes), experts=tuple(experts))
+    dims = dataclasses.replace(preset.dims, **changes)
+    return dataclasses.replace(preset, dims=dims, experts=tuple(experts), classes=classes)
 
 
 def thinned(data: DataSet, test_images: int | None) -> DataSet:
@@ -90,7 +98,7 @@ def thinned(data: DataSet, test_images: int | None) -> DataSet:
     return dataclasses.replace(data, test=Images(data.test.pixels[rows], data.test.labels[rows]))
 
 
-def check(plan: Plan, minutes: float | None, kappa: float | None) -> None:
+def check(plan: Plan, minutes: float | None, kappa: float | None, is_literal: bool = False) -> None:
     """Refuse what cannot be asked for, before anything runs.
 
     Raises: InvalidRunError for minutes, and InvalidParamsError for a gate drive, that are not above 0, or for a drive
@@ -102,6 +110,8 @@ def check(plan: Plan, minutes: float | None, kappa: float | None) -> None:
         raise InvalidParamsError(f"kappa={kappa} must be above 0. Raise kappa.")
     if kappa is not None and "gate_scale" in plan.settings:
         raise InvalidParamsError("gate_scale and kappa decide the same: drop one of both.")
+    if is_literal and (kappa is not None or plan.preset.scales):
+        raise InvalidParamsError("--literal leaves the gate's input as it is: drop it, or what scales that input.")
     if kappa is not None and plan.preset.scales:
         raise InvalidParamsError(f"{plan.preset.name} compares scales of the gate's input: drop kappa.")
 
@@ -152,6 +162,43 @@ def kept_choice(path: Path, plan: Plan, given: Sizes, minutes: float | None, kap
 def _request(plan: Plan, given: Sizes, minutes: float | None, kappa: float | None) -> dict[str, Any]:
     about = (plan.preset.name, digest_of(plan.data), plan.reading.name, plan.seed, dict(plan.settings))
     return {"of": about, "given": given, "minutes": minutes, "kappa": kappa}
+
+
+def literal(plan: Plan) -> Choice:
+    """The parameters that the theorems ask for, at the measured sigma_0 of an element of the mean images across tasks,
+    and these images as they are: eta = alpha = sigma_0^.5 and lambda = Gamma = sigma_0^1.25; of servers eta and lambda.
+
+    Source: Section 3.2 and Theorem 1 of `continual`, Section VI of `edge`.
+    Raises: InvalidParamsError where one of them is set as well.
+    """
+    deviation = deviation_of(plan)
+    own = {
+        "gate_scale": 1.0,
+        "centre": False,
+        "learning_rate": deviation**0.5,
+        "balance_weight": deviation**0.5,
+        "perturbation_scale": deviation**1.25,
+        "termination_threshold": deviation**1.25,
+    }
+    own = {name: value for name, value in own.items() if name not in WITHOUT_EFFECT[plan.preset.paper]}
+    if both := sorted(own.keys() & plan.settings.keys()):
+        raise InvalidParamsError(f"--literal sets {both[0]}: drop one of both.")
+    chosen = {name: value if isinstance(value, bool) else float(f"{value:.3g}") for name, value in own.items()}
+    listed = ", ".join(f"{name}={value}" for name, value in chosen.items())
+    told = f"sigma_0 of the mean images of {MEASURED_TASKS} tasks is {deviation:.3g}: {listed}"
+    return Choice(_with_settings(plan, chosen), [told])
+
+
+def deviation_of(plan: Plan) -> float:
+    """Root of the variance across tasks of an element of their normalised mean images, mean over elements."""
+    pool, dims = pool_of(plan.data, plan.preset.classes), plan.preset.dims
+    params, rng = next(iter(plan.params().values())), np.random.default_rng(plan.seed)
+    means = []
+    for _ in range(MEASURED_TASKS):
+        task, uniforms = int(rng.integers(dims.num_classes)), rng.random(dims.num_samples, np.float32)
+        rows = sample_rows(pool.train, jnp.asarray(task), jnp.asarray(uniforms), params.positive_share)
+        means.append(np.asarray(mean_image(jnp.asarray(pool.train.pixels[np.asarray(rows)]))))
+    return float(np.sqrt(np.mean(np.var(means, axis=0))))
 
 
 def at_drive(plan: Plan, target: float) -> Choice:
@@ -206,7 +253,7 @@ def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: flo
     """Sizes and seeds with which all cells take about so many minutes: the preset's own if they do, else smaller ones.
 
     Smaller are, one after the other, the test images, the epochs, the network; the first with which `ENOUGH` seeds can
-    be run is taken, else the last, with fewer rounds if `FEWEST` seeds need that.
+    be run (`MOST` with all test images) is taken, else the last, with fewer rounds if `FEWEST` seeds need that.
 
     Args:
         given: what the user has chosen, which stays.
@@ -221,7 +268,8 @@ def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: flo
         tried = _resized_plan(plan, sizes)
         seconds = seconds_per_round(tried)
         told.append(f"{words(tried)}: {_seconds(seconds)} a round")
-        if budget / (cells * tried.preset.num_rounds * seconds) >= ENOUGH:
+        wanted = MOST if sizes.test_images is None else ENOUGH  # few of these images are a task's
+        if budget / (cells * tried.preset.num_rounds * seconds) >= wanted:
             break
     rounds = plan.preset.num_rounds
     seeds = int(budget / (cells * rounds * seconds))

@@ -1,11 +1,15 @@
 """The gate's input, from a task's mean image, and the drive kappa: how far one gate step moves its own output."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, UInt8
+from jaxtyping import Array, Float, Int, Num
 
+from moe_theory.core.errors import InvalidSystemError
 from moe_theory.deep.params import Params
+from moe_theory.deep.tasks import Pool, in_unit
 
 # Range of kappa in which the router begins to freeze: from here on the first steps fix where a task goes.
 FREEZING_DRIVES = (10.0, 20.0)
@@ -22,10 +26,22 @@ def initial_moments(num_pixels: int) -> Moments:
     return Moments(*(jnp.zeros(num_pixels, jnp.result_type(float)),) * 2)
 
 
-def mean_image(pixels: UInt8[Array, "s h w c"]) -> Float[Array, " p"]:
+def mean_image(pixels: Num[Array, "s h w c"]) -> Float[Array, " p"]:
     """Mean of a task's images as a vector of norm 1. Source: Section VI of `edge`, Section 6 of `continual`."""
-    image = jnp.mean(pixels.astype(jnp.result_type(float)) / 255, axis=0).reshape(-1)
+    image = jnp.mean(in_unit(pixels, jnp.result_type(float)), axis=0).reshape(-1)
     return image / jnp.maximum(jnp.sqrt(jnp.sum(jnp.square(image))), 1e-12)
+
+
+Embed = Callable[[Num[Array, "s h w c"]], Float[Array, " p"]]  # a task's images to what the gate reads of them
+
+
+def num_features(embed: Embed, pool: Pool, num_samples: int) -> int:
+    """p, of what the gate reads. Raises: InvalidSystemError unless that is a vector of real numbers."""
+    images = jax.ShapeDtypeStruct((num_samples, *pool.train.pixels.shape[1:]), pool.train.pixels.dtype)
+    found = jax.eval_shape(embed, images)
+    if getattr(found, "ndim", None) != 1 or not jnp.issubdtype(found.dtype, jnp.floating):
+        raise InvalidSystemError(f"embed gives {found}, not one vector of real numbers for a task's images. Change it.")
+    return found.shape[0]
 
 
 def updated(before: Moments, image: Float[Array, " p"], time: Int[Array, ""]) -> Moments:
@@ -35,9 +51,9 @@ def updated(before: Moments, image: Float[Array, " p"], time: Int[Array, ""]) ->
 
 
 def observe(
-    before: Moments, pixels: UInt8[Array, "s h w c"], time: Int[Array, ""], params: Params
+    before: Moments, pixels: Num[Array, "s h w c"], time: Int[Array, ""], params: Params, embed: Embed = mean_image
 ) -> tuple[Moments, Float[Array, " p"]]:
-    image = mean_image(pixels)
+    image = embed(pixels)
     moments = updated(before, image, time)
     return moments, gate_input(moments, image, params)
 

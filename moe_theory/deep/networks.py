@@ -133,6 +133,42 @@ def squared_distance(one: PyTree, other: PyTree) -> Float[Array, ""]:
     return jax.tree.reduce(jnp.add, squares)
 
 
+def adapted(
+    name: str,
+    init: Callable[[Key[Array, ""], Float[Array, "n h w c"], int], PyTree],
+    apply: Callable[[PyTree, Float[Array, "n h w c"]], Float[Array, "n outputs"]],
+) -> Network:
+    """A network of another library, by the two functions that flax, haiku and others have.
+
+    Args:
+        init: (key, an image (1, h, w, c), number of outputs) -> its weights, all of which are trained.
+        apply: (weights, images) -> outputs before the sigmoid or softmax.
+
+    Examples:
+        A linear model; with flax `lambda key, images, k: Model(k).init(key, images)` and `Model(k).apply`:
+
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> import moe_theory as mt
+        >>> from moe_theory.deep import networks
+        >>> linear = networks.adapted(
+        ...     "linear",
+        ...     init=lambda key, images, k: jax.random.normal(key, (images.size, k)) / images.size**0.5,
+        ...     apply=lambda weights, images: images.reshape(len(images), -1) @ weights,
+        ... )
+        >>> linear.init(mt.root_key(0), (8, 8, 1), 2).params.shape
+        (64, 2)
+    """
+
+    def begin(key: Key[Array, ""], shape: tuple[int, int, int], num_outputs: int) -> Weights:
+        return Weights(init(key, jnp.zeros((1, *shape)), num_outputs), ())
+
+    def outputs(weights: Weights, images: Float[Array, "n h w c"], is_training: bool) -> tuple[Array, tuple[()]]:
+        return apply(weights.params, images), ()
+
+    return Network(name, begin, outputs)
+
+
 class _Layer(NamedTuple):
     kernel: Float[Array, "*inputs o"]
     bias: Float[Array, " o"]

@@ -126,6 +126,7 @@ class Params(NamedTuple):
     weight_decay: NonNegative = 0.0
     positive_share: Share = 0.5  # of a task's images, those of its class
     multi_class: Flag = False  # whether experts classify among the K classes, or tell one class from the rest
+    incremental: Flag = False  # whether the classes arrive one after the other, T / K rounds each, or at random
     squared_loss: Flag = False  # whether experts minimise the squared error, or the cross entropy
     policy: CountOrZero = 0  # which of a system's policies routes: adaptive, nearest, fastest, uniform
     gate_lag: GateLag = 1  # rounds from a completion to its gate step
@@ -198,6 +199,12 @@ READINGS: dict[str, Reading] = {
             {"positive_share": 1.0, "multi_class": True},
         ),
         Reading("all-positive", "all images show the task's class: one label", Params(), {"positive_share": 1.0}),
+        Reading(
+            "class-incremental",
+            "as multi-class, the classes arrive one after the other, T / K rounds each",
+            Params(),
+            {"positive_share": 1.0, "multi_class": True, "incremental": True},
+        ),
         Reading("squared-loss", "as balanced, experts minimise the squared error", Params(), {"squared_loss": True}),
         Reading("uncentred", "as balanced, the gate reads the mean image itself", Params(), {"centre": False}),
         Reading("per-parameter", "as balanced, the locality norm per parameter", Params(), {"per_parameter": True}),

@@ -120,9 +120,12 @@ def on_data(name: str | None, found: Sequence[str] | None) -> Preset:
         like = [ALIKE.get(data, data) for data in found or ()]
         name = next((each.name for each in _ALL if each.data in like), None)
         if name is None:
-            raise InvalidRunError("the folder has no data set of a preset. Name PRESET, which says what is looked for.")
+            raise InvalidRunError(
+                "the folder has no data set of a preset. Name PRESET, which says what is looked for; of data of your "
+                "own, --classes says which classes are tasks."
+            )
     own = preset(name)
-    original = PRESETS[name.removesuffix(SMALL)].data
+    original = PRESETS.get(name.removesuffix(SMALL), own).data
     if found is None:
         return own
     data = original if original in found or not found else found[0]
@@ -197,6 +200,7 @@ _ALL = (
 
 # The presets by name: those of the papers, then their small versions.
 PRESETS: dict[str, Preset] = {preset.name: preset for preset in _ALL}
+SMALL_PRESETS = tuple(preset for preset in _ALL if preset.name.endswith(SMALL))
 
 
 class Table(NamedTuple):

@@ -42,12 +42,13 @@ from moe_theory.deep import continual, edge
 from moe_theory.deep.datasets import DataSet
 from moe_theory.deep.params import Params, check_params
 from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
-from moe_theory.deep.tasks import Pool, on_device, pool_of
+from moe_theory.deep.tasks import Pool, check_classes, on_device, pool_of
 from moe_theory.runs import Run
 from moe_theory.runs.files import pack
 from moe_theory.runs.fingerprint import code_digest
 from moe_theory.runs.locks import held_by
-from moe_theory.runs.provenance import fingerprint, is_x64, versions
+from moe_theory.runs.machine import available_cores
+from moe_theory.runs.provenance import backend, fingerprint, is_x64, versions
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import device_executor
 from moe_theory.verify.claim import ReadingLike, Runs
@@ -59,7 +60,9 @@ WITHOUT_EFFECT = {
     CONTINUAL: Params._fields[Params._fields.index("policy") :],
     EDGE: ("balance_weight", "termination_threshold", "terminate", "accumulate_flags", "locality_power"),
 }
-EXPERT = "expert_index"  # dimension of records with one entry for each expert
+PADDED_ROUNDS = 60  # arrays of arrivals are for a multiple of these
+# Dimensions of records with one entry for each expert, and for each class that is a task.
+EXPERT, CLASS = "expert_index", "class"
 WAY_OUT = "make room or name another --out"
 POLL = 0.2  # seconds between looks at what other processes are doing
 _RECORD, _STATE = "record.", "state."  # prefixes of names of arrays
@@ -69,6 +72,7 @@ class Stored(enum.StrEnum):
     MISSING = "missing"
     PARTIAL = "partial"
     COMPLETE = "complete"
+    ENDED = "ended"  # complete, where more rounds or its weights are asked for, which it does not have
     OTHER = "other"  # a run of other settings, data, versions or seeds
     DAMAGED = "damaged"
 
@@ -86,6 +90,7 @@ class Plan:
     folder: Path | None = None  # of the files; None: nothing is stored
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # values or texts; they override the preset
     is_sequential: bool = False  # whether fewer replicates do where they decide all claims
+    keeps_weights: bool = False  # whether files keep the final state, from which more rounds go on
 
     def __post_init__(self) -> None:
         if self.replicates < 1:
@@ -94,6 +99,7 @@ class Plan:
             raise InvalidRunError(f"checkpoint_every={self.every} must be at least 1 round. Raise checkpoint_every.")
         root_key(self.seed)
         self.params()
+        check_classes(self.data, self.preset.classes)
 
     @property
     def setting(self) -> str:
@@ -128,6 +134,12 @@ class Plan:
         while self.is_sequential and counts[0] // 2 >= MIN_REPLICATES:
             counts = (counts[0] // 2, *counts)
         return counts
+
+    @functools.cached_property
+    def padded(self) -> Preset:
+        """The preset with arrays for more rounds than it has: other numbers of rounds share its programs."""
+        rounds = -(-self.preset.num_rounds // PADDED_ROUNDS) * PADDED_ROUNDS
+        return dataclasses.replace(self.preset, dims=dataclasses.replace(self.preset.dims, max_rounds=rounds))
 
     @functools.cached_property
     def store(self) -> Store | None:
@@ -236,16 +248,17 @@ def _close(plan: Plan) -> None:
 
 
 def dataset(plan: Plan, runs: Runs, command: str = "") -> xr.Dataset:
-    """All records, over cells, rounds, replicates and, where there is one for each, experts."""
+    """All records, over cells, rounds, replicates and, where there is one for each, experts or classes."""
     cells = list(runs)
     first = runs[cells[0]]
     variables = {}
     for name in first.records._fields:
         values = np.stack([getattr(runs[cell].records, name) for cell in cells])
-        own = (EXPERT,) * (values.ndim - 3)
+        own = (CLASS if name.startswith("class_") else EXPERT,) * (values.ndim - 3)
         variables[name] = xr.Variable(("cell", "round", *own, "replicate"), values)
     coordinates = {"cell": cells, "round": first.rounds, "replicate": first.replicates}
     coordinates[EXPERT] = np.arange(plan.preset.dims.max_experts)
+    coordinates[CLASS] = [plan.data.class_names[label] for label in plan.preset.classes]
     return xr.Dataset(variables, coordinates, _attributes(plan, command))
 
 
@@ -266,7 +279,7 @@ def _attributes(plan: Plan, command: str) -> dict[str, Any]:
 class Checkpoint(NamedTuple):
     done: int
     records: dict[str, Shaped[np.ndarray, "done ..."]]
-    state: list[np.ndarray]  # leaves of the state; none once the run is complete
+    state: dict[str, np.ndarray]  # leaves of the state, such as "experts.params.0.kernel"; none unless they are kept
 
 
 def load(plan: Plan, cell: str, replicate: int, task: Mapping[str, Any]) -> tuple[Stored, Checkpoint | None]:
@@ -281,19 +294,31 @@ def load(plan: Plan, cell: str, replicate: int, task: Mapping[str, Any]) -> tupl
         return Stored.OTHER, None
     except DamagedChunkError:
         return Stored.DAMAGED, None
-    records = {name.removeprefix(_RECORD): array for name, array in arrays.items() if name.startswith(_RECORD)}
-    state = [arrays[f"{_STATE}{place}"] for place in range(len(arrays) - len(records))]
-    found = Checkpoint(len(next(iter(records.values()))), records, state)
-    return (Stored.COMPLETE if found.done == plan.preset.num_rounds else Stored.PARTIAL), found
+    records, state = (
+        {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        for prefix in (_RECORD, _STATE)
+    )
+    found, num_rounds = Checkpoint(len(next(iter(records.values()))), records, state), plan.preset.num_rounds
+    if found.done > num_rounds:  # of a longer run
+        return Stored.COMPLETE, found._replace(records={name: array[:num_rounds] for name, array in records.items()})
+    if not state and (found.done < num_rounds or plan.keeps_weights):
+        return Stored.ENDED, None
+    return (Stored.COMPLETE if found.done == num_rounds else Stored.PARTIAL), found
 
 
-def _leaves_of(state: Any) -> list[np.ndarray]:
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(state._replace(pool=None))]
+def _leaves_of(state: Any) -> dict[str, np.ndarray]:
+    leaves, _ = jax.tree_util.tree_flatten_with_path(state._replace(pool=None))
+    return {jax.tree_util.keystr(path, simple=True, separator="."): np.asarray(leaf) for path, leaf in leaves}
 
 
-def _restored(leaves: list[np.ndarray], like: Any) -> Any:
-    structure = jax.tree.structure(like._replace(pool=None))
-    return jax.tree.unflatten(structure, map(jnp.asarray, leaves))._replace(pool=like.pool)
+def _restored(leaves: Mapping[str, np.ndarray], like: Any) -> Any:
+    """The state of a checkpoint, in arrays for as many rounds as those of `like`."""
+
+    def restored(path: Any, old: Any) -> Any:
+        leaf = leaves[jax.tree_util.keystr(path, simple=True, separator=".")]
+        return jnp.asarray(leaf) if leaf.shape == old.shape else old.at[: len(leaf)].set(leaf)
+
+    return jax.tree_util.tree_map_with_path(restored, like._replace(pool=None))._replace(pool=like.pool)
 
 
 def _stacked(
@@ -337,7 +362,7 @@ class _Shared:
         self.plan, self.on_step = plan, on_step
         self.is_stopped = threading.Event()
         self.pool: Pool = on_device(pool_of(plan.data, plan.preset.classes))
-        self.system: System = plan.preset.system(plan.data)
+        self.system: System = plan.padded.system(plan.data)
         self.common_key = _common_key(plan)
 
     def run(self, cell: str, replicate: int, params: Params) -> PyTree | None:
@@ -372,14 +397,14 @@ class _Shared:
             pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
             if self.plan.store is not None:
                 arrays = {_RECORD + name: array for name, array in _joined(pieces).items()}
-                if done < num_rounds:
-                    arrays |= {f"{_STATE}{place}": leaf for place, leaf in enumerate(_leaves_of(state))}
+                if done < num_rounds or self.plan.keeps_weights:
+                    arrays |= {_STATE + name: leaf for name, leaf in _leaves_of(state).items()}
                 self.plan.store.write(name_of(cell, replicate), pack(task, arrays))
             self.on_step(Step(cell, replicate, done, rounds, None))
         return info(**_joined(pieces))
 
     def begin(self, key: Key[Array, ""], params: Params) -> Any:
-        begin = _begin_program(paper_of(self.plan.preset), self.plan.preset.dims)
+        begin = _begin_program(paper_of(self.plan.preset), self.plan.padded.dims)
         with compiled_once((begin, is_x64())):
             return begin(step_key(key, jnp.int32(0)), params, self.pool)
 
@@ -401,9 +426,15 @@ def _require_finite(piece: Any, done: int, cell: str, replicate: int, params: Pa
 
 
 def _common_key(plan: Plan) -> dict[str, Any]:
+    """What tells runs apart whatever their cell and seed. The number of rounds is not among it, so that a run can go
+    on; the number of cores is: XLA splits sums of products among them.
+    """
+    dims = dataclasses.asdict(plan.preset.dims)
+    del dims["max_rounds"]
     return {
         "preset": plan.preset.name,
-        "dims": dataclasses.asdict(plan.preset.dims),
+        "dims": dims,
+        "cores": available_cores() if backend() == "cpu" else None,
         "classes": list(plan.preset.classes),
         "data": digest_of(plan.data),
         "seed": plan.seed,
@@ -421,7 +452,10 @@ def _code(paper: Any) -> str:
 
 
 def _task(common: Mapping[str, Any], cell: str, replicate: int, params: Params) -> dict[str, Any]:
-    return {**common, "cell": cell, "replicate": replicate, "params": params._asdict()}
+    own = params._asdict()
+    if params.expert_rate == params.final_rate and not params.incremental:  # nothing depends on how many there are
+        del own["num_rounds"]
+    return {**common, "cell": cell, "replicate": replicate, "params": own}
 
 
 def paper_of(preset: Preset) -> Any:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, UInt8
+from jax.typing import DTypeLike
+from jaxtyping import Array, Float, Int, Key, Num
 
 from moe_theory.core import random
 from moe_theory.core.errors import InvalidDimsError
@@ -23,7 +24,7 @@ Source = DataSet | Callable[[], DataSet]  # a data set, or a function that reads
 class Split(NamedTuple):
     """Images of one split, sorted by class: first those of no task, then class 0, 1, ..., K - 1."""
 
-    pixels: UInt8[Numbers, "n h w c"]
+    pixels: Num[Numbers, "n h w c"]  # bytes, or features as float32
     labels: Int[Numbers, " n"]  # which of the K classes an image shows, or `OTHER`
     starts: Int[Numbers, " K"]  # first row of each class
     counts: Int[Numbers, " K"]  # images of each class
@@ -54,8 +55,11 @@ class Arrival(NamedTuple):
     transfer_delay: Int[Array, " M"]  # d^tr to each server, in rounds
 
 
-def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[Arrival, Float[Array, "2"]]:
-    """Draw a round's arrival, of a uniform class, and the user's position; distances and delays are left at 0.
+def draw(
+    key: Key[Array, ""], dims: Dims, pool: Pool, params: Params, time: Int[Scalar, ""] = 1
+) -> tuple[Arrival, Float[Array, "2"]]:
+    """Draw the arrival of round `time`, of a uniform class or `incremental`, and the user's position; distances and
+    delays are left at 0.
 
     Source: Appendices A.3 to A.6 of `continual`; Section VI of `edge`.
     """
@@ -64,7 +68,13 @@ def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[A
     units = random.uniforms(key, count, jnp.result_type(float))
     three, images, tests, of_experts = jnp.split(units, [sizes[0], sizes[0] + sizes[1], sum(sizes)])
     noise, uniform = of_experts.reshape(dims.max_experts, 2).T
-    task = uniform_index(three[0], dims.num_classes)
+    in_turn = (jnp.asarray(time) - 1) * dims.num_classes // params.num_rounds
+    is_incremental = jnp.asarray(params.incremental, bool)
+    # Beyond T the last class stays.
+    task = jnp.where(
+        is_incremental, jnp.minimum(in_turn, dims.num_classes - 1), uniform_index(three[0], dims.num_classes)
+    )
+    task = task.astype(jnp.int32)
     arrival = Arrival(
         task=task,
         images=sample_rows(pool.train, task, images, params.positive_share),
@@ -82,10 +92,18 @@ def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[A
 def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
     """The pool, on the host, of tasks that recognise these classes of a data set, one each."""
     data = source if isinstance(source, DataSet) else source()
+    check_classes(data, classes)
+    mean, deviation = _moments(data.train.pixels)
+    return Pool(train=_split(data.train, classes), test=_split(data.test, classes), mean=mean, deviation=deviation)
+
+
+def check_classes(data: DataSet, classes: tuple[int, ...]) -> None:
+    """Raise InvalidDimsError unless tasks can recognise these classes of the data set."""
     train, test = data.train.pixels, data.test.pixels
-    if train.dtype != np.uint8 or test.dtype != np.uint8:
+    if train.dtype not in (np.uint8, np.float32) or test.dtype != train.dtype:
         raise InvalidDimsError(
-            f"pixels of {data.title} must be bytes in 0..255, uint8, not {train.dtype} and {test.dtype}. Convert them."
+            f"{data.title} must have pixels in 0..255 as uint8, or features as float32, not {train.dtype} and "
+            f"{test.dtype}. Convert them."
         )
     if train.ndim != 4 or train.shape[1:] != test.shape[1:]:
         raise InvalidDimsError(
@@ -94,15 +112,17 @@ def pool_of(source: Source, classes: tuple[int, ...]) -> Pool:
         )
     known = len(data.class_names)
     if len(set(classes)) < len(classes) or not all(0 <= label < known for label in classes):
-        raise InvalidDimsError(f"classes={list(classes)} must be different classes of {data.title}, 0..{known - 1}.")
+        few = ", ".join(f"{label} ({name})" for label, name in enumerate(data.class_names[:10]))
+        raise InvalidDimsError(
+            f"classes={list(classes)} must be different classes of {data.title}, 0..{known - 1}: {few}"
+            f"{', ...' if known > 10 else ''}. Change classes."
+        )
     for label in classes:
         for name, split in (("training", data.train), ("test", data.test)):
             if not np.any(split.labels == label) or np.all(split.labels == label):
                 raise InvalidDimsError(
                     f"{data.title} needs {name} images of class {label} and of other classes. Change the data."
                 )
-    mean, deviation = _moments(data.train.pixels)
-    return Pool(train=_split(data.train, classes), test=_split(data.test, classes), mean=mean, deviation=deviation)
 
 
 def on_device(pool: Pool) -> Pool:
@@ -111,8 +131,11 @@ def on_device(pool: Pool) -> Pool:
     )
 
 
-def _moments(pixels: UInt8[np.ndarray, "n h w c"]) -> tuple[Float[np.ndarray, " c"], Float[np.ndarray, " c"]]:
-    """Mean and deviation of each channel in [0, 1], from the histogram of its 256 levels."""
+def _moments(pixels: Num[np.ndarray, "n h w c"]) -> tuple[Float[np.ndarray, " c"], Float[np.ndarray, " c"]]:
+    """Mean and deviation of each channel; of bytes in [0, 1], from the histogram of the 256 levels."""
+    if pixels.dtype != np.uint8:
+        deviation = pixels.std(axis=(0, 1, 2), dtype=np.float64)
+        return pixels.mean(axis=(0, 1, 2), dtype=np.float64), np.where(deviation > 0, deviation, 1)
     levels = np.arange(256) / 255
     counts = np.zeros((pixels.shape[-1], 256), np.int64)
     for first in range(0, len(pixels), 1000):
@@ -152,9 +175,15 @@ def sample_rows(
     return jnp.where(is_positive, start + places, places + jnp.where(places >= start, count, 0))
 
 
-def inputs_of(pool: Pool, pixels: UInt8[Array, "n h w c"]) -> Float[Array, "n h w c"]:
+def inputs_of(pool: Pool, pixels: Num[Array, "n h w c"]) -> Float[Array, "n h w c"]:
     """Pixels standardised, channel by channel, by mean and deviation of the training images: the input of networks."""
-    return (pixels.astype(pool.mean.dtype) / 255 - pool.mean) / pool.deviation
+    return (in_unit(pixels, pool.mean.dtype) - pool.mean) / pool.deviation
+
+
+def in_unit(pixels: Num[Array, "*shape"], dtype: DTypeLike) -> Float[Array, "*shape"]:
+    """Bytes in [0, 1]; features as they are."""
+    values = pixels.astype(dtype)
+    return values / 255 if pixels.dtype == jnp.uint8 else values
 
 
 def _batches(key: Key[Array, ""], dims: Dims) -> Int[Array, "steps b"]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, Key, UInt8
+from jaxtyping import Array, Float, Int, Key, Num
 
 from moe_theory.core.numerics import Scalar
 from moe_theory.deep import networks
@@ -31,7 +31,7 @@ def initial_experts(key: Key[Array, ""], dims: Dims, pool: Pool) -> Weights:
 def train_on_arrival(
     expert: Weights,
     arrival: Arrival,
-    pixels: UInt8[Array, "s h w c"],
+    pixels: Num[Array, "s h w c"],
     pool: Pool,
     time: Int[Array, ""],
     params: Params,

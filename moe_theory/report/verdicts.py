@@ -110,8 +110,8 @@ def statement_lines(found: Sequence[Judged], width: int) -> Iterator[Text]:
         yield line
 
 
-def why_lines(known: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
-    """What `why` prints of a statement: heading and text of each part that there is."""
+def why_lines(known: Judged, verdicts: Sequence[Verdict], elsewhere: Sequence[Verdict] = ()) -> list[tuple[str, str]]:
+    """What `why` prints of a statement: heading and text of each part that there is; `elsewhere` on other data."""
     of = known.statement
     shown = decisive(known, verdicts)
     parts = [
@@ -123,12 +123,22 @@ def why_lines(known: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, str
         ("smallest", plain(" ".join(of.instance.split()))),
         ("instead", _with_formula(of.corrected, of.corrected_formula)),
         ("note", plain(" ".join(of.note.split()))),
+        ("beside", " \n".join(_by_data(known, verdicts, elsewhere))),
         ("repeat", again(shown) if shown else ""),
         ("witness", f"moe-theory why {of.name} --script > witness.py && python witness.py" if of.witness else ""),
     ]
     return [
         (name, " \n".join(text.split("\n")) if name in {"says", "instead"} else text) for name, text in parts if text
     ]
+
+
+def _by_data(known: Judged, verdicts: Sequence[Verdict], elsewhere: Sequence[Verdict]) -> Iterator[str]:
+    """A line for each claim that was judged on several data."""
+    for id in known.statement.roles:
+        if others := [each for each in elsewhere if each.claim == id]:
+            every = [each for each in (*verdicts, *others) if each.claim == id]
+            said = "; ".join(f"{each.status} under {each.setting} ({measured(each)})" for each in every)
+            yield f"{id}: {said}"
 
 
 def _with_formula(words: str, latex: str) -> str:

@@ -1,4 +1,7 @@
-"""Recorded runs: the verdicts that papers come with, `recorded.json` in their folders, as `docs/record.py` wrote it."""
+"""Recorded runs: the verdicts that papers come with, `recorded.json` in their folders, as `docs/record.py` wrote it.
+
+Beside it, `recorded-DATA.json` has verdicts on the same claims from runs on other data.
+"""
 
 import dataclasses
 import json
@@ -49,7 +52,7 @@ class Recorded:
     error: float  # probability that any of the verdicts is false
     finished: str  # ISO 8601, UTC
     budget: float | None  # seconds, if the time was limited
-    seconds: float  # spent on experiments, by all of them together
+    seconds: float | None  # spent on experiments, by all of them together; not known of runs on other data
     versions: dict[str, str]
     readings: dict[str, str]  # summaries by name, in the order of the verdicts
     verdicts: list[dict[str, Any]]  # `FIELDS` of each, claims in the order of the registry
@@ -81,6 +84,16 @@ def read() -> dict[str, Recorded]:
         if hasattr(sys.modules[paper.package], "__path__")  # a paper of one module has no folder to keep a record in
     }
     return {name: parsed(path.read_text(encoding="utf-8"), str(path)) for name, path in paths.items() if path.is_file()}
+
+
+def elsewhere() -> list[Verdict]:
+    """The verdicts of recorded runs on other data than the papers' own runs are on."""
+    found = []
+    for paper in all_papers().values():
+        if hasattr(sys.modules[paper.package], "__path__"):
+            files = sorted(resources.files(paper.package).iterdir(), key=lambda path: path.name)
+            found += [path for path in files if path.name.startswith("recorded-") and path.name.endswith(".json")]
+    return [verdict for path in found for verdict in parsed(path.read_text(encoding="utf-8"), str(path)).whole()]
 
 
 def judged_statements(pattern: str = "*") -> list[Judged]:

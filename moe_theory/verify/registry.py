@@ -110,22 +110,14 @@ def load_claims(path: Path) -> list[str]:
         no readings.
     """
     before = registered()
-    name = f"moe_theory_claims_{path.stem}"
-    specification = importlib.util.spec_from_file_location(name, path)
-    if not path.is_file() or specification is None or specification.loader is None:
-        raise InvalidClaimError(f"--module {path} is no Python file. Name a file that ends in .py.")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module
-    sys.path.insert(0, str(path.parent.resolve()))  # its neighbours can be imported, as of any script
     try:
-        specification.loader.exec_module(module)
+        run_file(path)
         own = [claim for id, claim in registered().items() if id not in before and not is_of_a_paper(claim)]
         select_claims([claim.id for claim in own])  # so that an id which a paper has is noticed
-    except OWN_CODE as failure:  # whatever the user's file raises is told in one line
-        told = f"{described(failure)}{_nearest_argument(failure)}{frames(failure)}"
-        raise InvalidClaimError(f"--module {path} cannot be run: {told}") from failure
-    finally:
-        sys.path.pop(0)
+    except InvalidClaimError:
+        raise
+    except OWN_CODE as failure:
+        raise InvalidClaimError(f"--module {path} cannot be run: {described(failure)}") from failure
     if not own:
         raise InvalidClaimError(
             f"--module {path} declares no claim: decorate a function with @moe_theory.statement(...).claim(...)."
@@ -137,6 +129,24 @@ def load_claims(path: Path) -> list[str]:
                 f"{', '.join(paper_names())}, or give the file PAPER = moe_theory.Paper({claim.paper!r}, ...)."
             )
     return [claim.id for claim in own]
+
+
+def run_file(path: Path) -> None:
+    """Run a user's Python file, as a module. Raises: InvalidClaimError for one that cannot be read or run."""
+    name = f"moe_theory_claims_{path.stem}"
+    specification = importlib.util.spec_from_file_location(name, path)
+    if not path.is_file() or specification is None or specification.loader is None:
+        raise InvalidClaimError(f"--module {path} is no Python file. Name a file that ends in .py.")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.parent.resolve()))  # its neighbours can be imported, as of any script
+    try:
+        specification.loader.exec_module(module)
+    except OWN_CODE as failure:  # whatever the user's file raises is told in one line
+        told = f"{described(failure)}{_nearest_argument(failure)}{frames(failure)}"
+        raise InvalidClaimError(f"--module {path} cannot be run: {told}") from failure
+    finally:
+        sys.path.pop(0)
 
 
 def readings_of(paper: str) -> Mapping[str, ReadingLike]:

@@ -50,7 +50,7 @@ IMPOSSIBLE = {
 }
 ANYWHERE = {"InvalidPaperError"}  # of an installation that is broken
 ARRAYS = {"Array", "ndarray", "ArrayLike", "Numbers"}
-SHAPED = {"Bool", "Float", "Int", "Int32", "Key", "PyTree", "Real", "UInt8", "UInt32"}
+SHAPED = {"Bool", "Float", "Int", "Int32", "Key", "Num", "PyTree", "Real", "UInt8", "UInt32"}
 SHAPE = re.compile(r"\(\)|\((\.{3}|[\w*]+),([\w* .+-]+(,[\w* .+-]+)*,?)?\)")
 
 

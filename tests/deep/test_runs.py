@@ -8,6 +8,7 @@ import chex
 import jax
 import numpy as np
 import pytest
+import xarray as xr
 
 from moe_theory.core import engine
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, OutputError
@@ -113,6 +114,43 @@ def test_a_complete_run_keeps_no_weights(undisturbed, tmp_path):
         assert not [name for name in kept.files if "state" in name]
 
 
+def test_kept_weights_are_named_and_let_a_run_go_on(undisturbed, tmp_path):
+    """Twice as many rounds begin where the kept ones ended, without a change of the first ones; fewer are a part."""
+    del undisturbed
+    plan = plan_of(tmp_path, replicates=1, keeps_weights=True)
+    first = runs.run_plan(plan)
+    with np.load(path_of(plan, "M = 4", 0)) as kept:
+        held = {name.split("state.")[1] for name in kept.files if "state." in name}
+    assert {"gates", "experts.params.0.kernel", "past.tests"} <= held
+    twice = dataclasses.replace(TINY, dims=dataclasses.replace(DIMS, max_rounds=2 * ROUNDS))
+    longer, found = found_in(plan_of(tmp_path, preset=twice, replicates=1, keeps_weights=True))
+    assert set(found.values()) == {Stored.PARTIAL}
+    for cell, run in longer.items():
+        assert len(run.records.error) == 2 * ROUNDS
+        np.testing.assert_array_equal(run.records.error[:ROUNDS], first[cell].records.error)
+    again, found = found_in(plan)
+    assert set(found.values()) == {Stored.COMPLETE}
+    assert_same(again, first)
+    whole = runs.run_plan(plan_of(preset=twice, replicates=1, every=2 * ROUNDS))
+    for cell, run in longer.items():
+        np.testing.assert_allclose(run.records.error, whole[cell].records.error, rtol=1e-4, atol=1e-5)
+
+
+def test_a_run_without_weights_that_is_to_go_on_is_computed_anew(undisturbed, tmp_path):
+    del undisturbed
+    runs.run_plan(plan_of(tmp_path, replicates=1))
+    _, found = found_in(plan_of(tmp_path, replicates=1, keeps_weights=True))
+    assert set(found.values()) == {Stored.ENDED}
+
+
+def test_numbers_of_rounds_share_their_programs(undisturbed):
+    """Arrays are padded, so that another number of rounds compiles nothing."""
+    del undisturbed
+    before = engine.num_programs()
+    runs.run_plan(plan_of(preset=dataclasses.replace(TINY, dims=dataclasses.replace(DIMS, max_rounds=2 * EVERY))))
+    assert engine.num_programs() == before
+
+
 def test_damaged_files_and_those_of_something_else_are_computed_anew(undisturbed, tmp_path):
     plan = plan_of(tmp_path)
     runs.run_plan(plan)
@@ -206,7 +244,13 @@ def test_servers_go_on_too(tmp_path):
 def test_labels(undisturbed):
     plan = plan_of()
     made = dataset(plan, undisturbed, "moe-theory deep")
-    assert dict(made.sizes) == {"cell": 3, "round": ROUNDS, "replicate": 2, "expert_index": 4}
+    assert dict(made.sizes) == {"cell": 3, "round": ROUNDS, "replicate": 2, "expert_index": 4, "class": 3}
+    assert made["class"].values.tolist() == ["1", "4", "7"]
+    arrived = (made.task == xr.DataArray(np.arange(3), dims="class")).cumsum("round")
+    np.testing.assert_array_equal(
+        np.isnan(made.class_accuracies), (arrived == 0).transpose(*made.class_accuracies.dims)
+    )
+    np.testing.assert_allclose((made.class_accuracies * arrived).sum("class") / made["round"], made.accuracy, rtol=1e-5)
     found = made.gate_outputs.sel(cell="M = 4", round=5, expert_index=2, replicate=1)
     assert float(found) == undisturbed["M = 4"].records.gate_outputs[4, 2, 1]
     assert made.attrs["reading"] == "balanced"

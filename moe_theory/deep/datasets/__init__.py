@@ -1,4 +1,4 @@
-"""The papers' data sets, read from a folder that the user names; files are checked, and nothing is downloaded."""
+"""The papers' data sets and one's own, read from a folder that the user names: checked, and never downloaded."""
 
 import contextlib
 import functools
@@ -11,10 +11,11 @@ import numpy as np
 from moe_theory.core.digits import handwritten_digits
 from moe_theory.core.errors import MissingDataError, unknown_name
 from moe_theory.core.fields import documented
-from moe_theory.deep.datasets import cifar, mnist, tiny_imagenet
+from moe_theory.deep.datasets import cifar, mnist, own, tiny_imagenet
 from moe_theory.deep.datasets.files import DataSet as DataSet
 from moe_theory.deep.datasets.files import Images as Images
 from moe_theory.deep.datasets.files import Layout, changed_files, locate, no_folder_error
+from moe_theory.deep.datasets.own import from_arrays as from_arrays
 
 _GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits into a byte
 
@@ -68,7 +69,12 @@ DATASETS: dict[str, Loader] = {
         for version in (cifar.CIFAR10, cifar.CIFAR100, cifar.CIFAR100_SUPERCLASSES)
     },
     "tiny-imagenet": Loader(tiny_imagenet.TITLE, tiny_imagenet.load_tiny_imagenet, tiny_imagenet.LAYOUTS),
+    "folders": Loader(own.FOLDERS, own.load_folders, own.FOLDER_LAYOUTS),
+    "arrays": Loader(own.ARRAYS, own.load_arrays, own.ARRAY_LAYOUTS),
 }
+
+
+OWN = ("folders", "arrays")  # what is looked for where there is no published data set
 
 
 def found_in(folder: Path | str) -> list[str]:
@@ -89,6 +95,7 @@ def found_in(folder: Path | str) -> list[str]:
         if loader.layouts:
             with contextlib.suppress(MissingDataError):
                 found[name] = changed_files(locate(loader.title, Path(folder), loader.layouts))
+    found = {name: changed for name, changed in found.items() if name not in OWN} or found
     fewest = min(map(len, found.values()), default=0)
     return [name for name, changed in found.items() if len(changed) == fewest]
 

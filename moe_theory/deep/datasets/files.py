@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int32, UInt8
+from jaxtyping import Int32, Num
 
 from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
 from moe_theory.core.fields import documented
@@ -20,7 +20,7 @@ from moe_theory.core.fields import documented
 class Images(NamedTuple):
     """One split of a data set."""
 
-    pixels: UInt8[np.ndarray, "n h w c"]  # as stored: 0 is dark
+    pixels: Num[np.ndarray, "n h w c"]  # bytes as stored, 0 is dark; or float32, features in the last axis
     labels: Int32[np.ndarray, " n"]  # 0 .. num_classes - 1
 
 

@@ -1,0 +1,107 @@
+"""Images and features of one's own: as arrays, as the `.npz` file of a folder, or as one folder for each class."""
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int, Num
+
+from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError
+from moe_theory.deep.datasets.files import DataSet, Images, Layout, locate
+from moe_theory.deep.datasets.folders import by_folder, decoded, folders, size_of
+
+ARRAYS, FOLDERS = "images or features in an .npz file", "images in folders"
+ARRAY_LAYOUTS = (Layout(("*.npz",), (".",)),)
+FOLDER_LAYOUTS = (Layout(("train/", "test/"), (".",)),)
+TESTED = 5  # every so many are the test split of data that have none
+LARGEST = 64  # pixels a side: larger images are scaled
+_NAMES = ("x_train", "y_train", "x_test", "y_test")
+
+
+def from_arrays(
+    name: str,
+    train: Num[np.ndarray, "n ..."],
+    train_labels: Int[np.ndarray, " n"],
+    test: Num[np.ndarray, "m ..."],
+    test_labels: Int[np.ndarray, " m"],
+    class_names: Sequence[str] | None = None,
+) -> DataSet:
+    """A data set of arrays: images (n, h, w) or (n, h, w, c), or features (n, p), such as a frozen network's.
+
+    Bytes are pixels in 0..255; floats stay as they are. Either is standardised, channel by channel or feature by
+    feature, before a network reads it.
+
+    Args:
+        class_names: of the classes 0, 1, ...; their numbers unless given.
+    Raises: InvalidDimsError for arrays that do not fit each other; InvalidParamsError for numbers that are not finite,
+        or labels without a class.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory import deep
+        >>> features, labels = np.random.default_rng(0).normal(size=(60, 5)), np.arange(60) % 3
+        >>> data = deep.datasets.from_arrays("mine", features, labels, features[:9], labels[:9])
+        >>> data.train.pixels.shape, data.class_names
+        ((60, 1, 1, 5), ('0', '1', '2'))
+    """
+    splits = []
+    for values, labels in ((train, train_labels), (test, test_labels)):
+        values, labels = np.asarray(values), np.asarray(labels)
+        if values.ndim not in (2, 3, 4) or labels.shape != values.shape[:1] or not len(labels):
+            raise InvalidDimsError(
+                f"data of shape {values.shape} with labels of shape {labels.shape} must be images (n, h, w) or "
+                "(n, h, w, c), or features (n, p), with n labels. Reshape them."
+            )
+        if values.dtype != np.uint8:
+            values = values.astype(np.float32)
+            if not np.isfinite(values).all():
+                raise InvalidParamsError("features must be finite: there are NaN or infinite ones. Remove them.")
+        shape = {2: (len(values), 1, 1, -1), 3: (*values.shape, 1), 4: values.shape}[values.ndim]
+        splits.append(Images(values.reshape(shape), labels.astype(np.int32)))
+    known = [int(each.labels.max()) + 1 for each in splits]
+    names = tuple(map(str, range(max(known)) if class_names is None else class_names))
+    if min(int(each.labels.min()) for each in splits) < 0 or max(known) > len(names):
+        raise InvalidParamsError(f"labels must be in 0..{len(names) - 1}, one for each class. Change the labels.")
+    if splits[0].pixels.shape[1:] != splits[1].pixels.shape[1:] or splits[0].pixels.dtype != splits[1].pixels.dtype:
+        raise InvalidDimsError("training and test data must be of one shape and one type. Convert them.")
+    return DataSet(name, name, *splits, names)
+
+
+def load_arrays(folder: Path) -> DataSet:
+    """The first `.npz` file: `x_train`, `y_train` and, or else every fifth of these, `x_test`, `y_test`."""
+    (path,) = locate(ARRAYS, folder, ARRAY_LAYOUTS).files
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            held = {name: file[name] for name in _NAMES if name in file}
+    except (OSError, ValueError, zipfile.BadZipFile) as failure:
+        raise DamagedDataError(path, f"it cannot be read as arrays ({failure})") from None
+    if missing := [name for name in _NAMES[:2] if name not in held]:
+        raise DamagedDataError(path, f"it has no {missing[0]}; {', '.join(_NAMES)} are looked for")
+    return from_arrays(path.stem, *_with_test(held))
+
+
+def _with_test(held: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    if all(name in held for name in _NAMES):
+        return [held[name] for name in _NAMES]
+    is_test = np.zeros(len(held["y_train"]), bool)
+    order = np.argsort(held["y_train"], kind="stable")
+    is_test[order[::TESTED]] = True  # every fifth of each class
+    train = [held[name][~is_test] for name in _NAMES[:2]]
+    return [*train, *(held[name][is_test] for name in _NAMES[:2])]
+
+
+def load_folders(folder: Path) -> DataSet:
+    """`train/CLASS` and `test/CLASS` with images in them, scaled to the size of the first one, at most 64 x 64."""
+    found = locate(FOLDERS, folder, FOLDER_LAYOUTS)
+    train, test = found.files
+    names = [path.name for path in folders(train)]
+    if not names:
+        raise DamagedDataError(train, "it has no folder of a class")
+    classes = {name: number for number, name in enumerate(names)}
+    labelled = by_folder(train, classes)
+    width, height = size_of(labelled[0].path)
+    scale = min(1.0, LARGEST / max(width, height))
+    size = max(round(width * scale), 1), max(round(height * scale), 1)
+    title = found.folder.resolve().name
+    return DataSet(title, title, decoded(labelled, size), decoded(by_folder(test, classes), size), tuple(names))

@@ -1,0 +1,60 @@
+"""What users add to the experiments: networks, data sets and presets of their own, known by name from then on."""
+
+import importlib
+from typing import TypeVar
+
+from moe_theory.core.errors import InvalidRunError, described
+from moe_theory.deep.datasets import DATASETS, DataSet, Loader
+from moe_theory.deep.networks import NETWORKS, Network
+from moe_theory.deep.presets import PRESETS, Preset
+
+Thing = TypeVar("Thing", Network, DataSet, Preset)
+_BUILT_IN = frozenset({*NETWORKS, *DATASETS, *PRESETS})
+
+
+def register(thing: Thing) -> Thing:
+    """Make a network, a data set or a preset known by its name: to `Dims`, to `Preset.data`, to `moe-theory deep`.
+
+    A later one of the same name takes the place of an earlier one of your own.
+
+    Returns: the same.
+    Raises: InvalidRunError for the name of one that comes with the package, or for something else.
+
+    Examples:
+        >>> from moe_theory import deep
+        >>> network = deep.register(deep.networks.mlp("wide", widths=(64,)))
+        >>> deep.Dims(max_experts=2, num_classes=2, max_rounds=2, network="wide").network
+        'wide'
+    """
+    if not isinstance(thing, (Network, DataSet, Preset)):
+        raise InvalidRunError(f"{described_type(thing)} is no Network, DataSet or Preset. Register one of these.")
+    if thing.name in _BUILT_IN:
+        raise InvalidRunError(f"{thing.name!r} is built in. Give yours another name.")
+    if isinstance(thing, Network):
+        NETWORKS[thing.name] = thing
+    elif isinstance(thing, Preset):
+        PRESETS[thing.name] = thing
+    else:
+        DATASETS[thing.name] = Loader(thing.title, lambda _: thing, ())
+    return thing
+
+
+def described_type(thing: object) -> str:
+    return f"a value of type {type(thing).__name__}"
+
+
+def network_named(name: str | None) -> str | None:
+    """The name of a network; one that is given as MODULE:NAME is imported, and registered.
+
+    Raises: InvalidRunError for a module that cannot be imported, or without a network of that name.
+    """
+    if name is None or ":" not in name:
+        return name
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except Exception as failure:  # whatever the user's module raises is told in one line
+        raise InvalidRunError(f"--network {name} cannot be imported: {described(failure)}") from failure
+    if not isinstance(found, Network):
+        raise InvalidRunError(f"--network {name} is {described_type(found)}, no moe_theory.deep.networks.Network.")
+    return register(found).name

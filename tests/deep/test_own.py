@@ -1,0 +1,199 @@
+"""What users bring: catches data that are read wrongly or refused without a way out, and names that are not known."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory import deep
+from moe_theory.core.errors import (
+    DamagedDataError,
+    InvalidDimsError,
+    InvalidParamsError,
+    InvalidRunError,
+    InvalidSystemError,
+)
+from moe_theory.deep import datasets, fitting, networks, own, presets, runs, tasks
+
+RNG = np.random.default_rng(0)
+LABELS = np.arange(60) % 3
+FEATURES = (RNG.normal(size=(60, 5)) + 3 * LABELS[:, None]).astype(np.float32)
+PARAMS = deep.Params(num_experts=2, gate_scale=3.0, num_rounds=6)
+DIMS = deep.Dims(2, 3, 6, num_samples=10, num_tests=6, num_epochs=2, batch_size=10)
+
+
+@pytest.fixture
+def registered():
+    """What a test registers is gone after it."""
+    tables = (networks.NETWORKS, datasets.DATASETS, presets.PRESETS)
+    before = [dict(table) for table in tables]
+    yield
+    for table, entries in zip(tables, before, strict=True):
+        table.clear()
+        table.update(entries)
+
+
+def features():
+    return datasets.from_arrays("features", FEATURES, LABELS, FEATURES[:15], LABELS[:15])
+
+
+def run_of(source, **changes):
+    system = deep.continual.system(DIMS, source, (0, 1, 2), **changes)
+    return mt.simulate(system, mt.root_key(0), PARAMS, 6)
+
+
+def test_features_are_standardised_one_by_one_and_learned():
+    pool = tasks.pool_of(features(), (0, 1, 2))
+    inputs = np.asarray(tasks.inputs_of(tasks.on_device(pool), jnp.asarray(pool.train.pixels)))
+    np.testing.assert_allclose(inputs.mean(axis=0), 0, atol=1e-5)
+    np.testing.assert_allclose(inputs.std(axis=0), 1, rtol=1e-5)
+    state, info = run_of(features())
+    assert state.gates.shape == (2, 5)
+    assert np.isfinite(info.generalization_error).all()
+
+
+def test_arrays_of_images_are_bytes_with_channels():
+    pixels = RNG.integers(0, 256, (60, 4, 4), np.uint8)
+    found = datasets.from_arrays("grey", pixels, LABELS, pixels[:9], LABELS[:9], ("a", "b", "c"))
+    assert found.train.pixels.shape == (60, 4, 4, 1)
+    assert found.train.pixels.dtype == np.uint8
+    assert found.class_names == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "said"),
+    [
+        ({"train": FEATURES[:, 0]}, InvalidDimsError, "must be images"),
+        ({"train_labels": LABELS[:7]}, InvalidDimsError, "must be images"),
+        ({"train": np.where(FEATURES > 3, np.nan, FEATURES)}, InvalidParamsError, "finite"),
+        ({"test_labels": LABELS[:15] - 1}, InvalidParamsError, "labels"),
+        ({"class_names": ("a",)}, InvalidParamsError, "labels"),
+        ({"test": FEATURES[:15, :2]}, InvalidDimsError, "one shape"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(changes, error, said):
+    arrays = {"train": FEATURES, "train_labels": LABELS, "test": FEATURES[:15], "test_labels": LABELS[:15]}
+    with pytest.raises(error, match=said):
+        datasets.from_arrays("mine", **(arrays | changes))
+
+
+def test_an_npz_file_is_found_and_split_where_it_has_no_test_data(tmp_path):
+    np.savez(tmp_path / "mine.npz", x_train=FEATURES, y_train=LABELS)
+    assert datasets.found_in(tmp_path) == ["arrays"]
+    found = datasets.load("arrays", tmp_path)
+    assert (found.title, len(found.train.labels), len(found.test.labels)) == ("mine", 48, 12)
+    assert np.bincount(found.test.labels).tolist() == [4, 4, 4]
+    held = {tuple(row) for row in found.train.pixels.reshape(48, 5)} | {tuple(r) for r in found.test.pixels[:, 0, 0]}
+    assert len(held) == 60
+    np.savez(tmp_path / "mine.npz", images=FEATURES)
+    with pytest.raises(DamagedDataError, match="no x_train"):
+        datasets.load("arrays", tmp_path)
+    (tmp_path / "mine.npz").write_bytes(b"nothing")
+    with pytest.raises(DamagedDataError, match="cannot be read as arrays"):
+        datasets.load("arrays", tmp_path)
+
+
+def test_folders_of_images_are_classes(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    for split in ("train", "test"):
+        for place, name in enumerate(("cat", "dog")):
+            (tmp_path / "pets" / split / name).mkdir(parents=True)
+            for number, side in enumerate((8, 16)):
+                pixels = np.full((side, side, 3), 100 * place + number, np.uint8)
+                image.fromarray(pixels).save(tmp_path / "pets" / split / name / f"{number}.png")
+    assert datasets.found_in(tmp_path / "pets") == ["folders"]
+    found = datasets.load("folders", tmp_path / "pets")
+    assert (found.title, found.class_names) == ("pets", ("cat", "dog"))
+    assert found.train.pixels.shape == (4, 8, 8, 3)
+    assert found.train.labels.tolist() == [0, 0, 1, 1]
+    assert found.train.pixels[:, 0, 0, 0].tolist() == [0, 1, 100, 101]
+
+
+def test_published_files_come_before_ones_own(tmp_path):
+    from . import dataset_files as files
+
+    files.mnist(tmp_path)
+    np.savez(tmp_path / "beside.npz", x_train=FEATURES, y_train=LABELS)
+    assert "arrays" not in datasets.found_in(tmp_path)
+
+
+def test_what_is_registered_is_known_by_name(registered, tmp_path):
+    deep.register(features())
+    linear = networks.adapted(
+        "linear",
+        lambda key, images, k: jnp.zeros((images.size, k)),
+        lambda weights, images: images.reshape(len(images), -1) @ weights,
+    )
+    deep.register(linear)
+    preset = deep.register(
+        dataclasses.replace(
+            deep.preset("continual-mnist-small"),
+            name="mine",
+            data="features",
+            classes=(0, 1, 2),
+            dims=dataclasses.replace(DIMS, max_experts=7, network="linear"),
+        )
+    )
+    plan = runs.Plan(preset, datasets.load("features"), deep.reading("balanced"), replicates=1, folder=tmp_path)
+    made = runs.run_plan(plan)
+    assert list(made) == list(preset.cells())
+    from moe_theory.deep.experiments import claims_for
+
+    assert len(claims_for(preset, "features")) == 4  # those of the figure that it changes
+    for thing, said in ((networks.NETWORKS["mlp"], "built in"), (3, "type int")):
+        with pytest.raises(InvalidRunError, match=said):
+            deep.register(thing)
+
+
+def test_a_network_of_a_module_is_imported(registered, tmp_path, monkeypatch):
+    (tmp_path / "models.py").write_text(
+        "from moe_theory.deep import networks\nnet = networks.mlp('imported', (4,))\nother = 3\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert own.network_named("models:net") == "imported"
+    assert networks.NETWORKS["imported"].name == "imported"
+    assert own.network_named("mlp") == "mlp"
+    for name, said in (("models:other", "type int"), ("models:none", "none"), ("nowhere:net", "nowhere")):
+        with pytest.raises(InvalidRunError, match=said):
+            own.network_named(name)
+
+
+def test_the_gate_may_read_something_else_of_the_images():
+    state, _ = run_of(features(), embed=lambda images: images[:, 0, 0, :2].mean(axis=0))
+    assert state.gates.shape == (2, 2)
+    assert np.any(state.gates != 0)
+    with pytest.raises(InvalidSystemError, match="one vector"):
+        run_of(features(), embed=lambda images: images.mean())
+
+
+def test_classes_may_arrive_one_after_the_other():
+    system = deep.continual.system(DIMS, features(), (0, 1, 2))
+    params = deep.reading("class-incremental").params(num_experts=2, gate_scale=3.0, num_rounds=6)
+    _, info = mt.simulate(system, mt.root_key(0), params, 6)
+    assert info.task.tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_the_theorems_parameters_follow_from_sigma_0():
+    """sigma_0 of two classes at a distance of root 2: mean images are unit vectors, so that it is known."""
+    pixels = np.zeros((40, 1, 2, 1), np.uint8)
+    labels = np.arange(40) % 2
+    pixels[np.arange(40), 0, labels] = 200
+    data = datasets.from_arrays("corners", pixels, labels, pixels, labels)
+    preset = dataclasses.replace(
+        deep.preset("continual-mnist-small"), classes=(0, 1), dims=dataclasses.replace(DIMS, num_classes=2)
+    )
+    preset = dataclasses.replace(preset, dims=dataclasses.replace(preset.dims, max_experts=7))
+    plan = runs.Plan(preset, data, deep.reading("all-positive"), replicates=1)
+    chosen, told, _ = fitting.literal(plan)
+    assert fitting.deviation_of(plan) == pytest.approx(0.5, rel=0.02)  # of coordinates that are 0 or 1, half each
+    found = next(iter(chosen.params().values()))
+    assert found.learning_rate == pytest.approx(0.5**0.5, rel=0.02)
+    assert found.termination_threshold == found.perturbation_scale == pytest.approx(0.5**1.25, rel=0.03)
+    assert (found.gate_scale, found.centre) == (1.0, False)
+    assert "sigma_0" in told[0]
+    with pytest.raises(InvalidParamsError, match="drop one of both"):
+        fitting.literal(dataclasses.replace(plan, settings={"learning_rate": 0.1}))
+    with pytest.raises(InvalidParamsError, match="--literal"):
+        fitting.check(plan, None, 3.0, is_literal=True)
