@@ -293,7 +293,7 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
     if as_json:
         click.echo(paths[1].read_text(), nl=False)
         return
-    _show(summary, report, plan.is_sequential, console)
+    _show(plan, summary, report, console)
     print_lines(console, *log.lines(), *(f"wrote {path}" for path in paths))
 
 
@@ -359,14 +359,16 @@ def _write(plan: "Plan", made: "Runs", summary: "Summary", report: "Report", fol
     return paths
 
 
-def _show(summary: "Summary", report: "Report", is_timed: bool, console: "Console") -> None:
+def _show(plan: "Plan", summary: "Summary", report: "Report", console: "Console") -> None:
+    from moe_theory.deep.experiments import claims_for
     from moe_theory.report import deep as pages
     from moe_theory.report import verdicts
     from moe_theory.report.verdicts import live_table
 
     for table in pages.tables(summary, console.width):
         console.print(table)
-    for line in (*pages.closing_lines(summary), *pages.verdict_warnings(summary, is_timed)):
+    few = pages.verdict_warnings(summary, plan.is_sequential) if claims_for(plan.preset, plan.data.title) else []
+    for line in (*pages.closing_lines(summary), *few):
         style = "yellow" if line.startswith("WARNING") else None
         console.print(line, highlight=False, soft_wrap=True, style=style)
     if report.verdicts:

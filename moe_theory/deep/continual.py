@@ -12,7 +12,8 @@ from moe_theory.continual.theory import exploration_rounds
 from moe_theory.core import gating
 from moe_theory.core.fields import documented
 from moe_theory.core.system import System
-from moe_theory.deep import evaluation, gate, networks, training
+from moe_theory.deep import baselines, evaluation, gate, networks, training
+from moe_theory.deep.baselines import Kept
 from moe_theory.deep.evaluation import Past, Tables
 from moe_theory.deep.gate import Moments
 from moe_theory.deep.networks import Weights
@@ -34,6 +35,7 @@ class State(NamedTuple):
     terminated: Bool[Array, ""]  # whether gate updates have stopped
     round: Int[Array, ""]  # t, completed rounds
     past: Past
+    kept: Kept | None  # against forgetting; None unless `Dims` makes room
 
     @property
     def max_rounds(self) -> int:
@@ -100,9 +102,10 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, embed: ga
     """
     check_params(dims, params, len(pool.train.counts))
     num_features = gate.num_features(embed, pool, dims.num_samples)
+    experts = training.initial_experts(key, dims, pool)
     return State(
         pool=on_device(pool),
-        experts=training.initial_experts(key, dims, pool),
+        experts=experts,
         tables=evaluation.empty_tables(dims, pool),
         gates=jnp.zeros((dims.max_experts, num_features), jnp.result_type(float)),
         moments=gate.initial_moments(num_features),
@@ -111,6 +114,7 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, embed: ga
         terminated=jnp.zeros((), bool),
         round=jnp.zeros((), jnp.int32),
         past=evaluation.empty_past(dims),
+        kept=baselines.nothing_kept(dims, experts.params) if dims.num_kept or dims.consolidates else None,
     )
 
 
@@ -152,7 +156,10 @@ def learn(
     expert, chosen, is_blind = gating.best_ranked(ranking, exists)
 
     before = networks.expert(state.experts, expert)
-    trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims)
+    kept = None if state.kept is None else baselines.of_expert(state.kept, expert)
+    trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims, kept)
+    if state.kept is not None and trained.kept is not None:
+        kept = baselines.with_expert(state.kept, expert, trained.kept)
     tables = evaluation.with_rows(state.tables, expert, trained.rows)
     past = evaluation.record(state.past, time, arrival.task, expert, arrival.tests, trained.rows)
     scores = evaluation.scores(past, tables, time)
@@ -194,5 +201,6 @@ def learn(
         terminated=terminated,
         round=time,
         past=past,
+        kept=kept,
     )
     return after, info

@@ -33,6 +33,7 @@ class Preset:
     dims: Dims
     choices: Mapping[str, Any]  # parameters other than a reading's
     scales: tuple[float, ...] = ()  # of the gate's input, where cells differ in it too
+    others: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # further cells
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -70,7 +71,7 @@ class Preset:
             for scale in self.scales or (None,)
             for number in self.experts
             for terminate in ((True,) if number == 1 else (True, False))
-        }
+        } | {name: {**fixed, "num_experts": 1, "terminate": True, **own} for name, own in self.others.items()}
 
     def system(self, source: Source) -> System:
         """The system that all cells run, on a data set or a function that reads it.
@@ -160,6 +161,10 @@ def _mlp(rounds: int) -> Dims:
     return Dims(10, 6, rounds, 96, 100, 5, 32, "mlp", ADAM)
 
 
+# One network and what it is given against forgetting, on classes that arrive one after the other.
+_AMONG = {"positive_share": 1.0, "multi_class": True, "incremental": True, "replay_weight": 0.0, "ewc_strength": 0.0}
+_BASELINES = {"M = 1, replay": {"replay_weight": 1.0}, "M = 1, EWC": {"ewc_strength": 100.0}}
+
 _ALL = (
     Preset("continual-mnist", "Fig. 5", CONTINUAL, "mnist", _DIGITS, (1, 4, 7), _five_layer(7, 60), _GATE | _SGD),
     Preset(
@@ -179,6 +184,11 @@ _ALL = (
         "gate-drive", "Sec. 6", CONTINUAL, "mnist", _DIGITS, (4,), _five_layer(4, 60), _SGD, scales=(WEAK, STRONG)
     ),
     Preset(
+        "baselines", "beside Sec. 6", CONTINUAL, "mnist", _DIGITS, (1, 4),
+        dataclasses.replace(_five_layer(4, 60), num_kept=10, consolidates=True), _GATE | _SGD | _AMONG,
+        others=_BASELINES,
+    ),
+    Preset(
         "continual-mnist-small", "Fig. 5", CONTINUAL, "digits", _DIGITS, (1, 4, 7),
         Dims(7, 3, 60, network="five-layer-small"), _GATE,
     ),
@@ -195,6 +205,10 @@ _ALL = (
         _mlp(100), _SMALL_ADAM,
     ),
     Preset("edge-mnist-small", "Fig. 4", EDGE, "digits", _DIGITS, (5, 10), Dims(10, 3, 100), _EDGE),
+    Preset(
+        "baselines-small", "beside Sec. 6", CONTINUAL, "digits", _DIGITS, (1, 4),
+        Dims(4, 3, 60, num_kept=10, consolidates=True), _GATE | _AMONG, others=_BASELINES,
+    ),
     Preset("gate-drive-small", "Sec. 6", CONTINUAL, "digits", _DIGITS, (4,), Dims(7, 3, 60), {}, (WEAK, STRONG)),
 )  # fmt: skip
 

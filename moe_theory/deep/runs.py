@@ -40,6 +40,7 @@ from moe_theory.core.random import replicate_keys, root_key, step_key
 from moe_theory.core.system import System, observe_info
 from moe_theory.deep import continual, edge
 from moe_theory.deep.datasets import DataSet
+from moe_theory.deep.evaluation import EVALUATION_BATCH
 from moe_theory.deep.params import Params, check_params
 from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
 from moe_theory.deep.tasks import Pool, check_classes, on_device, pool_of
@@ -47,7 +48,7 @@ from moe_theory.runs import Run
 from moe_theory.runs.files import pack
 from moe_theory.runs.fingerprint import code_digest
 from moe_theory.runs.locks import held_by
-from moe_theory.runs.machine import available_cores
+from moe_theory.runs.machine import available_cores, bytes_of, machine_memory
 from moe_theory.runs.provenance import backend, fingerprint, is_x64, versions
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import device_executor
@@ -58,7 +59,15 @@ EVERY = 10  # rounds between checkpoints
 # Parameters that a paper's system ignores.
 WITHOUT_EFFECT = {
     CONTINUAL: Params._fields[Params._fields.index("policy") :],
-    EDGE: ("balance_weight", "termination_threshold", "terminate", "accumulate_flags", "locality_power"),
+    EDGE: (
+        "balance_weight",
+        "termination_threshold",
+        "terminate",
+        "accumulate_flags",
+        "locality_power",
+        "replay_weight",
+        "ewc_strength",
+    ),
 }
 PADDED_ROUNDS = 60  # arrays of arrivals are for a multiple of these
 # Dimensions of records with one entry for each expert, and for each class that is a task.
@@ -196,8 +205,10 @@ def run_plan(
         replicates: the seeds to run; all of the plan's unless given.
         on_step: called from threads after every part is stored; an exception that it raises ends the runs.
         on_wait: told which other processes are at the runs that are left.
-    Raises: OutputError for a folder that cannot be written.
+    Raises: OutputError for a folder that cannot be written; InvalidRunError for runs that do not fit into memory, or
+        whose experts diverge.
     """
+    require_memory(plan, num_threads)
     cells, replicates = plan.params(), range(plan.replicates) if replicates is None else replicates
     shared = _Shared(plan, on_step)
     if plan.store is not None:
@@ -355,6 +366,30 @@ def pilot(plan: Plan, cell: str, rounds: int, is_timed: bool = False, replicate:
         shared.advance(key, state, params, rounds)
         seconds = time.perf_counter() - start
     return Pilot(records, seconds)
+
+
+COPIES = 3  # of a run's state: before and after a round, and what is read from it
+LAYERS = 40  # values of a network's layers beside one image's pixels, of those evaluated at a time
+
+
+def bytes_needed(plan: Plan, num_threads: int) -> int:
+    """At least so much memory do this many runs at once take: data, states, and layers of the images evaluated."""
+    pool, params = pool_of(plan.data, plan.preset.classes), next(iter(plan.params().values()))
+    paper, dims = paper_of(plan.preset), plan.padded.dims
+    state = jax.eval_shape(lambda key: paper.begin(key, dims, params, pool), jax.eval_shape(lambda: jax.random.key(0)))
+    held = bytes_of(state._replace(pool=None))
+    layers = LAYERS * min(EVALUATION_BATCH, len(pool.test.labels)) * pool.test.pixels[0].size * 4
+    return 2 * bytes_of(jax.tree.map(np.asarray, pool)) + num_threads * (COPIES * held + layers)
+
+
+def require_memory(plan: Plan, num_threads: int) -> None:
+    """Raise InvalidRunError for runs that do not fit into this machine."""
+    needed, available = bytes_needed(plan, num_threads), machine_memory()
+    if backend() == "cpu" and needed > available:
+        raise InvalidRunError(
+            f"{num_threads} runs at once would need at least {needed / 1e9:.1f} GB of this machine's "
+            f"{available / 1e9:.1f} GB. Lower --experts or --test-images, or name a smaller --network."
+        )
 
 
 class _Shared:

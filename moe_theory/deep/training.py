@@ -9,7 +9,8 @@ import optax
 from jaxtyping import Array, Float, Int, Key, Num
 
 from moe_theory.core.numerics import Scalar
-from moe_theory.deep import networks
+from moe_theory.deep import baselines, networks
+from moe_theory.deep.baselines import Kept
 from moe_theory.deep.evaluation import Tables, evaluate, one_hot, squared_errors
 from moe_theory.deep.networks import NETWORKS, Network, Weights
 from moe_theory.deep.params import ADAM, Dims, Params
@@ -20,6 +21,7 @@ class Trained(NamedTuple):
     weights: Weights  # of the expert alone
     squared_change: Float[Array, ""]  # |w_t - w_{t-1}|^2; under `per_parameter` its mean over the parameters
     rows: Tables  # its evaluation on every test image, leaves (K, n)
+    kept: Kept | None  # what it keeps against forgetting, where there is room for that
 
 
 def initial_experts(key: Key[Array, ""], dims: Dims, pool: Pool) -> Weights:
@@ -36,16 +38,34 @@ def train_on_arrival(
     time: Int[Array, ""],
     params: Params,
     dims: Dims,
+    kept: Kept | None = None,
 ) -> Trained:
     """Train and evaluate one expert on the arrival of round `time`, whose images are `pixels`."""
-    network = NETWORKS[dims.network]
+    network, inputs = NETWORKS[dims.network], inputs_of(pool, pixels)
     labels = pool.train.labels[arrival.images]
-    after = train(
-        network, dims.optimizer, expert, inputs_of(pool, pixels), labels, arrival.task, arrival.batches, time, params
-    )
+    memory = None
+    if kept is not None:
+        rows = jnp.maximum(kept.rows.reshape(-1), 0)
+        memory = Memory(kept, inputs_of(pool, pool.train.pixels[rows]), pool.train.labels[rows])
+    after = train(network, dims.optimizer, expert, inputs, labels, arrival.task, arrival.batches, time, params, memory)
+
+    def loss_of(parameters: Any, place: Int[Array, ""]) -> Float[Array, ""]:
+        outputs, _ = network.apply(Weights(parameters, after.statistics), inputs[place][None], False)
+        return losses(outputs, labels[place][None], arrival.task, params)[0]
+
+    if kept is not None:
+        kept = baselines.updated(kept, arrival.task, arrival.images, loss_of, after.params, dims)
     squared_change = networks.squared_distance(after.params, expert.params)
     divisor = jnp.where(jnp.asarray(params.per_parameter, bool), networks.num_parameters(after), 1)
-    return Trained(after, squared_change / divisor, evaluate(after, pool, params, dims))
+    return Trained(after, squared_change / divisor, evaluate(after, pool, params, dims), kept)
+
+
+class Memory(NamedTuple):
+    """What one expert keeps, and its images."""
+
+    kept: Kept
+    inputs: Float[Array, "n h w c"]
+    labels: Int[Array, " n"]
 
 
 def train(
@@ -58,13 +78,20 @@ def train(
     batches: Int[Array, "steps b"],
     time: Int[Array, ""],
     params: Params,
+    memory: Memory | None = None,
 ) -> Weights:
     """The weights after one gradient step for each row of `batches`, which are positions in `inputs`."""
     method = _method(optimizer, params, step_size(params, time))
 
     def loss(parameters: Any, statistics: Any, batch: Int[Array, " b"]) -> tuple[Float[Array, ""], Any]:
-        outputs, statistics = network.apply(Weights(parameters, statistics), inputs[batch], True)
-        return jnp.mean(losses(outputs, labels[batch], task, params)), statistics
+        if memory is None:
+            outputs, statistics = network.apply(Weights(parameters, statistics), inputs[batch], True)
+            return jnp.mean(losses(outputs, labels[batch], task, params)), statistics
+        every = jnp.concatenate([inputs[batch], memory.inputs])
+        outputs, statistics = network.apply(Weights(parameters, statistics), every, True)
+        new, old = outputs[: len(batch)], losses(outputs[len(batch) :], memory.labels, task, params)
+        own = jnp.mean(losses(new, labels[batch], task, params)) + baselines.replayed(memory.kept, old, params)
+        return own + baselines.penalty(memory.kept, parameters, weights.params, params), statistics
 
     def step(carry: Any, batch: Int[Array, " b"]) -> tuple[Any, None]:
         (parameters, statistics), memory = carry

@@ -57,15 +57,18 @@ def from_arrays(
             values = values.astype(np.float32)
             if not np.isfinite(values).all():
                 raise InvalidParamsError("features must be finite: there are NaN or infinite ones. Remove them.")
-        shape = {2: (len(values), 1, 1, -1), 3: (*values.shape, 1), 4: values.shape}[values.ndim]
-        splits.append(Images(values.reshape(shape), labels.astype(np.int32)))
+        if values.ndim == 2:
+            values = values[:, None, None, :]
+        elif values.ndim == 3:
+            values = values[..., None]
+        splits.append(Images(values, labels.astype(np.int32)))
     known = [int(each.labels.max()) + 1 for each in splits]
     names = tuple(map(str, range(max(known)) if class_names is None else class_names))
     if min(int(each.labels.min()) for each in splits) < 0 or max(known) > len(names):
         raise InvalidParamsError(f"labels must be in 0..{len(names) - 1}, one for each class. Change the labels.")
     if splits[0].pixels.shape[1:] != splits[1].pixels.shape[1:] or splits[0].pixels.dtype != splits[1].pixels.dtype:
         raise InvalidDimsError("training and test data must be of one shape and one type. Convert them.")
-    return DataSet(name, name, *splits, names)
+    return DataSet(name, name, splits[0], splits[1], names)
 
 
 def load_arrays(folder: Path) -> DataSet:
@@ -78,7 +81,8 @@ def load_arrays(folder: Path) -> DataSet:
         raise DamagedDataError(path, f"it cannot be read as arrays ({failure})") from None
     if missing := [name for name in _NAMES[:2] if name not in held]:
         raise DamagedDataError(path, f"it has no {missing[0]}; {', '.join(_NAMES)} are looked for")
-    return from_arrays(path.stem, *_with_test(held))
+    train, train_labels, test, test_labels = _with_test(held)
+    return from_arrays(path.stem, train, train_labels, test, test_labels)
 
 
 def _with_test(held: Mapping[str, np.ndarray]) -> list[np.ndarray]:

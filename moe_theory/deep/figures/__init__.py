@@ -6,6 +6,7 @@ from moe_theory.deep.figures import drive, edge_figure_4, figures_3_to_7, routin
 from moe_theory.deep.presets import EDGE, Preset, expert_cell
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.figures import FigureSpec as FigureSpec
+from moe_theory.verify.figures import across_replicates
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -28,3 +29,10 @@ def draw_runs(preset: Preset, title: str, runs: Runs, figure: "FigureBase") -> N
         own = {cell.removeprefix(begins): run for cell, run in runs.items() if cell.startswith(begins)}
         figures_3_to_7.draw(figures_3_to_7.summarize(preset, own, tuple(figures_3_to_7.SYMBOLS), preset.experts), part)
         part.legends[0].set_title(title if scale is None else f"{title}, gate_scale {scale:g}")
+        for place, metric in enumerate(figures_3_to_7.SYMBOLS):
+            panel = part.axes[2 * place]  # with termination, which a single network has no need of
+            for number, name in enumerate(preset.others):
+                mean = across_replicates(getattr(runs[name].records, metric))["mean"]
+                panel.plot(runs[name].rounds, mean, color=f"C{3 + number}", linewidth=1.2, label=name)
+            if preset.others and place == 0:
+                panel.legend(loc="upper left")

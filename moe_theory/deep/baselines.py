@@ -1,0 +1,80 @@
+"""What a network is given against forgetting, to compare a router with: replay of images, or a penalty on its weights.
+
+Both are of an expert, so that they go with any number of experts, one above all. `Dims.num_kept` and
+`Dims.consolidates` make room for them; `Params.replay_weight` and `Params.ewc_strength` turn them on.
+
+Source: Chaudhry et al., "On Tiny Episodic Memories in Continual Learning" (2019), with a ring buffer for each class;
+Kirkpatrick et al., "Overcoming catastrophic forgetting in neural networks" (2017), with the running sum of Schwarz et
+al., "Progress & Compress" (2018): one penalty, from the newest weights.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PyTree
+
+from moe_theory.deep.params import Dims, Params
+
+NO_IMAGE = -1
+
+
+class Kept(NamedTuple):
+    """What experts keep of their tasks, leaves (M, ...); of one expert, without that axis."""
+
+    rows: Int[Array, "M K b"]  # of the newest training images of each class, or `NO_IMAGE`
+    importance: PyTree  # of each weight: its squared gradients, summed over tasks; () unless `Dims.consolidates`
+
+
+def nothing_kept(dims: Dims, parameters: PyTree) -> Kept:
+    """The start, of experts with these parameters, leaves (M, ...)."""
+    rows = jnp.full((dims.max_experts, dims.num_classes, dims.num_kept), NO_IMAGE, jnp.int32)
+    return Kept(rows, jax.tree.map(jnp.zeros_like, parameters) if dims.consolidates else ())
+
+
+def of_expert(kept: Kept, expert: Int[Array, ""]) -> Kept:
+    return jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, expert, keepdims=False), kept)
+
+
+def with_expert(kept: Kept, expert: Int[Array, ""], own: Kept) -> Kept:
+    return jax.tree.map(lambda leaf, new: leaf.at[expert].set(new), kept, own)
+
+
+def penalty(kept: Kept, parameters: PyTree, before: PyTree, params: Params) -> Float[Array, ""] | float:
+    """How far important weights have moved from where they were before the task."""
+    if not jax.tree.leaves(kept.importance):
+        return 0.0
+    moves = jax.tree.map(lambda now, then: jnp.square(now - then), parameters, before)
+    weighed = jax.tree.map(lambda weight, move: jnp.sum(weight * move), kept.importance, moves)
+    return params.ewc_strength / 2 * jax.tree.reduce(jnp.add, weighed)
+
+
+def replayed(kept: Kept, losses: Float[Array, " n"], params: Params) -> Float[Array, ""]:
+    """The mean loss of kept images, whose losses these are, times its weight."""
+    is_kept = kept.rows.reshape(-1) != NO_IMAGE
+    return params.replay_weight * jnp.sum(jnp.where(is_kept, losses, 0)) / jnp.maximum(jnp.sum(is_kept), 1)
+
+
+def updated(
+    kept: Kept,
+    task: Int[Array, ""],
+    images: Int[Array, " s"],
+    loss_of: Callable[[Any, Int[Array, ""]], Float[Array, ""]],
+    parameters: PyTree,
+    dims: Dims,
+) -> Kept:
+    """What an expert keeps once it has learned a task of these rows of images: the first of them, and gradients.
+
+    Args:
+        loss_of: (parameters, position among the images) -> loss of that image.
+    """
+    rows = kept.rows.at[task].set(images[: dims.num_kept].astype(jnp.int32))
+    if not dims.consolidates:
+        return Kept(rows, kept.importance)
+
+    def added(total: PyTree, place: Int[Array, ""]) -> tuple[PyTree, None]:
+        gradient = jax.grad(loss_of)(parameters, place)
+        return jax.tree.map(lambda sum, each: sum + jnp.square(each) / dims.num_samples, total, gradient), None
+
+    return Kept(rows, jax.lax.scan(added, kept.importance, jnp.arange(dims.num_samples))[0])
