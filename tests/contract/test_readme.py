@@ -45,14 +45,16 @@ def run(code: str, where: str) -> None:
 @pytest.fixture
 def networks(monkeypatch):
     """What a block registers is gone after it."""
-    from moe_theory.deep import networks
+    from moe_theory.deep import datasets, networks, presets
 
     for module in (networks, sys.modules["moe_theory.deep.params"], sys.modules["moe_theory.deep.training"]):
         assert module.NETWORKS is networks.NETWORKS  # one dictionary, that a reader may add to
-    before = dict(networks.NETWORKS)
+    tables = (networks.NETWORKS, datasets.DATASETS, presets.PRESETS)
+    before = [dict(table) for table in tables]
     yield
-    networks.NETWORKS.clear()
-    networks.NETWORKS.update(before)
+    for table, entries in zip(tables, before, strict=True):
+        table.clear()
+        table.update(entries)
 
 
 @pytest.mark.parametrize("page", [name for name, text in TEXTS.items() if blocks(text)])
