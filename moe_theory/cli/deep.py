@@ -77,7 +77,9 @@ THREADS = 2  # seeds that run at once on a CPU
     metavar="FILE",
     help="A Python file that registers networks, data or presets of your own: moe_theory.deep.register(...).",
 )
-@click.option("--test-images", type=int, help="Of the data set, to evaluate on.", show_default="all")
+@click.option(
+    "--test-images", type=int, help="Of the data set, to evaluate on.", show_default="all; a part for ResNet-18"
+)
 @click.option(
     "--replicates",
     "--seeds",
@@ -194,7 +196,9 @@ def deep(
             settings=parsed(settings),
             is_sequential=minutes is not None,
             keeps_weights=keep_weights,
-            data=fitting.thinned(datasets.load(chosen.data, data), test_images),  # last, as it may take long
+            data=fitting.thinned(  # last, as it may take long
+                datasets.load(chosen.data, data), chosen.test_images if test_images is None else test_images
+            ),
         )
         if fresh:
             plan.forget()

@@ -268,7 +268,8 @@ def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: flo
         tried = _resized_plan(plan, sizes)
         seconds = seconds_per_round(tried)
         told.append(f"{words(tried)}: {_seconds(seconds)} a round")
-        wanted = MOST if sizes.test_images is None else ENOUGH  # few of these images are a task's
+        is_whole = sizes.test_images is given.test_images is None
+        wanted = MOST if is_whole else ENOUGH  # few of all test images are a task's
         if budget / (cells * tried.preset.num_rounds * seconds) >= wanted:
             break
     rounds = plan.preset.num_rounds

@@ -1,6 +1,8 @@
 """What users add to the experiments: networks, data sets and presets of their own, known by name from then on."""
 
 import importlib
+import os
+import sys
 from typing import TypeVar
 
 from moe_theory.core.errors import InvalidRunError, described
@@ -51,10 +53,13 @@ def network_named(name: str | None) -> str | None:
     if name is None or ":" not in name:
         return name
     module, _, attribute = name.partition(":")
+    sys.path.insert(0, os.getcwd())  # as `python -m` does
     try:
         found = getattr(importlib.import_module(module), attribute)
     except Exception as failure:  # whatever the user's module raises is told in one line
         raise InvalidRunError(f"--network {name} cannot be imported: {described(failure)}") from failure
+    finally:
+        sys.path.pop(0)
     if not isinstance(found, Network):
         raise InvalidRunError(f"--network {name} is {described_type(found)}, no moe_theory.deep.networks.Network.")
     return register(found).name

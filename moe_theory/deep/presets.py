@@ -34,6 +34,7 @@ class Preset:
     choices: Mapping[str, Any]  # parameters other than a reading's
     scales: tuple[float, ...] = ()  # of the gate's input, where cells differ in it too
     others: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)  # further cells
+    test_images: int | None = None  # of the data set, evenly spread, that experts are evaluated on; None for all
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -169,15 +170,15 @@ _ALL = (
     Preset("continual-mnist", "Fig. 5", CONTINUAL, "mnist", _DIGITS, (1, 4, 7), _five_layer(7, 60), _GATE | _SGD),
     Preset(
         "continual-cifar10", "Figs. 3 and 4", CONTINUAL, "cifar10", (0, 4, 5, 9), (1, 4, 12),
-        _resnet(12, 4, 300, 512, 2000), _ADAM,
+        _resnet(12, 4, 300, 512, 2000), _ADAM, test_images=2000,
     ),
     Preset(
         "continual-cifar100", "Fig. 6 and Table 1", CONTINUAL, "cifar100", _SIX, (1, 8, 10),
-        _resnet(10, 6, 350, 192, 600), _ADAM,
+        _resnet(10, 6, 350, 192, 600), _ADAM, test_images=5000,
     ),
     Preset(
         "continual-tiny-imagenet", "Fig. 7 and Table 2", CONTINUAL, "tiny-imagenet", _SIX_TINY, (1, 8, 10),
-        _resnet(10, 6, 300, 192, 300), _ADAM,
+        _resnet(10, 6, 300, 192, 300), _ADAM, test_images=5000,
     ),
     Preset("edge-mnist", "Fig. 4", EDGE, "mnist", _DIGITS, (5, 10), _five_layer(10, 100), _EDGE | _SGD),
     Preset(
