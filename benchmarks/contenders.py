@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import itertools
 import math
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -67,6 +68,7 @@ class Contender(NamedTuple):
     module: str
     systems: tuple[str, ...]  # what it can run
     requires: str | None = None  # a module that must be importable
+    requires_program: str | None = None  # one that must be on the path
     one_by_one: bool = False  # one replicate after another: a replicate-round costs the same in every batch
 
 
@@ -75,6 +77,7 @@ PEERS = {
     "batched NumPy": Contender("numpy_batched", ("continual",)),
     "batched Torch": Contender("torch_batched", ("continual",), requires="torch"),
     "textbook vmap(scan)": Contender("textbook", ("continual", "edge")),  # batch first, gathers and Cholesky
+    "C++ limit": Contender("limit", ("continual",), requires_program="c++"),  # by hand, and draws that cost less
 }
 
 
@@ -90,9 +93,12 @@ class Case:
 
     def skipped(self, num_threads: int) -> str:
         """Why it cannot run here; nothing where it can."""
-        needed = PEERS[self.contender].requires if self.contender in PEERS else None
-        if needed and importlib.util.find_spec(needed) is None:
-            return f"{needed} is not installed"
+        if self.contender in PEERS:
+            peer = PEERS[self.contender]
+            if peer.requires and importlib.util.find_spec(peer.requires) is None:
+                return f"{peer.requires} is not installed"
+            if peer.requires_program and shutil.which(peer.requires_program) is None:
+                return f"there is no program {peer.requires_program} on the path"
         required = num_threads * self.setting.batch * machine.STATE_COPIES * bytes_of_state(self.setting)
         available = machine.machine_memory()
         if required > available:

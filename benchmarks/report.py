@@ -193,7 +193,7 @@ def peers_figure(record: Record) -> str:
             panel.invert_yaxis()
             for place, entry in enumerate(group):
                 over = times_engine(entry)
-                words = f"{cost(entry):,.0f}" + (f"  ({over[0]:,.1f}×)" if over else "")
+                words = f"{cost(entry):,.0f}" + (f"  ({over[0]:,.{1 if over[0] >= 1 else 2}f}×)" if over else "")
                 offset = {"xytext": (6, 0), "textcoords": "offset points", "va": "center", "fontsize": 7}
                 panel.annotate(words, (cost(entry), place), **offset)
             panel.set_xscale("log")

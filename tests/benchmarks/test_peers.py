@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks.contenders import PEERS, Case, Setting
-from benchmarks.peers import numpy_batched, numpy_loop, textbook, textbook_edge
+from benchmarks.peers import limit, numpy_batched, numpy_loop, textbook, textbook_edge
 from benchmarks.peers.rounds import Constants, Trajectory, constants_of
 from moe_theory import continual, edge, root_key, simulate_batch
 
@@ -68,10 +68,25 @@ def by_batched_numpy(constants: Constants, world: World) -> Trajectory:
 
 
 def by_batched_torch(constants: Constants, world: World) -> Trajectory:
-    torch = pytest.importorskip("torch")
+    require("batched Torch")
+    import torch  # pyright: ignore[reportMissingImports]
+
     from benchmarks.peers import torch_batched
 
     return Trajectory(*(leaf.numpy() for leaf in torch_batched.play(constants, *map(torch.as_tensor, world))))
+
+
+def by_limit(constants: Constants, world: World) -> Trajectory:
+    require("C++ limit")
+    return limit.play(constants, *world)
+
+
+def require(name: str, system: str = "continual") -> Case:
+    """A peer at a system's setting; skips the test where what it needs is missing."""
+    case = Case("peers", name, SETTINGS[system])
+    if reason := case.skipped(num_threads=1):
+        pytest.skip(reason)
+    return case
 
 
 def stacked(courses) -> Trajectory:
@@ -83,6 +98,7 @@ PLAYERS = {
     "batched NumPy": by_batched_numpy,
     "batched Torch": by_batched_torch,
     "textbook vmap(scan)": by_textbook,
+    "C++ limit": by_limit,
 }
 
 
@@ -229,9 +245,7 @@ SETTINGS = {
 
 def run_of(name: str, setting: Setting):
     """G_T of all the setting's replicates, also by a peer that benchmarks run one by one."""
-    if PEERS[name].requires:
-        pytest.importorskip(PEERS[name].requires)
-    return Case("peers", name, setting).module.prepare(setting)()
+    return require(name, setting.system).module.prepare(setting)()
 
 
 PAIRS = [(name, system) for name in PEERS for system in PEERS[name].systems]
