@@ -114,7 +114,7 @@ def _forward(weights: Weights, points: Float[Array, "C K"]) -> tuple[list[Array]
     return given, math.sqrt(last.shape[1]) * jnp.matmul(given[-1], last.T, precision="highest")
 
 
-ARMS_A_BLOCK = 256  # gradients are summed over the blocks of arms seen so far
+ARMS_A_BLOCK = 128  # gradients are summed over the blocks of arms seen so far
 
 
 class History(NamedTuple):

@@ -35,13 +35,13 @@ from moe_theory.core.gating import best_expert
 from moe_theory.core.numerics import Scalar
 from moe_theory.merging import network, tree
 from moe_theory.merging import uncertainty as uncertainties
-from moe_theory.merging.network import History, Weights
+from moe_theory.merging.network import Factors, History, Weights
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback, check_experts, slot_reward
 from moe_theory.merging.tree import Tree, truncated
 from moe_theory.merging.uncertainty import EXACT as EXACT
 from moe_theory.merging.uncertainty import UNCERTAINTIES as UNCERTAINTIES
-from moe_theory.merging.uncertainty import Uncertainty
+from moe_theory.merging.uncertainty import Judged, Uncertainty
 from moe_theory.merging.weights import equal_weights, existing, like_tasks, uniform_weights
 
 TANBR, NUCB, UNIFORM, AVERAGE, MIX = "tanbr", "nucb", "uniform", "average", "mix"  # names of `POLICIES`
@@ -69,6 +69,7 @@ class Pick(NamedTuple):
     bonus: Float[Array, ""]  # gamma |g / sqrt(w)| in the norm of Z^-1, the last term of (4); 0 without a network
     prediction: Float[Array, ""]  # psi' f(x, theta); 0 without a network
     left_out: Int[Array, ""]  # splits that the tree had no room for, so far
+    norms: Float[Array, " C"]  # |g / sqrt(w)| of each candidate that was looked at closely; NaN for others
 
 
 @documented
@@ -132,6 +133,7 @@ class TanbrMemory(NamedTuple):
     learner: Learner
     tree: Tree
     arms: Int[Array, " C"]  # index in the history of each leaf's candidate; -1 before its first pull
+    judged: Judged  # of each leaf's row, and of the warm start's candidate after them
 
 
 @functools.lru_cache
@@ -157,29 +159,44 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
     def begin(key: PRNGKey, dims: Dims, params: Params) -> TanbrMemory:
         network_key, tree_key = jax.random.split(key)
         learner = _begin_learner(network_key, form, dims, params)
-        return TanbrMemory(learner, tree.begin(tree_key, dims, params), jnp.full((dims.max_leaves,), -1, jnp.int32))
+        return TanbrMemory(
+            learner,
+            tree.begin(tree_key, dims, params),
+            jnp.full((dims.max_leaves,), -1, jnp.int32),
+            uncertainties.none_judged(dims, dims.max_leaves + 1),
+        )
+
+    def candidates(leaves: Tree, mix: Mix, params: Params) -> Float[Array, "C+1 K"]:
+        like_mix = truncated(like_tasks(mix, dims.max_experts), params.max_active)
+        return jnp.concatenate([leaves.point, like_mix.astype(leaves.point.dtype)[None]])
 
     def choose(key: PRNGKey, memory: TanbrMemory, mix: Mix, time: Slot, params: Params) -> Pick:
         del key
         leaves = memory.tree
         is_warm = jnp.asarray(params.warm_start, bool)
-        like_mix = truncated(like_tasks(mix, dims.max_experts), params.max_active)
-        points = jnp.concatenate([leaves.point, like_mix.astype(leaves.point.dtype)[None]])
-        can_be_picked = jnp.append(leaves.active, is_warm)
-        predictions, bonuses = _score(form, memory.learner, points, can_be_picked, mix, time, dims, params)
+        points = candidates(leaves, mix, params)
+        predictions, factors = _predict(memory.learner, points, mix, time, dims)
         sizes = jnp.append(tree.leaf_terms(leaves.depth, params).astype(predictions.dtype), 0)
-        bounds = jnp.where(can_be_picked, predictions + sizes + bonuses, -jnp.inf)
-        first = is_warm & (time <= WARM_SLOTS)
-        candidate = jnp.where(first, dims.max_leaves, jnp.argmax(bounds)).astype(jnp.int32)
+        is_first = is_warm & (time <= WARM_SLOTS) & (jnp.arange(len(points)) == dims.max_leaves)
+        candidate, norms = uncertainties.best(
+            form,
+            memory.learner.certainty,
+            memory.judged,
+            factors,
+            jnp.where(is_first, jnp.inf, predictions + sizes),
+            jnp.append(leaves.active, is_warm),
+            params,
+        )
         return Pick(
             weights=points[candidate],
             candidate=candidate,
-            num_candidates=jnp.sum(can_be_picked, dtype=jnp.int32),
+            num_candidates=jnp.sum(leaves.active, dtype=jnp.int32) + is_warm,
             depth=jnp.append(leaves.depth, 0)[candidate],
             max_depth=jnp.max(jnp.where(leaves.active, leaves.depth, 0)),
-            bonus=bonuses[candidate],
+            bonus=_bonus(norms[candidate], time, dims, params),
             prediction=predictions[candidate],
             left_out=leaves.left_out,
+            norms=norms,
         )
 
     def learn(
@@ -195,7 +212,8 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
         leaves, arms = jax.tree.map(
             lambda new, old: jnp.where(is_leaf, new, old), (leaves, arms), (memory.tree, memory.arms)
         )
-        return TanbrMemory(learner, leaves, arms)
+        factors = network.factors(memory.learner.weights, candidates(memory.tree, mix, params), mix)[1]
+        return TanbrMemory(learner, leaves, arms, uncertainties.judged(memory.judged, factors, pick.norms))
 
     return Policy(begin, choose, learn)
 
@@ -220,11 +238,12 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
 
     def choose(key: PRNGKey, memory: Learner, mix: Mix, time: Slot, params: Params) -> Pick:
         points = _random_weights(key, dims, params)
-        wanted = jnp.ones((dims.num_candidates,), bool)
-        predictions, bonuses = _score(form, memory, points, wanted, mix, time, dims, params)
+        predictions, factors = _predict(memory, points, mix, time, dims)
+        norms = jnp.sqrt(form.squared_norms(memory.certainty, factors, params))
+        bonuses = _bonus(norms, time, dims, params)
         candidate = jnp.argmax(predictions + bonuses).astype(jnp.int32)
         return _plain_pick(points[candidate], candidate, dims.num_candidates)._replace(
-            bonus=bonuses[candidate], prediction=predictions[candidate]
+            bonus=bonuses[candidate], prediction=predictions[candidate], norms=norms
         )
 
     def learn(
@@ -248,26 +267,27 @@ def _begin_learner(key: PRNGKey, form: Uncertainty, dims: Dims, params: Params) 
     return Learner(start, start, form.begin(params), network.empty_history(dims))
 
 
-def _score(
-    form: Uncertainty,
-    learner: Learner,
-    points: Float[Array, "C K"],
-    wanted: Bool[Array, " C"],
-    mix: Mix,
-    time: Int[Scalar, ""],
-    dims: Dims,
-    params: Params,
-) -> tuple[Float[Array, " C"], Float[Array, " C"]]:
-    """The first and the last term of Eq. (4), psi' f and gamma |g / sqrt(w)| by Z^-1, of the wanted candidates."""
+def _predict(
+    learner: Learner, points: Float[Array, "C K"], mix: Mix, time: Int[Scalar, ""], dims: Dims
+) -> tuple[Float[Array, " C"], Factors]:
+    """The first term of Eq. (4), psi' f, of the candidates, and their gradients; NaN beyond what memory was allotted
+    to."""
     if is_known(time) and int(time) > dims.max_rounds:
         raise InvalidRunError(
             f"slot {int(time)} must be at most max_rounds={dims.max_rounds}, the slots that memory was allotted to. "
             "Raise Dims.max_rounds."
         )
     predictions, factors = network.factors(learner.weights, points, mix)
-    norms = uncertainties.norms(form, learner.certainty, factors, wanted, params)
-    remembered = jnp.where(time <= dims.max_rounds, 1, jnp.nan).astype(norms.dtype)
-    return remembered * predictions, remembered * jnp.asarray(params.exploration, norms.dtype) * norms
+    return _remembered(predictions, time, dims), factors
+
+
+def _bonus(norms: Float[Array, "*C"], time: Int[Scalar, ""], dims: Dims, params: Params) -> Float[Array, "*C"]:
+    """The last term of Eq. (4), gamma |g / sqrt(w)| by Z^-1; NaN beyond what memory was allotted to."""
+    return _remembered(jnp.asarray(params.exploration, norms.dtype) * norms, time, dims)
+
+
+def _remembered(values: Float[Array, "*C"], time: Int[Scalar, ""], dims: Dims) -> Float[Array, "*C"]:
+    return jnp.where(time <= dims.max_rounds, values, jnp.nan)
 
 
 def _update(
@@ -325,6 +345,7 @@ def _plain_pick(
         bonus=zero,
         prediction=zero,
         left_out=none,
+        norms=zero[None],
     )
 
 

@@ -29,7 +29,6 @@ from moe_theory.merging.params import Dims, Params
 
 EXACT, DUAL, FULL, DIAGONAL = "exact", "dual", "full", "diagonal"  # names of `UNCERTAINTIES`
 SLOTS_A_TILE = 256  # of the dual form, which computes only the tiles of past slots
-CANDIDATES_A_BLOCK = 32  # whose norms are computed together, if one of them is wanted
 
 Memory = Any  # a NamedTuple of arrays; its structure and types stay the same from slot to slot
 
@@ -50,30 +49,78 @@ def named(name: str, dims: Dims) -> Uncertainty:
     return UNCERTAINTIES[name](dims)
 
 
-def norms(
-    form: Uncertainty, memory: Memory, factors: Factors, wanted: Bool[Array, " C"], params: Params
-) -> Float[Array, " C"]:
-    """sqrt(g' Z^-1 g / w) of the wanted candidates, in blocks; unwanted ones may get 0."""
-    count = wanted.shape[0]
-    if count <= CANDIDATES_A_BLOCK:
-        return jnp.sqrt(form.squared_norms(memory, factors, params))
-    num_blocks = -(-count // CANDIDATES_A_BLOCK)
-    more = num_blocks * CANDIDATES_A_BLOCK - count
-    wanted, factors = jax.tree.map(
-        lambda leaf: jnp.pad(leaf, [(0, more), *[(0, 0)] * (leaf.ndim - 1)]), (wanted, factors)
+class Judged(NamedTuple):
+    """The gradient of each candidate whose norm was computed last, and that norm: at first 0, whose norm is 0."""
+
+    factors: Factors  # (C, ...)
+    norms: Float[Array, " C"]
+
+
+def none_judged(dims: Dims, num_candidates: int) -> Judged:
+    """No norm computed yet."""
+    return Judged(_zeros(dims, num_candidates), jnp.zeros(num_candidates, jnp.result_type(float)))
+
+
+def judged(before: Judged, factors: Factors, norms: Float[Array, " C"]) -> Judged:
+    """With the norms of these gradients; where they are NaN, what was judged before stays."""
+    is_new = ~jnp.isnan(norms)
+    return jax.tree.map(
+        lambda new, old: jnp.where(is_new.reshape(-1, *[1] * (new.ndim - 1)), new, old), Judged(factors, norms), before
     )
 
-    def block(first: Int[Array, ""]) -> Float[Array, " C"]:
-        part = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, first, CANDIDATES_A_BLOCK), factors)
-        is_wanted = jnp.any(lax.dynamic_slice_in_dim(wanted, first, CANDIDATES_A_BLOCK))
-        return lax.cond(
-            is_wanted,
-            lambda: form.squared_norms(memory, part, params),
-            lambda: jnp.zeros(CANDIDATES_A_BLOCK, factors.outer[0].dtype),
-        )
 
-    squares = lax.map(block, jnp.arange(num_blocks, dtype=jnp.int32) * CANDIDATES_A_BLOCK)
-    return jnp.sqrt(squares.reshape(-1)[:count])
+def at_most(before: Judged, factors: Factors, params: Params) -> Float[Array, " C"]:
+    """What sqrt(g' Z^-1 g / w) of these gradients can be at most, by the triangle inequality.
+
+    |g| <= |g_0| + |g - g_0| in the norm of Z^-1, in which g_0 has become no longer, as Z only grows, and in which
+    nothing is longer than by lambda^-1/2 its Euclidean length.
+    """
+    width, squares = factors.inner[-1].shape[-1], jnp.zeros_like(before.norms)
+    regularization = jnp.asarray(params.regularization, squares.dtype)
+    for outer, inner, outer_0, inner_0 in zip(*factors, *before.factors, strict=True):
+        # |outer inner' - outer_0 inner_0'|^2 by differences, as the difference of squares would cancel.
+        turned, moved = outer - outer_0, inner - inner_0
+        squares += jnp.sum(jnp.square(turned), axis=-1) * jnp.sum(jnp.square(inner), axis=-1)
+        squares += jnp.sum(jnp.square(outer_0), axis=-1) * jnp.sum(jnp.square(moved), axis=-1)
+        squares += 2 * jnp.sum(turned * outer_0, axis=-1) * jnp.sum(inner * moved, axis=-1)
+    return before.norms + jnp.sqrt(jnp.maximum(squares, 0) / (width * regularization))
+
+
+def best(
+    form: Uncertainty,
+    memory: Memory,
+    before: Judged,
+    factors: Factors,
+    values: Float[Array, " C"],
+    wanted: Bool[Array, " C"],
+    params: Params,
+) -> tuple[Int[Array, ""], Float[Array, " C"]]:
+    """The wanted candidate of the highest value + gamma sqrt(g' Z^-1 g / w), and the norms computed to find it.
+
+    From slot to slot gradients change little. So norms are computed from the most promising candidate on, until one of
+    those is ahead of what all others can have at most: the same candidate as if all were computed.
+
+    Returns: the candidate's index, the first among equals; norms, NaN where none was needed.
+    """
+    count, exploration = values.shape[0], jnp.asarray(params.exploration, values.dtype)
+
+    def leading(norms: Float[Array, " C"]) -> Int[Array, ""]:
+        return jnp.argmax(jnp.where(wanted, values + exploration * norms, -jnp.inf)).astype(jnp.int32)
+
+    def is_open(carry: tuple[Array, Array, Array]) -> Bool[Array, ""]:
+        leader, _, is_computed = carry
+        return ~is_computed[leader]
+
+    def look(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        leader, norms, is_computed = carry
+        one = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, leader, 1), factors)
+        norms = norms.at[leader].set(jnp.sqrt(form.squared_norms(memory, one, params)[0]))
+        return leading(norms), norms, is_computed.at[leader].set(True)
+
+    highest = at_most(before, factors, params)
+    start = (leading(highest), highest, jnp.zeros(count, bool))
+    leader, norms, is_computed = lax.while_loop(is_open, look, start)
+    return leader, jnp.where(is_computed, norms, jnp.nan)
 
 
 class Dual(NamedTuple):
@@ -97,9 +144,8 @@ def dual(dims: Dims) -> Uncertainty:
     def begin(params: Params) -> Dual:
         del params
         dtype = jnp.result_type(float)
-        blank = Factors(*(tuple(jnp.zeros((num_rows * size, n), dtype) for n in each) for each in _lengths(dims)))
         tiles = jnp.zeros((num_rows * (num_rows + 1) // 2, size, size), dtype)
-        return Dual(blank, tiles, jnp.zeros((), jnp.int32), jnp.zeros((), dtype))
+        return Dual(_zeros(dims, num_rows * size), tiles, jnp.zeros((), jnp.int32), jnp.zeros((), dtype))
 
     def used_rows(memory: Dual) -> Int[Array, ""]:
         return (memory.slots + size - 1) // size
@@ -235,6 +281,11 @@ def _lengths(dims: Dims) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Lengths of a gradient's factors: units of each layer, and what each is given."""
     hidden = (dims.width,) * dims.num_hidden
     return (*hidden, dims.num_tasks), (dims.max_experts, *hidden)
+
+
+def _zeros(dims: Dims, count: int) -> Factors:
+    dtype = jnp.result_type(float)
+    return Factors(*(tuple(jnp.zeros((count, n), dtype) for n in each) for each in _lengths(dims)))
 
 
 def _loop(count: Int[Array, ""], most: int, body: Callable[[Any, Any], Any], carry: Any) -> Any:

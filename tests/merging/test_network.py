@@ -209,18 +209,55 @@ def test_the_diagonal_form_is_the_diagonal_of_z():
     np.testing.assert_allclose(log_dets, np.sum(np.log(diagonals / REGULARIZED.regularization), axis=1), rtol=1e-12)
 
 
-def test_norms_are_computed_for_blocks_in_which_one_is_wanted(monkeypatch):
-    """Would catch candidates in a wrong place, a last block that is cut off, and work for blocks nobody wants."""
-    monkeypatch.setattr(uncertainty, "CANDIDATES_A_BLOCK", 2)
-    dims = Dims(4, 3, 30, width=6)
-    seen, candidates = slots(dims, 30)
-    form = uncertainty.named("exact", dims)
-    squares, _, memory = carried(form, seen, candidates)
-    wanted = jnp.asarray([False, True, False, False, True])
-    norms = jax.jit(
-        lambda memory: uncertainty.norms(form, memory, candidates, wanted, REGULARIZED), compiler_options=QUICKLY
-    )(memory)
-    np.testing.assert_allclose(norms, np.sqrt(squares[-1]) * [1, 1, 0, 0, 1], rtol=1e-5)
+@pytest.mark.parametrize("name", uncertainty.UNCERTAINTIES)
+def test_the_best_candidate_is_found_by_few_norms(name):
+    """Would catch a bound that is too low, a norm of another candidate, and norms computed for nothing.
+
+    Candidates move a little from slot to slot, as they do when a network learns; one is drawn anew every five slots,
+    one is not wanted.
+    """
+    dims, count, params = Dims(4, 3, 40, width=6), 12, Params(regularization=0.7, exploration=0.5)
+    form, rng = uncertainty.named(name, dims), np.random.default_rng(1)
+    wanted = np.arange(count) != 3
+
+    @functools.partial(jax.jit, compiler_options=QUICKLY)
+    def slot(memory, before, factors, values):
+        most = uncertainty.at_most(before, factors, params)
+        place, norms = uncertainty.best(form, memory, before, factors, values, wanted, params)
+        all_norms = jnp.sqrt(form.squared_norms(memory, factors, params))
+        memory = form.add(memory, jax.tree.map(lambda leaf: leaf[place], factors), params)
+        return memory, uncertainty.judged(before, factors, norms), (most, place, norms, all_norms)
+
+    with jax.enable_x64(True):
+        factors = jax.tree.map(lambda leaf: np.asarray(leaf)[np.arange(count) % CANDIDATES], slots(dims, 1)[1])
+        memory, before, computed = form.begin(params), uncertainty.none_judged(dims, count), []
+        for time in range(40):
+            factors = jax.tree.map(lambda leaf: leaf + 0.01 * rng.standard_normal(leaf.shape), factors)
+            if time % 5 == 0:
+                jax.tree.map(lambda leaf: leaf.__setitem__(7, rng.standard_normal(leaf.shape[1:])), factors)
+            values = rng.uniform(0, 0.5, count)
+            memory, before, shown = slot(memory, before, factors, values)
+            most, place, norms, all_norms = map(np.asarray, shown)
+            assert np.all(most >= all_norms - 1e-12)
+            assert place == np.argmax(np.where(wanted, values + 0.5 * all_norms, -np.inf))
+            is_computed = ~np.isnan(norms)
+            assert is_computed[place]
+            assert not is_computed[3]
+            np.testing.assert_allclose(norms[is_computed], all_norms[is_computed], rtol=1e-9)
+            computed.append(is_computed.sum())
+    assert np.mean(computed[1:]) < count / 2
+
+
+def test_bounds_of_a_network_that_has_diverged_end_the_search():
+    """Would catch a search without end, or one that passes over what is no number."""
+    dims = Dims(4, 3, 40, width=6)
+    form, (_, factors) = uncertainty.named("diagonal", dims), slots(dims, 1)
+    arguments = form.begin(REGULARIZED), uncertainty.none_judged(dims, CANDIDATES), factors
+    for values, expected in (([0, 1, np.nan, np.inf, 2], 2), ([-np.inf] * CANDIDATES, 0)):
+        found, _ = uncertainty.best(
+            form, *arguments, jnp.asarray(values), jnp.asarray([True] * CANDIDATES), REGULARIZED
+        )
+        assert found == expected
 
 
 def test_exact_is_the_cheaper_form_and_unknown_forms_are_refused():
