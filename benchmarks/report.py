@@ -74,7 +74,7 @@ def write(record: Record, folder: Path) -> None:
     """Write all tables and figures, and the record."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = [peer_tables(record), precision_table(record), grid_tables(record), scaling_table(record)]
-    tables.append(compiling_table(record))
+    tables += [compiling_table(record), accelerator_table(record)]
     head = f"Measured {record.machine}.\n"
     (folder / "table.md").write_text("\n".join([head, *tables]), encoding="utf-8")
     (folder / "summary.md").write_text("\n".join([head, *tables[:2], *tables[3:]]), encoding="utf-8")
@@ -166,6 +166,22 @@ def compiling_table(record: Record) -> str:
     ]
     title = "compiling in a new process (tracing, lowering, compiling; imports not counted)"
     return _table(title, ("program", "cores", "", "s"), rows)
+
+
+def accelerator_table(record: Record) -> str:
+    """Of wide batches on an accelerator, where there was one."""
+    rows = [
+        (
+            f"{entry['setting']['system']}, {entry['setting']['batch']:,} replicates, {entry['device']}",
+            f"{entry['rounds_a_second'] / 1e6:,.1f}",
+            f"{entry['bytes_a_round']:,.0f}",
+            f"{entry['operations_a_round']:,.0f}",
+            f"{entry['bandwidth_share']:.1%}",
+        )
+        for entry in record.part("accelerator")
+    ]
+    columns = ("", "million replicate-rounds a second", "bytes a round", "operations a round", "share of the bandwidth")
+    return _table("a wide batch on an accelerator", columns, rows)
 
 
 def systems_of(record: Record) -> list[str]:

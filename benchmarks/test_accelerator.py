@@ -6,7 +6,16 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from benchmarks.contenders import PASSES, SYSTEMS, bytes_of_state, paper_setting, prepare_engine
+from benchmarks.contenders import (
+    PASSES,
+    SYSTEMS,
+    bytes_of_state,
+    interleaved,
+    operations,
+    paper_setting,
+    prepare_engine,
+)
+from benchmarks.report import Record, accelerator_table
 
 BATCH, NUM_ROUNDS = 100_000, 512
 COPIED = 2**28  # elements of 4 bytes: far beyond any cache
@@ -20,21 +29,22 @@ def test_wide_batch(system, benchmark):
     run()
     benchmark.pedantic(run, rounds=PASSES)
     seconds = benchmark.stats.stats.min
-    moved = 2 * BATCH * bytes_of_state(setting) * NUM_ROUNDS  # every state read and written once a round
-    benchmark.extra_info |= {
+    moved = 2 * bytes_of_state(setting)  # a state is read and written once a round
+    entry = {
         "part": "accelerator",
         "setting": dataclasses.asdict(setting),
         "device": jax.devices()[0].device_kind,
         "rounds_a_second": BATCH * NUM_ROUNDS / seconds,
-        "bandwidth_share": moved / seconds / copy_bandwidth(),
+        "bytes_a_round": moved,
+        "operations_a_round": operations(setting),
+        "bandwidth_share": moved * BATCH * NUM_ROUNDS / seconds / copy_bandwidth(),
     }
-    print(f"\n{system}: {BATCH * NUM_ROUNDS / seconds / 1e6:,.1f} M replicate-rounds a second")
+    benchmark.extra_info |= entry
+    print(f"\n{accelerator_table(Record('', [entry]))}")
 
 
 def copy_bandwidth() -> float:
     """Bytes a second, read and written, of the quickest of several copies of a large array."""
-    from benchmarks.contenders import interleaved
-
     array = jnp.zeros(COPIED, jnp.float32)
     move = jax.jit(lambda array: array + 1)
     return 2 * array.nbytes / float(interleaved([lambda: move(array).block_until_ready()]).min())

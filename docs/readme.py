@@ -97,7 +97,9 @@ def speed() -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "output": output,
-    "found": lambda: f"{found.counts('moe_theory/{}/statements'.format, 'docs/pages/networks.md')}\n\n{found.sentences()}",
+    "found": lambda: (
+        f"{found.counts('moe_theory/{}/statements'.format, 'docs/pages/networks.md')}\n\n{found.sentences()}"
+    ),
     "speed": speed,
 }
 

@@ -321,14 +321,29 @@ BLOCK_BYTES = 2**25
 # Bytes of state from which a replicate fills a core by itself: what is so large is matrices, whose products batches
 # only slow, and branches on what a replicate has come to are taken alone where a batch takes them all.
 ALONE_BYTES = 2**20
+# Replicates that fill an accelerator: an estimate, from what starting a round's kernels takes however few there are.
+FILLING_WIDTH = 2**17
+# Bytes of an accelerator that does not say how many it has.
+UNKNOWN_BYTES = 2**33
+# The state before and after a round, what is between, and what is prepared ahead, which outweighs the state of few
+# experts with many features: 3 to 18 by XLA's own account.
+STATE_COPIES = 20
 
 
-def width_for(state: Any) -> int:
-    """How many replicates of this state (of arrays or their shapes) to run together: 1, or a power of two to 64."""
+def width_for(state: Any, platform: str = "cpu") -> int:
+    """How many replicates of this state (of arrays or their shapes) to run together, a power of two. On a CPU what fits
+    a core's cache, 1 to 64; elsewhere what fills the device and fits into its memory.
+    """
     each = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
-    if each > ALONE_BYTES:
-        return 1
-    return min(BLOCK_WIDTH, 1 << (BLOCK_BYTES // max(each, 1)).bit_length() - 1)
+    if platform == "cpu":
+        most, room = (1 if each > ALONE_BYTES else BLOCK_WIDTH), BLOCK_BYTES // max(each, 1)
+    else:
+        most, room = FILLING_WIDTH, _memory_of(platform) // (STATE_COPIES * max(each, 1))
+    return min(most, 1 << max(room, 1).bit_length() - 1)
+
+
+def _memory_of(platform: str) -> int:
+    return (jax.local_devices(backend=platform)[0].memory_stats() or {}).get("bytes_limit", UNKNOWN_BYTES)
 
 
 def run_in_blocks(width: int, system: Any, keys: Any, state: Any, *arguments: Any) -> tuple[Any, Any]:

@@ -114,9 +114,9 @@ def simulate_batch(
     """Run B replicates at once; leaves of state and records end in a replicate axis.
 
     A replicate is named by an integer and draws the same numbers in any batch. `replicates` is those integers, or a
-    count B for 0, ..., B - 1. On a CPU a batch beyond the width that suits its state (`engine.width_for`, mostly 64)
-    runs in blocks of that width, unless it is reduced or part of another program: a replicate of it comes out the same,
-    to the last bit, whatever B, and as in a sweep.
+    count B for 0, ..., B - 1. A batch beyond the width that suits its state and the device (`engine.width_for`, mostly
+    64 on a CPU, what fits into its memory elsewhere) runs in blocks of that width, unless it is reduced or part of
+    another program: a replicate of it comes out the same, to the last bit, whatever B, and as in a sweep.
 
     Args:
         observe: what a recorded round keeps of one replicate.
@@ -144,8 +144,8 @@ def simulate_batch(
     check_memory(state, shapes, num_rounds)
     keys = replicate_keys(typed_key(root_key), jnp.asarray(names))
     arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, True, plain)
-    width = engine.width_for(shapes)
-    if reduce is None and len(names) > width and engine.platform_of(keys, state, params) == "cpu":
+    platform = engine.platform_of(keys, state, params)
+    if reduce is None and platform is not None and len(names) > (width := engine.width_for(shapes, platform)):
         return engine.run_in_blocks(width, *arguments)
     return engine.run(*arguments)
 

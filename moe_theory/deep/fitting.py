@@ -31,7 +31,7 @@ EARLY_ROUNDS = 3  # in which an expert that diverges does so mostly
 PROBE_STEPS = (2, 12)  # gradient steps of rounds that are timed
 PROBE_ROUNDS, BRIEF = 40, 0.3  # of a run that is timed where two rounds take less than so many seconds
 PROBE_IMAGES = 500  # test images of a run that is timed
-FEWEST, ENOUGH, MOST = 4, 30, 128  # seeds: that a run may have, that are aimed at, that are taken at most
+FEWEST, ENOUGH, MOST = 4, 60, 128  # seeds: that a run may have, that are aimed at, that are taken at most
 LOOKED_AT = 12  # seeds whose first rounds show whether experts diverge
 SHORTEST = 20  # rounds
 MEASURED_TASKS = 200  # whose mean images give sigma_0
@@ -366,4 +366,6 @@ def _largest(plan: Plan) -> tuple[str, Any]:
 
 
 def _pilot_rounds(plan: Plan) -> int:
-    return min(PILOT_ROUNDS, plan.preset.num_rounds)
+    """All where classes arrive one after the other: the first rounds of those are of one class alone."""
+    rounds = plan.preset.num_rounds
+    return rounds if _largest(plan)[1].incremental else min(PILOT_ROUNDS, rounds)

@@ -162,7 +162,9 @@ class RunningCells:
             check_run(cell.num_rounds, cell.record_every)
             with cell.precision():
                 state = check_system(cell.system, cell.params)
-            self._widths[cell.name] = width or width_for(state)
+            # No wider than there are replicates, but a core's block at least, so that few share the program of many.
+            least = max(BLOCK_WIDTH, 1 << (num_replicates - 1).bit_length())
+            self._widths[cell.name] = width or min(width_for(state, jax.default_backend()), least)
             self._jobs.setdefault(self._program_of(cell), []).append(cell.name)
         self._cells = {cell.name: cell for cell in cells}
         if len(self._cells) < len(cells):

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import jax
 
-# The state before and after a round, what is between, and what is prepared ahead, which outweighs the state of few
-# experts with many features: 3 to 18 by XLA's own account.
-STATE_COPIES = 20
+from moe_theory.core.engine import STATE_COPIES
+
 # Of records: by batch and joined, in an archive and its bytes, on their way to the disk; measured: 4.9.
 RECORD_COPIES = 6
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")

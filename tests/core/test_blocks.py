@@ -58,6 +58,29 @@ def test_widths_fit_the_state():
     assert [width(count) for count in (1, 2**17, 2**17 + 1, 2**18, 2**18 + 1)] == [64, 64, 32, 32, 1]
 
 
+def test_widths_on_an_accelerator_fill_it_and_fit_into_its_memory(monkeypatch):
+    """Would catch a batch that a device of many gigabytes runs 64 by 64, or one that it has no room for."""
+
+    def width(count, memory):
+        monkeypatch.setattr(engine, "_memory_of", lambda platform: memory)
+        return engine.width_for({"x": jax.ShapeDtypeStruct((count,), np.float32)}, "gpu")
+
+    assert width(1000, 80 * 10**9) == engine.FILLING_WIDTH
+    for count, memory in ((1000, 10**9), (10**6, 8 * 10**9), (1024, 2**30)):
+        assert memory / 2 < width(count, memory) * engine.STATE_COPIES * 4 * count <= memory
+    assert width(10**6, 10**6) == 1
+
+
+def test_a_batch_beyond_an_accelerators_memory_runs_in_blocks(monkeypatch):
+    """Would catch a batch that is run whole where only a part of it fits. A CPU's memory stands in for the device's."""
+    widths = []
+    monkeypatch.setattr(engine, "width_for", lambda state, platform: 32)
+    monkeypatch.setattr(engine, "run_in_blocks", lambda width, *rest: widths.append(width) or engine.run(*rest))
+    chex.assert_trees_all_equal(run(40), run(np.arange(40)))
+    run(32)
+    assert widths == [32, 32]
+
+
 def test_a_batch_of_one_keeps_its_branches():
     """Would catch a lone replicate whose branch on its own state became both branches, or whose numbers changed."""
 
