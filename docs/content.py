@@ -152,14 +152,17 @@ def replaced(paper: str) -> list[tuple[Judged, str, str, Counter[str], Verdict |
 
 @functools.cache
 def on_data() -> dict[str, dict[str, dict[str, Verdict]]]:
-    """The verdicts on each claim that was judged on several data, by statement, claim and data."""
-    others, found = recorded.elsewhere(), {}
+    """Verdicts on each claim that was judged on several data, under the first reading, by statement, claim, data."""
+    others, judged = recorded.elsewhere(), {}
     for statement in (each for paper in all_papers() for each in statements(paper)):
         for id in statement.roles:
-            own = {each.data: each for each in (*verdicts_of(id), *others) if each.claim == id}
+            own: dict[str, Verdict] = {}
+            for each in (*verdicts_of(id), *others):
+                if each.claim == id:
+                    own.setdefault(each.data, each)
             if len(own) > 1:
-                found.setdefault(statement.where, {})[id] = own
-    return found
+                judged.setdefault(statement.where, {})[id] = own
+    return judged
 
 
 def data_titles() -> list[str]:

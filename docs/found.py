@@ -96,9 +96,11 @@ def counts(link: Callable[[str], str], networks: str) -> str:
 
 
 def on_other_data(page: str) -> str:
-    """On how many claims the verdict is the same on other data than the recorded runs are on."""
-    own, said = {each.claim: each for each in recorded.recorded_verdicts() if each.data}, ""
-    others = recorded.elsewhere()
+    """How many claims have the same verdict on other data than the recorded runs are on, under the first reading."""
+    own, said, others = {}, "", recorded.elsewhere()
+    for each in recorded.recorded_verdicts():
+        if each.data:
+            own.setdefault(each.claim, each)
     for data in dict.fromkeys(each.data for each in others):
         of = [each for each in others if each.data == data and each.claim in own]
         same = sum(each.status is own[each.claim].status for each in of)
