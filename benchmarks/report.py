@@ -74,7 +74,7 @@ def write(record: Record, folder: Path) -> None:
     """Write all tables and figures, and the record."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = [peer_tables(record), precision_table(record), grid_tables(record), scaling_table(record)]
-    tables += [compiling_table(record), accelerator_table(record)]
+    tables += filter(None, [compiling_table(record), accelerator_table(record)])
     head = f"Measured {record.machine}.\n"
     (folder / "table.md").write_text("\n".join([head, *tables]), encoding="utf-8")
     (folder / "summary.md").write_text("\n".join([head, *tables[:2], *tables[3:]]), encoding="utf-8")

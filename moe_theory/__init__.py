@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from moe_theory.core.explain import explain as explain
     from moe_theory.core.papers import Paper as Paper
     from moe_theory.core.papers import Reading as Reading
+    from moe_theory.core.random import draws as draws
     from moe_theory.core.random import root_key as root_key
     from moe_theory.core.system import System as System
     from moe_theory.core.system import recorded_rounds as recorded_rounds
@@ -45,6 +46,7 @@ _NAMES = {
     "Verdict": "moe_theory.verify",
     "check": "moe_theory.verify.check",
     "claims": "moe_theory.verify.registry",
+    "draws": "moe_theory.core.random",
     "explain": "moe_theory.core.explain",
     "explore": "moe_theory.verify.explore",
     "figure": "moe_theory.report.plots",

@@ -3,8 +3,8 @@
 `jax.vmap(f, in_axes=-1, out_axes=-1)` takes and returns trailing batches, but moves the batch to the front wherever
 values of different rank meet, so a compiled round reads its state across the grain. Here the function is traced for
 one replicate and its operations are replayed on arrays that end in the batch axis. That needs few rules, because a
-trailing axis renumbers none of the axes that an operation names; an operation without a rule falls back to `jax.vmap`
-for itself alone.
+trailing axis renumbers none of the axes that an operation names; small ones that have none are written out by others
+that have (`rewriting`); an operation without a rule falls back to `jax.vmap` for itself alone.
 """
 
 import functools
@@ -16,7 +16,7 @@ import jax
 from jax import lax
 from jax.extend import core as jex_core
 
-from moe_theory.core import threefry
+from moe_theory.core import rewriting, threefry
 from moe_theory.core.numerics import stored
 
 # Sums are written as chains of additions, which run along the batch a whole register at a time and join the operations
@@ -25,9 +25,9 @@ LONGEST_CHAIN = 16
 MOST_TERMS = LONGEST_CHAIN**2  # along an axis
 
 
-# How an operation is batched: it is the same for all replicates; written out as a chain of stored operations; bound as
-# it is, on arrays that end in the batch; or given to `jax.vmap`, which moves the batch to the front.
-SHARED, STORED, TRAILING, FALLBACK = "shared", "stored", "trailing", "vmap"
+# How an operation is batched: it is the same for all replicates; written out as a chain of stored operations, or by
+# others; bound as it is, on arrays that end in the batch; or given to `jax.vmap`, which moves the batch to the front.
+SHARED, STORED, WRITTEN, TRAILING, FALLBACK = "shared", "stored", "written", "trailing", "vmap"
 Told = list[tuple[Any, str, tuple[Any, ...]]]  # operations, how they are batched, and the calls that they are in
 
 
@@ -110,13 +110,16 @@ def _apply(equation: Any, operands: list[_Value], how: _How) -> list[_Value]:
         inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
         if isinstance(inner, jex_core.ClosedJaxpr):
             return _replay(inner, operands, how._replace(calls=(equation, *how.calls)))
-    rule = _rule(equation, operands, how.stores)
+    rule = _rule(equation, operands, how)
     if how.told is not None:
         how.told.append((equation, rule, how.calls))
     if rule == SHARED:
         return _results(equation, _bind(equation, [operand.array for operand in operands]), False)
     if rule == STORED:
         return _results(equation, _STORED[name](equation, *(operand.array for operand in operands)), True)
+    if rule == WRITTEN and (written := rewriting.written(equation)) is not None:
+        shapes = [jax.ShapeDtypeStruct(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]
+        return _replay(jax.make_jaxpr(written)(*shapes), operands, how._replace(told=None))
     if rule == TRAILING:
         changes: dict[str, Any] = {}
         if name in _RESHAPES:
@@ -134,12 +137,14 @@ def _apply(equation: Any, operands: list[_Value], how: _How) -> list[_Value]:
     return _results(equation, mapped(*(operand.array for operand in operands)), True)
 
 
-def _rule(equation: Any, operands: list[_Value], stores: bool) -> str:
+def _rule(equation: Any, operands: list[_Value], how: _How) -> str:
     name = equation.primitive.name
     if not any(operand.is_batched for operand in operands):
         return SHARED
-    if stores and _is_stored(equation, operands):
+    if how.stores and _is_stored(equation, operands):
         return STORED
+    if how.stores and how.size > 1 and rewriting.written(equation) is not None:
+        return WRITTEN
     is_trailing = name in _SAME_AXES or (name in _RESHAPES and len(operands) == 1) or _is_elementwise(equation)
     return TRAILING if is_trailing else FALLBACK
 
@@ -162,7 +167,7 @@ def _results(equation: Any, outputs: Any, is_batched: bool) -> list[_Value]:
 def _is_stored(equation: Any, operands: list[_Value]) -> bool:
     """Whether there is a rule for an operation whose result is stored."""
     name = equation.primitive.name
-    if name in ("random_bits", "random_fold_in"):
+    if name in ("random_bits", "random_fold_in", "random_split"):
         is_single = all(atom.aval.shape == () for atom in equation.invars)
         return is_single and operands[0].is_batched and threefry.is_served(operands[0].array)
     is_chain = name in _STORED and all(0 < size <= MOST_TERMS for size in _sizes(equation))
@@ -206,6 +211,7 @@ _STORED: dict[str, Callable[..., Any]] = {
         threefry.random_bits(keys, equation.params["bit_width"], equation.params["shape"])
     ),
     "random_fold_in": lambda _, keys, data: threefry.fold_in(keys, data),
+    "random_split": lambda equation, keys: threefry.split(keys, equation.params["shape"]),
     "reduce_sum": functools.partial(_chain, lax.add),
     "reduce_max": functools.partial(_chain, lax.max),
     "reduce_min": functools.partial(_chain, lax.min),

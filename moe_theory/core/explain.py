@@ -26,7 +26,7 @@ class Operation(NamedTuple):
     """Operations of one kind at one place of the source."""
 
     name: str  # of the primitive of JAX
-    way: str  # stored or trailing: batch-last; vmap: not; shared: the same for all replicates; call: one at a time
+    way: str  # stored, written, trailing: batch-last; vmap: not; shared: the same for all; call: one by one
     times: int  # in a round
     numbers: int  # that their results hold, a replicate
     where: str  # FILE:LINE of the user's code, and the line
@@ -53,6 +53,9 @@ class Explanation(NamedTuple):
             instead = f"; instead: {CALLS[each.name]}" if each.name in CALLS else ""
             numbers = f"{each.numbers:,} numbers" if each.numbers != 1 else "1 number"
             lines.append(f"  {each.times} x {each.name} ({numbers} a replicate) {why}{instead}\n    {each.where}")
+        numbers = sum(each.numbers for each in self.operations if each.name == "random_bits")
+        if numbers:
+            lines.append(f"{numbers:,} numbers a replicate are of `jax.random`: `mt.draws` is faster")
         return "\n".join(lines)
 
 
@@ -61,9 +64,9 @@ def explain(system: System, params: Params) -> Explanation:
 
     The engine traces a step for one replicate and replays it on arrays whose last axis is the batch. An operation
     that it knows runs along the batch in vector instructions; any other is given to `jax.vmap`, which is right and
-    slower. Reductions, elementwise operations and reshapes are known; gathers, scatters, sorts, products of matrices,
-    loops and branches are not: one-hot masks and sums do what a gather does, and chains of sums what a product of small
-    matrices does.
+    slower. Reductions, elementwise operations and reshapes are known, and up to a few thousand numbers rows that an
+    index picks or writes, an argmax, and products with a vector; sorts, products of two matrices, rows by several
+    indices, loops and branches are not.
 
     Raises: InvalidRunError, InvalidDimsError, InvalidParamsError or InvalidSystemError for what cannot be run.
 
@@ -75,10 +78,10 @@ def explain(system: System, params: Params) -> Explanation:
         ...     loads: jnp.ndarray
         ...     round: jnp.ndarray
         >>> def step(key, state, params):
-        ...     return State(state.loads.at[state.round % 4].add(1), state.round + 1), ()
+        ...     return State(jnp.sort(state.loads.at[state.round % 4].add(1)), state.round + 1), ()
         >>> system = mt.System(lambda key, params: State(jnp.zeros(4), jnp.int32(0)), step)
         >>> [operation.name for operation in mt.explain(system, ()).held_up]
-        ['scatter-add']
+        ['sort']
     """
     state = check_system(system, params)
     batched = functools.partial(jax.tree.map, lambda leaf: jax.ShapeDtypeStruct((*leaf.shape, REPLICATES), leaf.dtype))

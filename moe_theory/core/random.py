@@ -83,15 +83,25 @@ def normals(key: Key[Array, ""], count: int, dtype: Any) -> Float[Array, " n"]:
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3))
 def draws(
-    key: Key[Array, ""], num_uniforms: int, num_normals: int, dtype: Any
+    key: Key[Array, ""], num_uniforms: int, num_normals: int, dtype: Any = None
 ) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
-    """All numbers of a round in one call, which is sooner compiled: those of `uniforms` and of `normals`.
+    """All numbers of a round in one call: independent uniforms on (0, 1), and standard normals.
 
-    Normals come in pairs, by Box and Muller's transform of two uniforms. None is beyond 6.7 in float32, which one of
-    10^11 would be, or 8.6 in float64, one of 10^17.
+    They are the first of `uniforms` and of `normals` of this key, so that asking for more changes none. Normals come in
+    pairs, by Box and Muller's transform of two uniforms. None is beyond 6.7 in float32, which one of 10^11 would be, or
+    8.6 in float64, one of 10^17. In the engine a normal takes about half the time of one of `jax.random`.
 
-    Raises: TypeError for a `dtype` other than float32 and float64.
+    Args:
+        dtype: float32 or float64; what JAX's precision is unless given.
+    Raises: TypeError for another `dtype`.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> uniforms, normals = mt.draws(mt.root_key(0), 3, 2)
+        >>> uniforms.shape, normals.shape
+        ((3,), (2,))
     """
+    dtype = jnp.result_type(float) if dtype is None else dtype
     if dtype not in (jnp.float32, jnp.float64):
         raise TypeError(f"numbers of type {jnp.dtype(dtype)} are not drawn: ask for float32 or float64.")
     each = jnp.dtype(dtype).itemsize // 4  # words a number

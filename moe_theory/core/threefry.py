@@ -86,6 +86,11 @@ def fold_in(keys: Key[Array, " B"], data: Int[Array, "..."]) -> Key[Array, " B"]
     return jax.random.wrap_key_data(jnp.stack(words, axis=-1), impl=IMPLEMENTATION)
 
 
+def split(keys: Key[Array, " B"], shape: tuple[int, ...]) -> Key[Array, "*shape B"]:
+    """For each key the keys of `jax.random.split(key, shape)`: those that numbers from 0 on are folded into."""
+    return fold_in(keys, jnp.arange(np.prod(shape, dtype=np.int64), dtype=jnp.uint32).reshape(*shape, 1))
+
+
 def _words(keys: Key[Array, " B"]) -> tuple[Words, Words]:
     words = jax.random.key_data(keys)
     return words[..., 0], words[..., 1]

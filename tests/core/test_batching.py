@@ -17,7 +17,7 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from moe_theory import continual
-from moe_theory.core import batching, engine
+from moe_theory.core import batching, engine, rewriting
 from moe_theory.core.batching import LONGEST_CHAIN, MOST_TERMS, one_replicate, trailing_vmap
 
 SIZES = (3, 5)  # of the batch; the arrays' axes have 3 and 2
@@ -177,6 +177,68 @@ def calls() -> list[Case]:
     ]
 
 
+def written() -> list[Case]:
+    """Operations that are written out by others, for places inside and outside, and where an index is shared."""
+    cases = []
+    for flags in ((True, True), (True, False), (False, True)):
+        for name, place in {"inside": 3, "outside": 9, "negative": -9}.items():
+            for function in (take_row, take_number, take_column, add_row, set_row, set_number, drop_row, update_row):
+                own = functools.partial(function, scale=place)
+                cases.append(Case(f"{function.__name__}-{name}-{flags}", own, ((4, 2), ()), flags))
+        cases += [
+            Case(f"matrix-vector-{flags}", lambda x, y: (x @ y, y @ x.T, 2 * y @ y), ((3, 2), (2,)), flags),
+            Case(f"tensor-dot-{flags}", lambda x, y: jnp.tensordot(x, y, ((0, 2), (1, 0))), ((3, 4, 2), (2, 3)), flags),
+            Case(f"long-dot-{flags}", lambda x, y: x @ y, ((3, MOST_TERMS + 1), (MOST_TERMS + 1,)), flags),
+            Case(f"large-dot-{flags}", lambda x, y: x @ y, ((65, 64), (64,)), flags),
+            Case(f"take-of-integers-{flags}", lambda x, i: (x[i], x > 1)[0], ((4,), ()), flags, np.int32),
+            Case(f"take-of-truths-{flags}", lambda x, i: (x > 1)[i], ((4,), ()), flags, np.int32),
+        ]
+    return [
+        *cases,
+        Case("first-of-equals", lambda x: (jnp.argmax(x, 0), jnp.argmin(x, 1)), ((4, 3),), dtype=np.int32),
+        Case("first-without-number", lambda x: jnp.argmax(jnp.where(x > 0.5, jnp.nan, x)), ((4,),)),
+        Case("first-truth", lambda x: jnp.argmax(x > 0.5), ((4,),)),
+        Case("first-infinite", lambda x: jnp.argmin(jnp.where(x > 0.5, -jnp.inf, jnp.inf)), ((4,),)),
+        Case("empty-dot", lambda x: x @ x, ((0,),)),
+    ]
+
+
+def index_of(number: jax.Array, scale: int) -> jax.Array:
+    return (scale * number).astype(np.int32)
+
+
+def take_row(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
+    return 2 * x[index_of(y, scale)]
+
+
+def take_number(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
+    return x[index_of(y, scale), 1] + x[1, index_of(y, scale)]
+
+
+def take_column(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
+    return x[:, index_of(y, scale)]
+
+
+def add_row(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
+    return x.at[index_of(y, scale)].add(y * jnp.arange(2.0))
+
+
+def set_row(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
+    return x.at[index_of(y, scale)].set(jnp.arange(2.0), mode="clip")
+
+
+def set_number(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
+    return x.at[index_of(y, scale), 1].set(y).at[0, index_of(y, scale)].add(1.0)
+
+
+def drop_row(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
+    return x.at[index_of(y, scale)].set(7.0, mode="drop")
+
+
+def update_row(x: jax.Array, y: jax.Array, scale: int) -> jax.Array:
+    return lax.dynamic_update_slice(x, y * jnp.ones((1, 2)), (index_of(y, scale), 0))
+
+
 def fallbacks() -> list[Case]:
     """Operations without a rule, alone and between operations that have one."""
     cases = []
@@ -267,7 +329,7 @@ def reduce_odd(x: jax.Array, terms: int) -> tuple[jax.Array, ...]:
     return tuple(part for y in odd for part in reduce_all(y)) + tuple(part for y in odd for part in reduce_all(y[::-1]))
 
 
-MOVING = [*same_axes(), *reshapes(), *calls(), *fallbacks(), *outputs()]  # operations that name an axis
+MOVING = [*same_axes(), *reshapes(), *calls(), *written(), *fallbacks(), *outputs()]  # operations that name an axis
 CASES = [*elementwise(), *MOVING]
 MOVING_NAMES = {case.name for case in MOVING}
 REDUCTIONS = reductions()
@@ -330,9 +392,8 @@ def results() -> dict[str, list[Any]]:
     def run_all(arguments):
         pairs = {}
         for case in cases:
-            modes = (
-                (True, False) if case.name in MOVING_NAMES and operations_of(case) & set(batching._STORED) else (True,)
-            )
+            both_ways = set(batching._STORED) | set(rewriting._RULES)
+            modes = (True, False) if case.name in MOVING_NAMES and operations_of(case) & both_ways else (True,)
             try:
                 pairs[case.name] = pairs_of(case.function, case.flags, arguments[case.name], modes)
             except Exception as error:
@@ -371,6 +432,7 @@ def test_every_rule_is_tried_above() -> None:
     for case in [*CASES, Case("draws", lambda x: [draw(jax.random.key(0)) for draw in DRAWS.values()])]:
         tried |= operations_of(case)
     rules = batching._ELEMENTWISE | batching._SAME_AXES | set(batching._RESHAPES) | set(batching._STORED)
+    rules |= set(rewriting._RULES)
     known = {primitive.name for primitive in vars(jex_core.primitives).values() if hasattr(primitive, "name")}
     assert not (rules & known) - tried
 

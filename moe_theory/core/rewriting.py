@@ -1,0 +1,147 @@
+"""Operations that take replicates one by one, written as ones that run along a batch.
+
+A row that an index picks is a sum over all rows, masked; one that is written is a choice by the same mask; a product of
+a matrix and a vector is products and a sum. That is as many operations as there are numbers, all of them in vector
+instructions and joined to what comes before and after, where `jax.vmap` moves the whole array's batch to the front.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+
+# Numbers of an array, or products, up to which an operation is written out: it is then of as many operations.
+MOST_NUMBERS = 2**12
+
+_CLIPPED = lax.GatherScatterMode.CLIP
+
+
+def written(equation: Any) -> Callable[..., Any] | None:
+    """What gives the results of a traced operation for one replicate, to rounding; None where it stays what it is."""
+    rule = _RULES.get(equation.primitive.name)
+    operands = [atom.aval for atom in equation.invars]
+    is_plain = all(
+        jnp.issubdtype(aval.dtype, jnp.number) or aval.dtype == bool for aval in operands if hasattr(aval, "dtype")
+    )
+    if rule is None or not is_plain or any(math.prod(aval.shape) > MOST_NUMBERS for aval in operands):
+        return None
+    return rule(equation, operands)
+
+
+def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
+    """Of at most one matrix: products of two are what libraries are for."""
+    contracted, batched = equation.params["dimension_numbers"]
+    free = [
+        [axis for axis in range(aval.ndim) if axis not in axes] for aval, axes in zip(operands, contracted, strict=True)
+    ]
+    dtype = equation.outvars[0].aval.dtype
+    terms = math.prod(operands[0].shape[axis] for axis in contracted[0])
+    is_small = 0 < terms * math.prod(equation.outvars[0].aval.shape) <= MOST_NUMBERS
+    if any(batched) or len(free[0]) + len(free[1]) > 1 or not is_small or dtype not in (jnp.float32, jnp.float64):
+        return None
+
+    def product(*arrays: Any) -> Any:
+        one, other = (
+            lax.transpose(array, (*own, *axes)).astype(dtype)
+            for array, own, axes in zip(arrays, free, contracted, strict=True)
+        )
+        return jnp.sum(one * other, axis=tuple(range(len(free[0] + free[1]), max(one.ndim, other.ndim))))
+
+    return product
+
+
+def _extreme(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
+    """The index of the first extreme; one that is no number is an extreme."""
+    (axis,), dtype = equation.params["axes"], equation.params["index_dtype"]
+    is_first = lax.max if equation.primitive.name == "argmax" else lax.min
+    shape, reduced = operands[0].shape, jnp.max if is_first is lax.max else jnp.min
+    if shape[axis] == 0 or jnp.issubdtype(operands[0].dtype, jnp.complexfloating):
+        return None
+
+    def place(array: Any) -> Any:
+        array = array.astype(jnp.int32) if array.dtype == bool else array
+        is_extreme = (array == reduced(array, axis=axis, keepdims=True)) | (array != array)
+        places = lax.broadcasted_iota(dtype, shape, axis)
+        return jnp.min(jnp.where(is_extreme, places, shape[axis]), axis=axis).astype(dtype)
+
+    return place
+
+
+def _slice(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
+    shape, sizes = operands[0].shape, equation.params["slice_sizes"]
+    axes = _single_axes(shape, sizes)
+    if axes is None:
+        return None
+
+    def rows(array: Any, *starts: Any) -> Any:
+        for axis in axes:
+            is_row = _is_place(array.shape, [axis], [starts[axis]])
+            merge = jnp.any if array.dtype == bool else jnp.sum
+            array = merge(jnp.where(is_row, array, jnp.zeros_like(array)), axis=axis, keepdims=True).astype(array.dtype)
+        return array
+
+    return rows
+
+
+def _update(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
+    shape = operands[0].shape
+    axes = _single_axes(shape, operands[1].shape)
+    if axes is None:
+        return None
+
+    def update(array: Any, rows: Any, *starts: Any) -> Any:
+        is_row = _is_place(shape, axes, [starts[axis] for axis in axes])
+        return jnp.where(is_row, jnp.broadcast_to(rows, shape), array)
+
+    return update
+
+
+def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
+    """Of one row, or one number: what `array.at[i].add(row)` and `.set` are."""
+    numbers, (array, indices, rows) = equation.params["dimension_numbers"], operands
+    axes, is_sum = numbers.inserted_window_dims, equation.primitive.name == "scatter-add"
+    kept = tuple(axis for axis in range(array.ndim) if axis not in axes)
+    is_row = numbers.update_window_dims == tuple(range(rows.ndim)) and rows.shape == tuple(
+        array.shape[axis] for axis in kept
+    )
+    is_single = numbers.scatter_dims_to_operand_dims == axes and indices.shape == (len(axes),)
+    if not (is_row and is_single) or numbers.operand_batching_dims:
+        return None
+
+    def scattered(array: Any, indices: Any, row: Any) -> Any:
+        places = [indices[number] for number in range(len(axes))]
+        is_place = _is_place(array.shape, axes, places, is_clipped=equation.params["mode"] == _CLIPPED)
+        row = lax.broadcast_in_dim(row.astype(array.dtype), array.shape, kept)
+        return jnp.where(is_place, array + row if is_sum else row, array)
+
+    return scattered
+
+
+def _single_axes(shape: Sequence[int], sizes: Sequence[int]) -> list[int] | None:
+    """The axes along which a window has a single place; None if along one it has several, but not all."""
+    axes = [axis for axis, (size, whole) in enumerate(zip(sizes, shape, strict=True)) if size != whole]
+    return axes if all(sizes[axis] == 1 for axis in axes) else None
+
+
+def _is_place(shape: Sequence[int], axes: Sequence[int], places: Sequence[Any], is_clipped: bool = True) -> Any:
+    """Where all these axes have these places."""
+    found = jnp.ones((), bool)
+    for axis, place in zip(axes, places, strict=True):
+        place = jnp.clip(place, 0, shape[axis] - 1) if is_clipped else place
+        own = [1] * len(shape)
+        own[axis] = shape[axis]
+        found = found & (lax.broadcasted_iota(place.dtype, own, axis) == place)
+    return found
+
+
+_RULES: dict[str, Callable[[Any, list[Any]], Callable[..., Any] | None]] = {
+    "dot_general": _dot,
+    "argmax": _extreme,
+    "argmin": _extreme,
+    "dynamic_slice": _slice,
+    "dynamic_update_slice": _update,
+    "scatter": _scatter,
+    "scatter-add": _scatter,
+}
