@@ -3,6 +3,7 @@ compile.
 
     python benchmarks/deep_rounds.py            # the small presets on digits: about two minutes
     python benchmarks/deep_rounds.py --resnet   # also compiles the CIFAR-10 preset, on made-up images
+    python benchmarks/deep_rounds.py --torch    # also the MNIST preset's network against the same in plain PyTorch
 
 Ratios are within one process, of the best of several runs. `rounds in Python` calls a compiled round again and again;
 `steps in Python` compiles the draw of a task, a gradient step and a forward pass, as training code is mostly written,
@@ -24,8 +25,10 @@ from moe_theory.deep.datasets import DataSet, Images, load
 from moe_theory.deep.networks import NETWORKS, Weights
 from moe_theory.deep.presets import Preset, preset
 from moe_theory.deep.tasks import inputs_of, pool_of
+from moe_theory.runs.machine import available_cores
 
 TIMES = 3
+BATCH, STEPS, TESTED, PART = 100, 20, 10_000, 500  # of the network beside PyTorch's
 KEY = replicate_keys(root_key(0), jnp.arange(1))[0]
 
 
@@ -100,6 +103,63 @@ def by_steps(of: Preset, start, params):
     return run
 
 
+def against_torch() -> None:
+    """Print what a gradient step and an evaluation of the MNIST preset's network take, and those in plain PyTorch."""
+    import torch
+    from torch import nn
+
+    torch.set_num_threads(available_cores())
+    layers = [nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+    layers += [nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
+    layers += [nn.Linear(32 * 7 * 7, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 1)]
+    peer = nn.Sequential(*layers)
+    descent = torch.optim.SGD(peer.parameters(), lr=0.1)
+    random = np.random.default_rng(0)
+    images, labels = random.normal(size=(TESTED, 28, 28, 1)).astype(np.float32), random.integers(0, 2, BATCH)
+    their_images, their_labels = torch.from_numpy(images).permute(0, 3, 1, 2), torch.from_numpy(labels).float()
+
+    def their_steps():
+        for _ in range(STEPS):
+            descent.zero_grad()
+            loss = nn.functional.binary_cross_entropy_with_logits(peer(their_images[:BATCH])[:, 0], their_labels)
+            loss.backward()
+            descent.step()
+        return 0.0
+
+    def their_evaluation():
+        with torch.no_grad():
+            return [peer(part).numpy() for part in their_images.split(PART)]
+
+    network = NETWORKS["five-layer"]
+    weights = network.init(KEY, (28, 28, 1), 1)
+
+    def our_steps(weights, images):
+        def step(weights, _):
+            def loss(parameters):
+                outputs, _ = network.apply(Weights(parameters, weights.statistics), images, True)
+                return jnp.mean(
+                    training.losses(outputs, jnp.asarray(labels), jnp.int32(1), reading("balanced").params())
+                )
+
+            gradient = jax.grad(loss)(weights.params)
+            return weights._replace(params=jax.tree.map(lambda p, g: p - 0.1 * g, weights.params, gradient)), None
+
+        return jax.lax.scan(step, weights, length=STEPS)[0]
+
+    def our_evaluation(weights, images):
+        return jax.lax.map(lambda part: network.apply(weights, part, False)[0], images.reshape(-1, PART, 28, 28, 1))
+
+    options = engine.cpu_options(is_large=True) if jax.default_backend() == "cpu" else None
+    steps, evaluation = (jax.jit(form, compiler_options=options) for form in (our_steps, our_evaluation))
+    on_device = jnp.asarray(images)
+    runs = [lambda: steps(weights, on_device[:BATCH]), lambda: evaluation(weights, on_device)]
+    ours, theirs = [list(map(seconds, pair)) for pair in (runs, [their_steps, their_evaluation])]
+    print(
+        f"five-layer, {available_cores()} cores: a step of {BATCH} images {1e3 * ours[0] / STEPS:.1f} ms, in PyTorch "
+        f"{1e3 * theirs[0] / STEPS:.1f} ms; {TESTED:,} test images {ours[1]:.2f} s, in PyTorch {theirs[1]:.2f} s"
+    )
+
+
 def compile_resnet() -> None:
     """Print what the CIFAR-10 preset takes to trace and to compile, on made-up images of its shape."""
     of, random = preset("continual-cifar10"), np.random.default_rng(0)
@@ -125,7 +185,12 @@ def compile_resnet() -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--resnet", action="store_true", help="also compile the CIFAR-10 preset")
+    parser.add_argument(
+        "--torch", action="store_true", help="also compare a network with PyTorch, of the extra `peers`"
+    )
     chosen = parser.parse_args()
+    if chosen.torch:
+        against_torch()
     for name in ("continual-mnist-small", "continual-cifar100-small", "continual-cifar10-small"):
         compare(name)
     if chosen.resnet:

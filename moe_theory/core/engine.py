@@ -1,6 +1,7 @@
 """The engine under `simulate`: one body for the rounds, scanned between records, fed with what is known ahead."""
 
 import functools
+import itertools
 import math
 import os
 import warnings
@@ -30,13 +31,11 @@ _BARRIERS_STORE = {
     "xla_disable_hlo_passes": "cse_barrier_expander,small-while-loop-hoisting,cpu-parallel-task-assigner",
     "xla_cpu_prefer_vector_width": 512,
 }
-# These save more, and may be unknown to another version: sums by XLA itself and not by a library, fewer copies of what
-# a loop carries, and LLVM's second level, whose code is up to twice as fast as that of the third, and sooner compiled.
-_FURTHER = {
-    "xla_cpu_experimental_ynn_fusion_type": "",
-    "xla_cpu_copy_insertion_use_region_analysis": True,
-    "xla_backend_optimization_level": 2,
-}
+# These save more, and may be unknown to another version: sums by XLA itself and not by a library, unless a replicate is
+# matrices; fewer copies of what a loop carries; and LLVM's second level, whose code is up to twice as fast as that of
+# the third, and sooner compiled.
+_BY_XLA = {"xla_cpu_experimental_ynn_fusion_type": ""}
+_FURTHER = {"xla_cpu_copy_insertion_use_region_analysis": True, "xla_backend_optimization_level": 2}
 
 _UNTESTED = (0, 12)  # the first version of JAX whose programs nobody has looked at
 _STATIC = (0, 4, 5, 6, 7, 8)  # places of `run`'s arguments that a program is compiled for
@@ -68,7 +67,8 @@ def run(
     if state is not None:
         system = _Pair(None, system.step)
     arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch)
-    return program(platform, is_plain)(*arguments)
+    is_large = state is not None and _bytes_of(state) > ALONE_BYTES * (keys.shape[0] if is_batch else 1)
+    return program(platform, is_plain, is_large)(*arguments)
 
 
 def trailing(function: Callable[..., Any], is_batched: tuple[bool, ...]) -> Callable[..., Any]:
@@ -86,15 +86,17 @@ def platform_of(keys: Any, state: Any, params: Any) -> str | None:
     return next(iter(words.devices())).platform
 
 
-def program(platform: str | None, is_plain: bool = False) -> Any:
-    """`run` as compiled for a platform; for None, as part of a program of somebody else, who says how to compile it."""
-    with programs.compiled_once((platform, is_plain)):
-        return _program(platform, is_plain or not can_rewrite())
+def program(platform: str | None, is_plain: bool = False, is_large: bool = False) -> Any:
+    """`run` as compiled for a platform, for replicates of matrices or of little; for None, as part of a program of
+    somebody else, who says how to compile it.
+    """
+    with programs.compiled_once((platform, is_plain, is_large)):
+        return _program(platform, is_plain or not can_rewrite(), is_large)
 
 
 @functools.cache
-def _program(platform: str | None, is_plain: bool) -> Any:
-    options = None if is_plain else _options(platform)
+def _program(platform: str | None, is_plain: bool, is_large: bool) -> Any:
+    options = None if is_plain else _options(platform, is_large)
     body = vmap.run if is_plain else functools.partial(_run, options is not None)
     return jax.jit(body, static_argnums=_STATIC, compiler_options=options)
 
@@ -106,8 +108,8 @@ def _start_program(platform: str) -> Any:
     return jax.jit(body, static_argnums=(0, 3), compiler_options=options)
 
 
-def _options(platform: str | None) -> dict[str, Any] | None:
-    return cpu_options() if platform == "cpu" else None
+def _options(platform: str | None, is_large: bool = False) -> dict[str, Any] | None:
+    return cpu_options(is_large) if platform == "cpu" else None
 
 
 @functools.cache
@@ -162,12 +164,12 @@ class _Pair(NamedTuple):
 
 
 @functools.cache
-def cpu_options() -> dict[str, Any] | None:
+def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
     """The options of a program for a CPU whose barriers store; None where this XLA has no such barriers. Those of
     `XLA_FLAGS` that are no part of that stay as they are.
     """
-    flags = os.environ.get("XLA_FLAGS", "")
-    for further in ({name: value for name, value in _FURTHER.items() if f"--{name}" not in flags}, {}):
+    flags, wanted = os.environ.get("XLA_FLAGS", ""), _FURTHER if is_large else _FURTHER | _BY_XLA
+    for further in ({name: value for name, value in wanted.items() if f"--{name}" not in flags}, {}):
         if _stores(_BARRIERS_STORE | further):
             return _BARRIERS_STORE | further
     return None
@@ -188,8 +190,8 @@ def _stores(options: dict[str, Any]) -> bool:
 
 
 def num_programs() -> int:
-    platforms = {None, "cpu", jax.default_backend()}
-    return sum(program(platform, is_plain)._cache_size() for platform in platforms for is_plain in (False, True))
+    kinds = itertools.product({None, "cpu", jax.default_backend()}, (False, True), (False, True))
+    return sum(program(*kind)._cache_size() for kind in kinds)
 
 
 class _Machine(NamedTuple):
@@ -334,12 +336,16 @@ def width_for(state: Any, platform: str = "cpu") -> int:
     """How many replicates of this state (of arrays or their shapes) to run together, a power of two. On a CPU what fits
     a core's cache, 1 to 64; elsewhere what fills the device and fits into its memory.
     """
-    each = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+    each = _bytes_of(state)
     if platform == "cpu":
         most, room = (1 if each > ALONE_BYTES else BLOCK_WIDTH), BLOCK_BYTES // max(each, 1)
     else:
         most, room = FILLING_WIDTH, _memory_of(platform) // (STATE_COPIES * max(each, 1))
     return min(most, 1 << max(room, 1).bit_length() - 1)
+
+
+def _bytes_of(state: Any) -> int:
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
 
 
 def _memory_of(platform: str) -> int:
