@@ -140,7 +140,7 @@ def compiled_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's programs as those get them who set no flags of XLA."""
     from moe_theory.core import engine
 
-    set_options(monkeypatch, FOR_USERS | engine._FURTHER, fresh_programs())
+    set_options(monkeypatch, FOR_USERS | engine._FURTHER | engine._BY_XLA, fresh_programs())
 
 
 @pytest.fixture
@@ -179,9 +179,9 @@ def holding() -> Callable[[Path, str], subprocess.Popen]:
 def set_options(patch: pytest.MonkeyPatch, further: dict[str, Any], programs: dict[str, Callable[..., Any]]) -> None:
     from moe_theory.core import engine
 
-    options = engine.cpu_options()
-    if options is not None and is_quick():
-        patch.setattr(engine, "cpu_options", lambda: options | further)
+    options_for = engine.cpu_options
+    if options_for() is not None and is_quick():
+        patch.setattr(engine, "cpu_options", lambda is_large=False: options_for(is_large) | further)
     for name, maker in programs.items():
         patch.setattr(engine, name, maker)
 

@@ -345,7 +345,9 @@ def width_for(state: Any, platform: str = "cpu") -> int:
 
 
 def _bytes_of(state: Any) -> int:
-    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+    """Of its arrays: a state that nobody has checked may hold other things."""
+    arrays = [leaf for leaf in jax.tree.leaves(state) if hasattr(leaf, "dtype")]
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in arrays)
 
 
 def _memory_of(platform: str) -> int:

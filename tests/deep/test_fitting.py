@@ -125,19 +125,19 @@ def times(monkeypatch, **seconds):
 
 
 def test_the_largest_sizes_that_enough_seeds_fit_are_chosen(monkeypatch):
-    """Five cells of 60 rounds: 30 seeds of .1 s a round take 15 minutes."""
+    """Five cells of 60 rounds: 60 seeds of .1 s a round take 30 minutes."""
     times(monkeypatch, five_layer=3.0, five_layer_small=0.1, mlp=0.01)
     plan = plan_of(PUBLISHED)
-    chosen, told, sizes = fitting.within(plan, Sizes(), 20.0, 4, 0.01)
+    chosen, told, sizes = fitting.within(plan, Sizes(), 40.0, 4, 0.01)
     assert (chosen.preset.dims.network, sizes.network) == ("five-layer-small", "five-layer-small")
-    assert chosen.replicates == int(0.8 * 20 * 60 / (5 * 60 * 0.1)) == 32
+    assert chosen.replicates == int(0.8 * 40 * 60 / (5 * 60 * 0.1)) == 64
     assert len(told) == 5  # a line each of what was timed, and what was chosen
-    assert chosen.looks == (32,)
-    assert "32 seeds, about 16 of 20 minutes" in told[-1]
-    chosen, *_ = fitting.within(plan, Sizes(), 2.0, 4, 0.01)
-    assert (chosen.preset.dims.network, chosen.replicates) == ("mlp", 32)
-    chosen, *_ = fitting.within(plan, Sizes(), 600.0, 4, 0.01)
-    assert (chosen.preset, chosen.replicates) == (PUBLISHED, 32)
+    assert chosen.looks == (64,)
+    assert "64 seeds, about 32 of 40 minutes" in told[-1]
+    chosen, *_ = fitting.within(plan, Sizes(), 4.0, 4, 0.01)
+    assert (chosen.preset.dims.network, chosen.replicates) == ("mlp", 64)
+    chosen, *_ = fitting.within(plan, Sizes(), 1200.0, 4, 0.01)
+    assert (chosen.preset, chosen.replicates) == (PUBLISHED, 64)
 
 
 def test_too_few_minutes_shorten_runs_and_then_are_refused(monkeypatch):
