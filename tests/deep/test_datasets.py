@@ -15,6 +15,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from moe_theory.core.errors import DamagedDataError, InvalidRunError, MissingDataError, UnknownNameError
+from moe_theory.deep import presets
 from moe_theory.deep.datasets import DATASETS, DataSet, cifar, load, mnist
 
 from . import dataset_files as files
@@ -370,3 +371,11 @@ def test_the_published_names_are_all_there():
     """Would catch a name that is lost or written twice."""
     assert len(set(cifar.CIFAR10.class_names)) == 10
     assert len(set(cifar.CIFAR100.class_names)) == 100
+
+
+def test_the_classes_of_cifar100_are_those_that_the_paper_names(tmp_path):
+    """Guards Appendix A.5 of `continual`, whose numbers belong to other classes than its words."""
+    files.cifar100(tmp_path / "cifar-100-binary", "binary")
+    names = load("cifar100", tmp_path).class_names
+    tasks = [names[number] for number in presets.preset("continual-cifar100").classes]
+    assert tasks == ["telephone", "bee", "mountain", "bear", "turtle", "tractor"]
