@@ -37,7 +37,7 @@ figures: $(STAMP)
 	$(BIN)/moe-theory sweep show runs/example --picture figures/sweep/example.svg
 	$(BIN)/python docs/readme.py  # the overview as the README shows it, light and dark
 
-# About an hour on two quiet cores; fewer with ARGS='-k "peers and edge"', compared with ARGS=--benchmark-compare.
+# About half an hour on two quiet cores; fewer with ARGS='-k "peers and edge"', compared with ARGS=--benchmark-compare.
 bench: $(STAMP)
 	mkdir -p runs/bench
 	$(BIN)/python -m pytest benchmarks --benchmark-only -s --pinned --benchmark-autosave --benchmark-json=runs/bench/one.json $(ARGS)

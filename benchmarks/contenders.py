@@ -99,6 +99,8 @@ class Case:
                 return f"{peer.requires} is not installed"
             if peer.requires_program and shutil.which(peer.requires_program) is None:
                 return f"there is no program {peer.requires_program} on the path"
+        if num_threads > 1 and self.part not in ("peers", "precision"):
+            return "sizes are compared on one core"
         required = num_threads * self.setting.batch * machine.STATE_COPIES * bytes_of_state(self.setting)
         available = machine.machine_memory()
         if required > available:

@@ -25,7 +25,11 @@ from moe_theory.verify.statement import statements
 
 README = ROOT / "README.md"
 BENCH = FIGURES / "bench" / "bench.json"
-RIVALS = {"NumPy loop": "a loop in NumPy", "textbook vmap(scan)": "a textbook `vmap(scan)`"}
+RIVALS = {
+    "NumPy loop": "a loop in NumPy",
+    "textbook vmap(scan)": "a textbook `vmap(scan)`",
+    "C++ limit": "the same round by hand in C++, with cheaper draws,",
+}
 DATA = FIGURES / "overview" / "overview.csv"
 PICTURES = {  # by their files' names: a narrow one for phones, each for light and for dark pages
     "overview": (overview.LIGHT, overview.NARROW),
