@@ -90,8 +90,8 @@ THREADS = 2  # seeds that run at once on a CPU
 @click.option(
     "--reading",
     default="balanced",
-    help="Where the papers are silent: balanced, multi-class, all-positive, squared-loss, uncentred, per-parameter or "
-    "uniform-delay.",
+    help="Where the papers are silent: balanced, multi-class, all-positive, class-incremental, squared-loss, "
+    "uncentred, per-parameter or uniform-delay.",
 )
 @click.option(
     "--set",
@@ -172,6 +172,8 @@ def deep(
         return
     if minutes is not None and replicates is not None:
         raise InvalidRunError("--minutes chooses the number of seeds. Drop --minutes or --seeds.")
+    if data is not None and not data.is_dir():
+        raise InvalidRunError(f"--data {data} is no folder. Name the one that holds a data set's files.")
     with stoppable():
         chosen = presets.on_data(name, None if data is None else datasets.found_in(data))
         sizes = fitting.Sizes(
@@ -392,7 +394,8 @@ class _Log:
         self._progress, every = progress, self._plan.every
         progress.add_work(self._num_runs * self._plan.preset.num_rounds)
         # Which ends with the first checkpoint: a network may take minutes for the rounds up to it.
-        progress.compiling(f"rounds, and running {every} {'round' if every == 1 else 'rounds'} of the first run")
+        first = min(every, self._plan.preset.num_rounds)
+        progress.compiling(f"rounds, and running {first} {'round' if first == 1 else 'rounds'} of the first run")
 
     def record(self, step: "Step") -> None:
         with self._lock:

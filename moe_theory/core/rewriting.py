@@ -16,6 +16,7 @@ from jax import lax
 MOST_NUMBERS = 2**12
 
 _CLIPPED = lax.GatherScatterMode.CLIP
+_INDICES = (jnp.int32, jnp.int64)  # types in which every place of an array is a number
 
 
 def written(equation: Any) -> Callable[..., Any] | None:
@@ -57,7 +58,7 @@ def _extreme(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
     (axis,), dtype = equation.params["axes"], equation.params["index_dtype"]
     is_first = lax.max if equation.primitive.name == "argmax" else lax.min
     shape, reduced = operands[0].shape, jnp.max if is_first is lax.max else jnp.min
-    if shape[axis] == 0 or jnp.issubdtype(operands[0].dtype, jnp.complexfloating):
+    if shape[axis] == 0 or dtype not in _INDICES or jnp.issubdtype(operands[0].dtype, jnp.complexfloating):
         return None
 
     def place(array: Any) -> Any:
@@ -72,14 +73,16 @@ def _extreme(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 def _slice(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
     shape, sizes = operands[0].shape, equation.params["slice_sizes"]
     axes = _single_axes(shape, sizes)
-    if axes is None:
+    if axes is None or any(operands[1 + axis].dtype not in _INDICES for axis in axes):
         return None
+    is_real = jnp.issubdtype(operands[0].dtype, jnp.floating)
 
     def rows(array: Any, *starts: Any) -> Any:
+        blank = jnp.full((), -0.0 if is_real else 0, array.dtype)  # which added to -0.0 leaves its sign
         for axis in axes:
             is_row = _is_place(array.shape, [axis], [starts[axis]])
             merge = jnp.any if array.dtype == bool else jnp.sum
-            array = merge(jnp.where(is_row, array, jnp.zeros_like(array)), axis=axis, keepdims=True).astype(array.dtype)
+            array = merge(jnp.where(is_row, array, blank), axis=axis, keepdims=True).astype(array.dtype)
         return array
 
     return rows
@@ -88,7 +91,7 @@ def _slice(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 def _update(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
     shape = operands[0].shape
     axes = _single_axes(shape, operands[1].shape)
-    if axes is None:
+    if axes is None or any(operands[2 + axis].dtype not in _INDICES for axis in axes):
         return None
 
     def update(array: Any, rows: Any, *starts: Any) -> Any:
@@ -107,7 +110,7 @@ def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
         array.shape[axis] for axis in kept
     )
     is_single = numbers.scatter_dims_to_operand_dims == axes and indices.shape == (len(axes),)
-    if not (is_row and is_single) or numbers.operand_batching_dims:
+    if not (is_row and is_single) or numbers.operand_batching_dims or indices.dtype not in _INDICES:
         return None
 
     def scattered(array: Any, indices: Any, row: Any) -> Any:

@@ -6,6 +6,7 @@ What is measured here (seconds, gate drives) is measured on the first rounds of 
 import dataclasses
 import json
 import math
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -261,13 +262,13 @@ def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: flo
     Raises: InvalidRunError for minutes that are too few.
     """
     check(plan, minutes, None)
-    told, seconds, sizes = [], math.inf, Sizes()
-    budget = MARGIN * 60 * minutes
-    cells = len(plan.preset.cells())
+    told, seconds, sizes, began = [], math.inf, Sizes(), time.monotonic()
+    cells, budget = len(plan.preset.cells()), MARGIN * 60 * minutes
     for sizes in ladder(plan.preset, given):
         tried = _resized_plan(plan, sizes)
         seconds = seconds_per_round(tried)
         told.append(f"{words(tried)}: {_seconds(seconds)} a round")
+        budget = min(MARGIN * 60 * minutes, 60 * minutes - (time.monotonic() - began))  # the pilots' time is up, too
         is_whole = sizes.test_images is given.test_images is None
         wanted = MOST if is_whole else ENOUGH  # few of all test images are a task's
         if budget / (cells * tried.preset.num_rounds * seconds) >= wanted:
@@ -277,7 +278,7 @@ def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: flo
     if seeds < FEWEST:
         seeds, rounds = FEWEST, int(budget / (cells * FEWEST * seconds))
         if rounds < SHORTEST:
-            least = math.ceil(cells * FEWEST * SHORTEST * seconds / (MARGIN * 60))
+            least = math.ceil((cells * FEWEST * SHORTEST * seconds / MARGIN + time.monotonic() - began) / 60)
             raise InvalidRunError(
                 f"minutes={minutes:g} are too few: {FEWEST} seeds of {SHORTEST} rounds take about {least}. "
                 "Raise minutes."
@@ -344,7 +345,10 @@ def deciding(looks: Sequence[int], error: float) -> str:
 def words(plan: Plan) -> str:
     """The sizes that a fit may change."""
     dims = plan.preset.dims
-    return f"network {dims.network}, {dims.num_epochs} epochs, {len(plan.data.test.labels):,} test images"
+    return (
+        f"network {dims.network}, {dims.num_epochs} epochs of {dims.num_samples} images in batches of "
+        f"{dims.batch_size}, {len(plan.data.test.labels):,} test images"
+    )
 
 
 def _seconds(seconds: float) -> str:

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.errors import InvalidDimsError, InvalidSystemError, described
 from moe_theory.core.fields import documented
 from moe_theory.deep.layers import (
     Affine,
@@ -131,6 +131,24 @@ def squared_distance(one: PyTree, other: PyTree) -> Float[Array, ""]:
     """Sum over all leaves of |a - b|^2: for `params`, the square of the papers' locality norm |w_t - w_{t-1}|."""
     squares = jax.tree.map(lambda a, b: jnp.sum(jnp.square(a - b)), one, other)
     return jax.tree.reduce(jnp.add, squares)
+
+
+def check(network: Network, shape: tuple[int, int, int], num_outputs: int) -> None:
+    """Raise InvalidSystemError unless a network gives so many outputs of each image of this shape."""
+    images = jax.ShapeDtypeStruct((2, *shape), jnp.result_type(float))
+    try:
+        weights = jax.eval_shape(lambda: network.init(jax.random.key(0), shape, num_outputs))
+        found = jax.eval_shape(lambda weights, images: network.apply(weights, images, True)[0], weights, images).shape
+    except InvalidDimsError:
+        raise  # which says what does not fit
+    except Exception as failure:  # whatever somebody's own network raises
+        raise InvalidSystemError(
+            f"network {network.name} fails on images of shape {shape}: {described(failure)}. Change it."
+        ) from failure
+    if found != (2, num_outputs):
+        raise InvalidSystemError(
+            f"network {network.name} gives outputs of shape {found} of 2 images, not (2, {num_outputs}). Change it."
+        )
 
 
 def adapted(

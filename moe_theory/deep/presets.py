@@ -146,7 +146,7 @@ _SGD = {"expert_rate": 0.2, "final_rate": 0.2}
 # Scales of the gate's input, with kappa below and above the range in which the router freezes.
 WEAK, STRONG = 20.0, 100.0
 
-# The classes that Appendix A.5 names: telephone, bee, mountain, bear, turtle, tractor. Its numbers, 28 to 99, are others'.
+# The classes that Appendix A.5 names: telephone, bee, mountain, bear, turtle, tractor. Its numbers are those of others.
 _SIX = (86, 6, 49, 3, 93, 89)
 _DIGITS, _SIX_TINY = (1, 4, 7), (20, 50, 83, 145, 168, 179)
 _EVEN, _ODD = (0, 2, 4, 6, 8, 9), (1, 3, 5, 7, 8, 9)  # the small versions of these

@@ -25,9 +25,11 @@ class Trained(NamedTuple):
 
 
 def initial_experts(key: Key[Array, ""], dims: Dims, pool: Pool) -> Weights:
+    """Raises: InvalidSystemError for a network that does not fit the images."""
     _, height, width, channels = pool.train.pixels.shape
-    shape = (height, width, channels)
-    return networks.stacked(NETWORKS[dims.network], key, dims.max_experts, shape, dims.num_classes)
+    shape, network = (height, width, channels), NETWORKS[dims.network]
+    networks.check(network, shape, dims.num_classes)
+    return networks.stacked(network, key, dims.max_experts, shape, dims.num_classes)
 
 
 def train_on_arrival(

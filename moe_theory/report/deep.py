@@ -10,6 +10,7 @@ from rich.table import Table
 
 from moe_theory.deep.datasets import DATASETS
 from moe_theory.deep.figures import draw_runs
+from moe_theory.deep.fitting import words
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset
 from moe_theory.deep.runs import Plan
 from moe_theory.deep.summary import LEAST_CHANGE, CellSummary, Estimate, Summary
@@ -81,7 +82,7 @@ def heading(plan: Plan) -> str:
     preset, changed = plan.preset, plan.data.changed
     said = (
         f"{preset.name}: {preset.where} of {preset.paper} on {plan.data.title}, reading {plan.setting}, "
-        f"{counted(plan.replicates, 'seed', 'seeds')}, {preset.num_rounds} rounds"
+        f"{counted(plan.replicates, 'seed', 'seeds')}, {preset.num_rounds} rounds; {words(plan)}"
     )
     if changed:
         verb = "is" if len(changed) == 1 else "are"
@@ -226,6 +227,8 @@ def to_json(plan: Plan, summary: Summary, verdicts: Sequence[Verdict], paths: Se
         "seed": plan.seed,
         "replicates": plan.replicates,
         "rounds": preset.num_rounds,
+        "dims": dataclasses.asdict(preset.dims),
+        "test_images": len(plan.data.test.labels),
         "cells": [_without_nan(dataclasses.asdict(cell)) for cell in summary.cells],
         "sigma_0": {"variance": summary.variance, "deviation": summary.deviation},
         "drive": {"median": summary.drive, "q95": summary.drive_quantile},

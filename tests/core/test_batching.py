@@ -200,6 +200,10 @@ def written() -> list[Case]:
         Case("first-truth", lambda x: jnp.argmax(x > 0.5), ((4,),)),
         Case("first-infinite", lambda x: jnp.argmin(jnp.where(x > 0.5, -jnp.inf, jnp.inf)), ((4,),)),
         Case("empty-dot", lambda x: x @ x, ((0,),)),
+        Case("narrow-index", lambda x, i: x[(200 * i).astype(np.uint8)], ((300, 1), ())),
+        Case("narrow-update", lambda x, i: x.at[(200 * i).astype(np.uint8)].set(7.0), ((300, 1), ())),
+        Case("narrow-place", lambda x: lax.argmax(jnp.where(x > 2, x, 0), 0, np.uint8), ((256,),)),
+        Case("sign-of-zero", lambda x, i: 1 / (jnp.zeros(4) * -x)[(4 * i).astype(int)], ((4,), ())),
     ]
 
 

@@ -1,6 +1,7 @@
 """What users bring: catches data that are read wrongly or refused without a way out, and names that are not known."""
 
 import dataclasses
+import re
 
 import jax.numpy as jnp
 import numpy as np
@@ -197,3 +198,38 @@ def test_the_theorems_parameters_follow_from_sigma_0():
         fitting.literal(dataclasses.replace(plan, settings={"learning_rate": 0.1}))
     with pytest.raises(InvalidParamsError, match="--literal"):
         fitting.check(plan, None, 3.0, is_literal=True)
+
+
+@pytest.mark.parametrize(
+    ("apply", "said"),
+    [
+        (lambda weights, images: images.reshape(len(images), -1) @ weights[:3], "fails on images of shape (8, 8, 1)"),
+        (lambda weights, images: (images.reshape(len(images), -1) @ weights)[:, 0], "of shape (2,) of 2 images, not"),
+    ],
+    ids=["does not fit", "one number"],
+)
+def test_a_network_that_does_not_fit_is_told_in_a_line(apply, said):
+    """Would catch a traceback out of the middle of a compiled round."""
+    network = networks.adapted("mine", lambda key, images, k: jnp.zeros((images.size, k)), apply)
+    with pytest.raises(InvalidSystemError, match=re.escape(said)) as refused:
+        networks.check(network, (8, 8, 1), 2)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "said"),
+    [
+        ({"y_train": np.arange(6) / 2}, InvalidParamsError, "labels of type float64"),
+        ({"y_train": np.array(list("abcdef"))}, InvalidParamsError, "labels of type <U1"),
+        ({"y_train": np.arange(4)}, InvalidDimsError, "y_train of shape (4,)"),
+        ({"y_train": np.int64(3)}, InvalidDimsError, "y_train of shape ()"),
+        ({"x_test": np.zeros((2, 5))}, DamagedDataError, "it has no y_test"),
+        ({"x_test": np.zeros((2, 4)), "y_test": np.arange(2)}, InvalidDimsError, "test data (1, 1, 4)"),
+    ],
+    ids=["halves", "text", "fewer", "one", "test without labels", "other shape"],
+)
+def test_arrays_that_do_not_fit_are_told_in_a_line(tmp_path, changes, error, said):
+    np.savez(tmp_path / "mine.npz", **({"x_train": np.zeros((6, 5)), "y_train": np.arange(6) % 2} | changes))
+    with pytest.raises(error, match=re.escape(said)) as refused:
+        datasets.load("arrays", tmp_path)
+    assert "\n" not in str(refused.value)

@@ -53,6 +53,8 @@ def from_arrays(
                 f"data of shape {values.shape} with labels of shape {labels.shape} must be images (n, h, w) or "
                 "(n, h, w, c), or features (n, p), with n labels. Reshape them."
             )
+        if labels.dtype.kind not in "iu":
+            raise InvalidParamsError(f"labels of type {labels.dtype} must be whole numbers. Convert them.")
         if values.dtype != np.uint8:
             values = values.astype(np.float32)
             if not np.isfinite(values).all():
@@ -67,7 +69,10 @@ def from_arrays(
     if min(int(each.labels.min()) for each in splits) < 0 or max(known) > len(names):
         raise InvalidParamsError(f"labels must be in 0..{len(names) - 1}, one for each class. Change the labels.")
     if splits[0].pixels.shape[1:] != splits[1].pixels.shape[1:] or splits[0].pixels.dtype != splits[1].pixels.dtype:
-        raise InvalidDimsError("training and test data must be of one shape and one type. Convert them.")
+        found = [f"{each.pixels.shape[1:]} of {each.pixels.dtype}" for each in splits]
+        raise InvalidDimsError(
+            f"training data {found[0]} and test data {found[1]} must be of one shape and one type. Convert them."
+        )
     return DataSet(name, name, splits[0], splits[1], names)
 
 
@@ -79,8 +84,9 @@ def load_arrays(folder: Path) -> DataSet:
             held = {name: file[name] for name in _NAMES if name in file}
     except (OSError, ValueError, zipfile.BadZipFile) as failure:
         raise DamagedDataError(path, f"it cannot be read as arrays ({failure})") from None
-    if missing := [name for name in _NAMES[:2] if name not in held]:
-        raise DamagedDataError(path, f"it has no {missing[0]}; {', '.join(_NAMES)} are looked for")
+    needed = _NAMES[:2] if not held.keys() & {*_NAMES[2:]} else _NAMES
+    if missing := [name for name in needed if name not in held]:
+        raise DamagedDataError(path, f"it has no {missing[0]}", f"Write {', '.join(needed)} by np.savez.")
     train, train_labels, test, test_labels = _with_test(held)
     return from_arrays(path.stem, train, train_labels, test, test_labels)
 
@@ -88,8 +94,13 @@ def load_arrays(folder: Path) -> DataSet:
 def _with_test(held: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     if all(name in held for name in _NAMES):
         return [held[name] for name in _NAMES]
-    is_test = np.zeros(len(held["y_train"]), bool)
-    order = np.argsort(held["y_train"], kind="stable")
+    values, labels = held["x_train"], held["y_train"]
+    if labels.ndim != 1 or values.shape[:1] != labels.shape:
+        raise InvalidDimsError(
+            f"x_train of shape {values.shape} and y_train of shape {labels.shape} must have as many rows. Change one."
+        )
+    is_test = np.zeros(len(labels), bool)
+    order = np.argsort(labels, kind="stable")
     is_test[order[::TESTED]] = True  # every fifth of each class
     train = [held[name][~is_test] for name in _NAMES[:2]]
     return [*train, *(held[name][is_test] for name in _NAMES[:2])]
