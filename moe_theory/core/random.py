@@ -93,7 +93,7 @@ def draws(
 
     Args:
         dtype: float32 or float64; what JAX's precision is unless given.
-    Raises: TypeError for another `dtype`; InvalidRunError for a count that is not a whole number of at least 0.
+    Raises: TypeError for another `dtype`, or a count that is not a whole number of at least 0.
 
     Examples:
         >>> import moe_theory as mt
@@ -103,7 +103,7 @@ def draws(
     """
     for count in (num_uniforms, num_normals):
         if not isinstance(count, (int, np.integer)) or count < 0:
-            raise InvalidRunError(f"{count} numbers cannot be drawn. Ask for a whole number of at least 0.")
+            raise TypeError(f"{count} numbers cannot be drawn: ask for a whole number of at least 0.")
     dtype = jnp.result_type(float) if dtype is None else jnp.dtype(dtype)
     if dtype not in (jnp.float32, jnp.float64):
         raise TypeError(f"numbers of type {jnp.dtype(dtype)} are not drawn: ask for float32 or float64.")

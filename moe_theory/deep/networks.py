@@ -134,7 +134,16 @@ def squared_distance(one: PyTree, other: PyTree) -> Float[Array, ""]:
 
 
 def check(network: Network, shape: tuple[int, int, int], num_outputs: int) -> None:
-    """Raise InvalidSystemError unless a network gives so many outputs of each image of this shape."""
+    """Raise InvalidSystemError unless a network gives so many outputs of each image of this shape.
+
+    Examples:
+        >>> from moe_theory.deep import networks
+        >>> lost = networks.adapted("lost", lambda key, images, k: (), lambda weights, images: images[:, 0, 0, 0])
+        >>> networks.check(lost, (8, 8, 1), num_outputs=2)
+        Traceback (most recent call last):
+            ...
+        moe_theory.core.errors.InvalidSystemError: network lost gives outputs of shape (2,) of 2 images, not (2, 2). ...
+    """
     images = jax.ShapeDtypeStruct((2, *shape), jnp.result_type(float))
     try:
         weights = jax.eval_shape(lambda: network.init(jax.random.key(0), shape, num_outputs))
