@@ -19,7 +19,7 @@ from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import Fit, fitted, minimum_norm, orthonormal_rows
-from moe_theory.core.numerics import Numbers, rounded, rounded_positive
+from moe_theory.core.numerics import Numbers, rounded, rounded_positive, stored
 from moe_theory.core.system import System
 from moe_theory.core.tasks import (
     INDEPENDENT,
@@ -102,7 +102,8 @@ class State(NamedTuple):
     pending_task: Int[Array, " S"]  # kind n_i
     pending_serial: Int[Array, " S"]  # how many tasks were routed before
     pending_until: Int[Array, " S"]  # the round at whose start the task is done
-    pending_change: Float[Array, "S p"]  # what (9) adds to the server's model as it was at routing
+    pending_change: Float[Array, "C p"]  # what (9) adds to a model as it was at routing: by server, C = M, or by slot
+    pending_norm: Float[Array, " S"]  # its length |w_t - w_{t-1}|
     pending_input: Float[Array, "S p"]  # stale gate input sum_i X_i
     pending_slopes: Float[Array, "S M"]  # stale derivatives of pi_{m_i} in the gate outputs, (25), (26)
     refit: Refit | None = None
@@ -248,7 +249,8 @@ def begin(
         pending_task=jnp.zeros(slots, jnp.int32),
         pending_serial=jnp.zeros(slots, jnp.int32),
         pending_until=jnp.zeros(slots, jnp.int32),
-        pending_change=vectors,
+        pending_change=vectors if dims.slots_per_server > 1 else zeros,
+        pending_norm=jnp.zeros(slots, dtype),
         pending_input=vectors,
         pending_slopes=jnp.zeros((slots, experts), dtype),
         refit=Refit(jnp.zeros((slots, dims.num_samples, dims.num_features), dtype), vectors, jnp.zeros(slots, bool))
@@ -348,8 +350,7 @@ def learn(
     time = state.round + 1
     done = (state.pending_server != FREE) & (state.pending_until <= time)
     completion = _complete(state, done, dims)
-    change_norms = jnp.sqrt(jnp.sum(jnp.square(completion.change), axis=1))
-    ready = _apply(_update_gates(state, change_norms, params), completion, done, time)
+    ready = _apply(_update_gates(state, completion.change_norms, params), completion, done, time)
     if ready.queue is None:
         after, assignment = _route(ready, arrival, True, params, policy, fit, dims)
         expert = jnp.where(assignment.is_routed, assignment.server, DROPPED)
@@ -371,7 +372,7 @@ def learn(
         num_idle=jnp.sum(idle, dtype=jnp.int32),
         num_completed=jnp.sum(done, dtype=jnp.int32),
         completed_task=jnp.where(done, state.pending_task, NONE),
-        completed_change=jnp.sum(change_norms),
+        completed_change=jnp.sum(completion.change_norms),
         gate_outputs=outputs,
         gate_probabilities=gating.gate_probabilities(outputs, exists),
         is_misrouted=assignment.is_misrouted,
@@ -528,7 +529,7 @@ class _Completion(NamedTuple):
     experts: Float[Array, "M p"]
     residuals: Float[Array, "M p"]
     squared_error: Float[Array, ""]
-    change: Float[Array, "S p"]  # what each completed task added to its server's model; 0 elsewhere
+    change_norms: Float[Array, " S"]  # of what each completed task added to its server's model; 0 elsewhere
     is_stale: Bool[Array, " S"]  # whether a task's server has changed since the task was routed
 
 
@@ -539,7 +540,7 @@ def _update_gates(state: State, change_norms: Float[Array, " S"], params: Params
         change_norms: |w_t - w_{t-1}| of the completed tasks.
     Source: Eqs. (11)-(13), (24)-(26) of `edge`.
     """
-    weighted = change_norms[:, None] * state.pending_slopes
+    weighted = stored(change_norms[:, None] * state.pending_slopes)
     # A chain of additions, slot by slot: XLA would turn one sum of products into a slower reduction.
     gradient = jnp.zeros_like(state.gates)
     for slot in range(change_norms.shape[0]):
@@ -579,7 +580,7 @@ def _complete(state: State, is_done: Bool[Array, " S"], dims: Dims | None) -> _C
         experts=state.experts,
         residuals=state.residuals,
         squared_error=state.squared_error,
-        change=jnp.zeros_like(state.pending_change),
+        change_norms=jnp.zeros_like(state.pending_norm),
         is_stale=jnp.zeros(is_done.shape, bool) if state.refit is None else state.refit.is_stale,
     )
     if _slots_per_server(dims) == 1:
@@ -592,20 +593,10 @@ def _complete(state: State, is_done: Bool[Array, " S"], dims: Dims | None) -> _C
 
 def _complete_one_each(state: State, completion: _Completion, is_done: Bool[Array, " S"]) -> _Completion:
     """Complete at most one task a server."""
-    at_server = _one_hot(state.pending_server, is_done, len(state.experts))
-    change = jnp.where(is_done[:, None], state.pending_change, 0)
-    is_stale = completion.is_stale
-    if state.refit is not None:
-        truth, basis = state.refit.truth, state.refit.basis
-        missing = truth - jnp.sum(jnp.where(at_server[:, :, None], completion.experts[None], 0), axis=1)
-        shares = jnp.sum(basis * missing[:, None, :], axis=2)
-        refitted = jnp.sum(jnp.where(is_done[:, None, None], basis * shares[:, :, None], 0), axis=1)
-        change = jnp.where(is_stale[:, None], refitted, change)
-        changed = jnp.any(at_server, axis=0)
-        is_stale = is_stale | jnp.any(changed[None, :] & _one_hot(state.pending_server, True, len(changed)), axis=1)
-    move = change
-    if not (state.refit is None and _has_own_slots(state, None)):
-        move = jnp.sum(jnp.where(at_server[:, :, None], change[:, None, :], 0), axis=0)
+    if state.refit is None:
+        move, change_norms, is_stale = _moves(state, is_done)
+    else:
+        move, change_norms, is_stale = _refitted_moves(state, completion, is_done)
     # Rounded apart from the sums they go into, or unused slots would change last bits.
     zero = jnp.minimum(state.round, 0)
     drift = rounded(state.visits.astype(move.dtype)[:, None] * move, zero)
@@ -615,9 +606,39 @@ def _complete_one_each(state: State, completion: _Completion, is_done: Bool[Arra
         experts=completion.experts + move,
         residuals=residuals,
         squared_error=completion.squared_error + jnp.sum(gains),
-        change=completion.change + change,
+        change_norms=completion.change_norms + change_norms,
         is_stale=is_stale,
     )
+
+
+def _moves(
+    state: State, is_done: Bool[Array, " S"]
+) -> tuple[Float[Array, "M p"], Float[Array, " S"], Bool[Array, " S"]]:
+    """How completed tasks move their servers' models, how far each does, and which slots are stale: none."""
+    is_moved = is_done
+    if not _has_own_slots(state, None):
+        is_moved = jnp.any(_one_hot(state.pending_server, is_done, len(state.experts)), axis=0)
+    move = jnp.where(is_moved[:, None], state.pending_change, 0)
+    return move, jnp.where(is_done, state.pending_norm, 0), jnp.zeros(is_done.shape, bool)
+
+
+def _refitted_moves(
+    state: State, completion: _Completion, is_done: Bool[Array, " S"]
+) -> tuple[Float[Array, "M p"], Float[Array, " S"], Bool[Array, " S"]]:
+    """The same of tasks whose servers may have changed since, each refitted to the model that it finds."""
+    at_server = _one_hot(state.pending_server, is_done, len(state.experts))
+    truth, basis = state.refit.truth, state.refit.basis
+    missing = truth - jnp.sum(jnp.where(at_server[:, :, None], completion.experts[None], 0), axis=1)
+    shares = jnp.sum(basis * missing[:, None, :], axis=2)
+    refitted = jnp.sum(jnp.where(is_done[:, None, None], basis * shares[:, :, None], 0), axis=1)
+    change = jnp.where(is_done[:, None], state.pending_change, 0)
+    change = jnp.where(completion.is_stale[:, None], refitted, change)
+    move = jnp.sum(jnp.where(at_server[:, :, None], change[:, None, :], 0), axis=0)
+    changed = jnp.any(at_server, axis=0)
+    is_pending = _one_hot(state.pending_server, True, len(changed))
+    is_stale = completion.is_stale | jnp.any(changed[None, :] & is_pending, axis=1)
+    norms = jnp.where(completion.is_stale, jnp.sqrt(jnp.sum(jnp.square(change), axis=1)), state.pending_norm)
+    return move, jnp.where(is_done, norms, 0), is_stale
 
 
 class _Assignment(NamedTuple):
@@ -726,6 +747,7 @@ def _fill_slot(
     missing = arrival.truth - model
     error = rounded(jnp.square(missing), jnp.minimum(state.round, 0))
     change = fitted(fit, model[None, :], arrival, params)[0]
+    place = slot if len(state.pending_change) == len(slot) else mask
     refit = state.refit
     if refit is not None:
         basis = orthonormal_rows(arrival.features)
@@ -742,7 +764,8 @@ def _fill_slot(
         pending_task=jnp.where(slot, arrival.task, state.pending_task),
         pending_serial=jnp.where(slot, jnp.sum(state.visits, dtype=jnp.int32), state.pending_serial),
         pending_until=jnp.where(slot, until, state.pending_until),
-        pending_change=jnp.where(slot[:, None], change[None, :], state.pending_change),
+        pending_change=jnp.where(place[:, None], change[None, :], state.pending_change),
+        pending_norm=jnp.where(slot, jnp.sqrt(jnp.sum(jnp.square(change))), state.pending_norm),
         refit=refit,
     )
 
