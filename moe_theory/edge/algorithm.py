@@ -596,7 +596,7 @@ def _complete_one_each(state: State, completion: _Completion, is_done: Bool[Arra
     if state.refit is None:
         move, change_norms, is_stale = _moves(state, is_done)
     else:
-        move, change_norms, is_stale = _refitted_moves(state, completion, is_done)
+        move, change_norms, is_stale = _refitted_moves(state, state.refit, completion, is_done)
     # Rounded apart from the sums they go into, or unused slots would change last bits.
     zero = jnp.minimum(state.round, 0)
     drift = rounded(state.visits.astype(move.dtype)[:, None] * move, zero)
@@ -623,12 +623,12 @@ def _moves(
 
 
 def _refitted_moves(
-    state: State, completion: _Completion, is_done: Bool[Array, " S"]
+    state: State, refit: Refit, completion: _Completion, is_done: Bool[Array, " S"]
 ) -> tuple[Float[Array, "M p"], Float[Array, " S"], Bool[Array, " S"]]:
     """The same of tasks whose servers may have changed since, each refitted to the model that it finds."""
     at_server = _one_hot(state.pending_server, is_done, len(state.experts))
-    truth, basis = state.refit.truth, state.refit.basis
-    missing = truth - jnp.sum(jnp.where(at_server[:, :, None], completion.experts[None], 0), axis=1)
+    basis = refit.basis
+    missing = refit.truth - jnp.sum(jnp.where(at_server[:, :, None], completion.experts[None], 0), axis=1)
     shares = jnp.sum(basis * missing[:, None, :], axis=2)
     refitted = jnp.sum(jnp.where(is_done[:, None, None], basis * shares[:, :, None], 0), axis=1)
     change = jnp.where(is_done[:, None], state.pending_change, 0)
