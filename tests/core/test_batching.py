@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.special
 from jax import lax
 from jax.extend import core as jex_core
 
@@ -200,6 +201,8 @@ def written() -> list[Case]:
         Case("first-truth", lambda x: jnp.argmax(x > 0.5), ((4,),)),
         Case("first-infinite", lambda x: jnp.argmin(jnp.where(x > 0.5, -jnp.inf, jnp.inf)), ((4,),)),
         Case("empty-dot", lambda x: x @ x, ((0,),)),
+        Case("quantiles", lambda x: (lax.erf_inv(1.9 * x - 0.95), lax.erf_inv(x.astype(np.float16))), ((4, 2),)),
+        Case("quantiles-at-ends", lambda x: lax.erf_inv(jnp.sign(x - 0.5) * jnp.array([1, -1, 0, 2])), ((4,),)),
         Case("narrow-index", lambda x, i: x[(200 * i).astype(np.uint8)], ((300, 1), ())),
         Case("narrow-update", lambda x, i: x.at[(200 * i).astype(np.uint8)].set(7.0), ((300, 1), ())),
         Case("narrow-place", lambda x: lax.argmax(jnp.where(x > 2, x, 0), 0, np.uint8), ((256,),)),
@@ -559,6 +562,15 @@ def random_composition(rng: np.random.Generator) -> Callable[..., Any]:
         return values
 
     return function
+
+
+def test_inverse_error_function_is_as_good_as_single_precision() -> None:
+    """Would catch a coefficient, and a logarithm that cancels near 0 or 1."""
+    steps = 2.0 ** -np.arange(1, 24)
+    values = np.concatenate([np.linspace(-1, 1, 200_001)[1:-1], 1 - steps, steps**3]).astype(np.float32)
+    run = jax.jit(trailing_vmap(lax.erf_inv, (True,), stores=True))
+    exact = scipy.special.erfinv(values.astype(float))
+    np.testing.assert_allclose(run(values), exact, rtol=5e-7, atol=0)
 
 
 @pytest.mark.parametrize("size", [1, 3, 4])
