@@ -97,7 +97,7 @@ def program(platform: str | None, is_plain: bool = False, is_large: bool = False
 @functools.cache
 def _program(platform: str | None, is_plain: bool, is_large: bool) -> Any:
     options = None if is_plain else _options(platform, is_large)
-    body = vmap.run if is_plain else functools.partial(_run, options is not None)
+    body = vmap.run if is_plain else functools.partial(_run, options is not None, is_large)
     return jax.jit(body, static_argnums=_STATIC, compiler_options=options)
 
 
@@ -153,7 +153,9 @@ def _agrees_on_a_small_run() -> bool:
 
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(jax.random.key(0, impl="threefry2x32"), jnp.arange(3))
     arguments = (_Pair(init, step), keys, None, jnp.float32(0.5), 5, 2, lambda state, info: (state, info), None, True)
-    runs = [jax.jit(body, static_argnums=_STATIC)(*arguments) for body in (functools.partial(_run, False), vmap.run)]
+    runs = [
+        jax.jit(body, static_argnums=_STATIC)(*arguments) for body in (functools.partial(_run, False, False), vmap.run)
+    ]
     pairs = zip(*map(jax.tree.leaves, runs), strict=True)
     return all(one.shape == other.shape and bool(jnp.allclose(one, other, 1e-5, 1e-5)) for one, other in pairs)
 
@@ -203,9 +205,25 @@ class _Machine(NamedTuple):
     blank: list[Any]  # zeros like those leaves, which a loop over rounds carries before its first round
 
 
-def _run(stores: bool, *arguments: Any) -> tuple[Any, Any]:
-    """`run` of these arguments, where `stores` says whether barriers store."""
+def _run(stores: bool, is_large: bool, *arguments: Any) -> tuple[Any, Any]:
+    """`run` of these arguments, where `stores` says whether barriers store, and `is_large` what replicates are."""
     system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch = arguments
+    if is_large and is_batch and keys.shape == (1,):
+        # By itself, as an axis of one at the end of matrices costs copies.
+        state, records = _run(
+            stores,
+            is_large,
+            system,
+            keys[0],
+            jax.tree.map(lambda leaf: leaf[..., 0], state),
+            params,
+            num_rounds,
+            record_every,
+            observe,
+            lambda leaf: leaf[..., None] if reduce is None else reduce(leaf[..., None]),
+            False,
+        )
+        return jax.tree.map(lambda leaf: leaf[..., None], state), records
     begun = _start(stores, system.init, keys, params, is_batch) if state is None else state
     first = jnp.max(begun.round) + 1  # all replicates of a batch are at the same round
     machine = _machine(system, keys, begun, first, params, observe, reduce, is_batch, stores)

@@ -51,6 +51,16 @@ def test_a_checkpoint_of_blocks_goes_on():
     np.testing.assert_array_equal(np.concatenate([first, second]), info)
 
 
+def test_replicates_that_fill_a_core_run_alone(monkeypatch):
+    """Would catch an axis of the batch that is lost or doubled in states, records or what `reduce` is given."""
+    small = run(3), run(1, reduce=lambda leaf: leaf.sum(axis=-1))
+    monkeypatch.setattr(engine, "ALONE_BYTES", 0)
+    assert engine.width_for(begin(ROOT, None)) == 1
+    large = run(3), run(1, reduce=lambda leaf: leaf.sum(axis=-1))
+    chex.assert_trees_all_equal_shapes_and_dtypes(large, small)
+    chex.assert_trees_all_close(large, small, rtol=1e-5)
+
+
 def test_widths_fit_the_state():
     def width(count):
         return engine.width_for({"x": jax.ShapeDtypeStruct((count,), np.float32)})
