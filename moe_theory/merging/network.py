@@ -87,6 +87,16 @@ def gradient(of: Factors) -> Float[Array, "C p"]:
     return jnp.concatenate([part.reshape(*part.shape[:-2], -1) for part in parts], axis=-1)
 
 
+def layers(vector: Float[Array, " p"], like: Factors) -> tuple[Array, ...]:
+    """A vector of p numbers in the order of `gradient`, as layers of the shapes of one gradient."""
+    parts, start = [], 0
+    for outer, inner in zip(*like, strict=True):
+        end = start + outer.shape[-1] * inner.shape[-1]
+        parts.append(vector[start:end].reshape(outer.shape[-1], inner.shape[-1]))
+        start = end
+    return tuple(parts)
+
+
 def kernel(one: Factors, other: Factors) -> Float[Array, "N C"]:
     """Inner products of the gradients of `one`, at N points, with those of `other`, at C points."""
     terms = [
@@ -165,7 +175,7 @@ def loss_gradient(history: History, weights: Weights, start: Weights, params: Pa
     def block(index: Int[Array, ""], total: Weights) -> Weights:
         arms = (history.points, history.counts, history.means)
         part = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, index * size, size), arms)
-        return jax.tree.map(jnp.add, total, jax.grad(_squares)(weights, *part))
+        return jax.tree.map(jnp.add, total, _squares_gradient(weights, *part))
 
     first = jnp.zeros((), jnp.int32)
     total = jax.tree.map(jnp.zeros_like, weights)
@@ -213,9 +223,19 @@ def check_rewards(feedback: Feedback) -> None:
         )
 
 
-def _squares(
+def _squares_gradient(
     weights: Weights, points: Float[Array, "A K"], counts: Int[Array, "A V"], means: Float[Array, "A V"]
-) -> Float[Array, ""]:
-    """The sum over slots of squared errors, halved, up to a constant."""
-    errors = outputs(weights, points) - means
-    return jnp.sum(counts.astype(errors.dtype) * jnp.square(errors)) / 2
+) -> Weights:
+    """Gradient of half the sum over slots of squared errors. With arms last, which all products but one want."""
+    given = [points.T]
+    for layer in weights.layers[:-1]:
+        given.append(jax.nn.relu(jnp.matmul(layer, given[-1], precision="highest")))
+    root = math.sqrt(weights.layers[-1].shape[1])
+    errors = root * jnp.matmul(weights.layers[-1], given[-1], precision="highest") - means.T
+    passed = root * counts.T.astype(errors.dtype) * errors
+    slopes = []
+    for layer, activations in zip(reversed(weights.layers[1:]), reversed(given[1:]), strict=True):
+        slopes.append(jnp.matmul(passed, activations.T, precision="highest"))
+        passed = jnp.where(activations > 0, jnp.matmul(stored(layer.T), passed, precision="highest"), 0)
+    slopes.append(jnp.matmul(passed, points, precision="highest"))
+    return Weights(tuple(reversed(slopes)))

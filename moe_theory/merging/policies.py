@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.constraints import is_known
@@ -41,7 +42,7 @@ from moe_theory.merging.rewards import Feedback, check_experts, slot_reward
 from moe_theory.merging.tree import Tree, truncated
 from moe_theory.merging.uncertainty import EXACT as EXACT
 from moe_theory.merging.uncertainty import UNCERTAINTIES as UNCERTAINTIES
-from moe_theory.merging.uncertainty import Judged, Uncertainty
+from moe_theory.merging.uncertainty import Judged, Look, Uncertainty
 from moe_theory.merging.weights import equal_weights, existing, like_tasks, uniform_weights
 
 TANBR, NUCB, UNIFORM, AVERAGE, MIX = "tanbr", "nucb", "uniform", "average", "mix"  # names of `POLICIES`
@@ -69,7 +70,7 @@ class Pick(NamedTuple):
     bonus: Float[Array, ""]  # gamma |g / sqrt(w)| in the norm of Z^-1, the last term of (4); 0 without a network
     prediction: Float[Array, ""]  # psi' f(x, theta); 0 without a network
     left_out: Int[Array, ""]  # splits that the tree had no room for, so far
-    norms: Float[Array, " C"]  # |g / sqrt(w)| of each candidate that was looked at closely; NaN for others
+    found: Any = None  # what choosing found out for `learn`, if anything; not in an `Info`
 
 
 @documented
@@ -133,7 +134,7 @@ class TanbrMemory(NamedTuple):
     learner: Learner
     tree: Tree
     arms: Int[Array, " C"]  # index in the history of each leaf's candidate; -1 before its first pull
-    judged: Judged  # of each leaf's row, and of the warm start's candidate after them
+    judged: Judged | None  # of each leaf's row, and of the warm start's candidate after them
 
 
 @functools.lru_cache
@@ -163,7 +164,7 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
             learner,
             tree.begin(tree_key, dims, params),
             jnp.full((dims.max_leaves,), -1, jnp.int32),
-            uncertainties.none_judged(dims, dims.max_leaves + 1),
+            uncertainties.none_judged(form, dims, dims.max_leaves + 1, params),
         )
 
     def candidates(leaves: Tree, mix: Mix, params: Params) -> Float[Array, "C+1 K"]:
@@ -178,7 +179,7 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
         predictions, factors = _predict(memory.learner, points, mix, time, dims)
         sizes = jnp.append(tree.leaf_terms(leaves.depth, params).astype(predictions.dtype), 0)
         is_first = is_warm & (time <= WARM_SLOTS) & (jnp.arange(len(points)) == dims.max_leaves)
-        candidate, norms = uncertainties.best(
+        candidate, norm, found = uncertainties.best(
             form,
             memory.learner.certainty,
             memory.judged,
@@ -193,10 +194,10 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
             num_candidates=jnp.sum(leaves.active, dtype=jnp.int32) + is_warm,
             depth=jnp.append(leaves.depth, 0)[candidate],
             max_depth=jnp.max(jnp.where(leaves.active, leaves.depth, 0)),
-            bonus=_bonus(norms[candidate], time, dims, params),
+            bonus=_bonus(norm, time, dims, params),
             prediction=predictions[candidate],
             left_out=leaves.left_out,
-            norms=norms,
+            found=found,
         )
 
     def learn(
@@ -206,14 +207,14 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
         leaf = jnp.where(is_leaf, pick.candidate, 0)
         known = jnp.where(is_leaf, memory.arms[leaf], -1)
         arm = jnp.where(known >= 0, known, memory.learner.history.num_arms)
-        learner = _update(form, memory.learner, arm, pick.weights, mix, feedback, dims, params)
+        judged, look = (memory.judged, None) if pick.found is None else pick.found
+        learner = _update(form, memory.learner, arm, pick.weights, look, mix, feedback, dims, params)
         leaves, split = tree.split_leaf(key, memory.tree, leaf, jnp.asarray(time, jnp.int32), params)
         arms = memory.arms.at[leaf].set(jnp.where(split.happened, -1, arm))
         leaves, arms = jax.tree.map(
             lambda new, old: jnp.where(is_leaf, new, old), (leaves, arms), (memory.tree, memory.arms)
         )
-        factors = network.factors(memory.learner.weights, candidates(memory.tree, mix, params), mix)[1]
-        return TanbrMemory(learner, leaves, arms, uncertainties.judged(memory.judged, factors, pick.norms))
+        return TanbrMemory(learner, leaves, arms, judged)
 
     return Policy(begin, choose, learn)
 
@@ -243,14 +244,14 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
         bonuses = _bonus(norms, time, dims, params)
         candidate = jnp.argmax(predictions + bonuses).astype(jnp.int32)
         return _plain_pick(points[candidate], candidate, dims.num_candidates)._replace(
-            bonus=bonuses[candidate], prediction=predictions[candidate], norms=norms
+            bonus=bonuses[candidate], prediction=predictions[candidate]
         )
 
     def learn(
         key: PRNGKey, memory: Learner, pick: Pick, mix: Mix, feedback: Feedback, time: Slot, params: Params
     ) -> Learner:
         del key, time
-        return _update(form, memory, memory.history.num_arms, pick.weights, mix, feedback, dims, params)
+        return _update(form, memory, memory.history.num_arms, pick.weights, None, mix, feedback, dims, params)
 
     return Policy(begin, choose, learn)
 
@@ -295,16 +296,25 @@ def _update(
     learner: Learner,
     arm: Int[Array, ""],
     point: Float[Array, " K"],
+    look: Look | None,
     mix: Mix,
     feedback: Feedback,
     dims: Dims,
     params: Params,
 ) -> Learner:
-    """Algorithm 1, lines 13 and 14: update Z with the gradient at theta_{t-1}, then take J gradient steps."""
+    """Algorithm 1, lines 13 and 14: update Z with the gradient at theta_{t-1}, then take J gradient steps.
+
+    Args:
+        look: at that gradient when it was chosen, if any. It is taken anew if Z has been updated since.
+    """
     if is_known(feedback):
         network.check_rewards(feedback)
     _, factors = network.factors(learner.weights, point[None], mix)
-    certainty = form.add(learner.certainty, jax.tree.map(lambda leaf: leaf[0], factors), params)
+    factors = jax.tree.map(lambda leaf: leaf[0], factors)
+    if form.look is not None:
+        anew = functools.partial(form.look, learner.certainty, factors, params)
+        look = anew() if look is None else lax.cond(look.slots == learner.certainty.slots, lambda: look, anew)
+    certainty = form.add(learner.certainty, factors, look, params)
     history = network.record(learner.history, arm, point, feedback)
     weights = network.descend(history, learner.weights, learner.start, dims, params)
     return Learner(weights, learner.start, certainty, history)
@@ -345,7 +355,6 @@ def _plain_pick(
         bonus=zero,
         prediction=zero,
         left_out=none,
-        norms=zero[None],
     )
 
 

@@ -116,7 +116,7 @@ def system(
         )
         mean_value = state.reward / time.astype(value.dtype)
         cumulative = lost if served.best is None else state.regret
-        return state, Info(pick, feedback, mix, estimate, value, lost, mean_value, cumulative)
+        return state, Info(pick._replace(found=None), feedback, mix, estimate, value, lost, mean_value, cumulative)
 
     return System(init, step)
 

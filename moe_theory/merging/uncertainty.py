@@ -29,8 +29,18 @@ from moe_theory.merging.params import Dims, Params
 
 EXACT, DUAL, FULL, DIAGONAL = "exact", "dual", "full", "diagonal"  # names of `UNCERTAINTIES`
 SLOTS_A_TILE = 256  # of the dual form, which computes only the tiles of past slots
+SLOTS_A_FLUSH = 32  # of the full form, between two updates of all its numbers
 
 Memory = Any  # a NamedTuple of arrays; its structure and types stay the same from slot to slot
+
+
+class Look(NamedTuple):
+    """How long one gradient is by Z^-1, and what was computed to find out."""
+
+    squared_norm: Float[Array, ""]  # g' Z^-1 g / w
+    along: tuple[Array, ...] | None  # Z^-1 g / w, of each layer in its shape; None for a form without it
+    solved: Any  # for `add`
+    slots: Int[Array, ""]  # that the memory looked at had seen; it serves `add` to no other
 
 
 class Uncertainty(NamedTuple):
@@ -38,7 +48,10 @@ class Uncertainty(NamedTuple):
 
     begin: Callable[[Params], Memory]  # Z_0 = lambda I
     squared_norms: Callable[[Memory, Factors, Params], Float[Array, " C"]]  # g' Z^-1 g / w, at least 0
-    add: Callable[[Memory, Factors, Params], Memory]  # Z + g g' / w, from the factors of one gradient
+    # The same of one gradient; None where those of all candidates at once take no longer.
+    look: Callable[[Memory, Factors, Params], Look] | None
+    # Z + g g' / w, from the factors of one gradient and a look at it in this memory, None where there is no `look`
+    add: Callable[[Memory, Factors, Any, Params], Memory]
     log_det: Callable[[Memory, Params], Float[Array, ""]]  # log det Z - log det lambda I
 
 
@@ -50,77 +63,129 @@ def named(name: str, dims: Dims) -> Uncertainty:
 
 
 class Judged(NamedTuple):
-    """The gradient of each candidate whose norm was computed last, and that norm: at first 0, whose norm is 0."""
+    """What was found when each candidate was looked at last, at the gradient g_0: at first 0, whose norm is 0."""
 
-    factors: Factors  # (C, ...)
-    norms: Float[Array, " C"]
-
-
-def none_judged(dims: Dims, num_candidates: int) -> Judged:
-    """No norm computed yet."""
-    return Judged(_zeros(dims, num_candidates), jnp.zeros(num_candidates, jnp.result_type(float)))
+    factors: Factors  # of g_0 (C, ...)
+    squared_norms: Float[Array, " C"]
+    along: tuple[Array, ...] | None  # Z^-1 g_0 / w (C, layer)
 
 
-def judged(before: Judged, factors: Factors, norms: Float[Array, " C"]) -> Judged:
-    """With the norms of these gradients; where they are NaN, what was judged before stays."""
-    is_new = ~jnp.isnan(norms)
-    return jax.tree.map(
-        lambda new, old: jnp.where(is_new.reshape(-1, *[1] * (new.ndim - 1)), new, old), Judged(factors, norms), before
+class Found(NamedTuple):
+    """What choosing found out that learning can use; None for a form without looks."""
+
+    judged: Judged | None
+    look: Look | None  # at the candidate chosen
+
+
+def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Params) -> Judged | None:
+    """Nobody looked at yet."""
+    if form.look is None:
+        return None
+    factors = _zeros(dims, num_candidates)
+    look = _unseen(form, form.begin(params), _row(factors, 0), params)
+    norms, along = jax.tree.map(
+        lambda leaf: jnp.zeros((num_candidates, *leaf.shape), leaf.dtype), (look.squared_norm, look.along)
     )
+    return Judged(factors, norms, along)
 
 
 def at_most(before: Judged, factors: Factors, params: Params) -> Float[Array, " C"]:
     """What sqrt(g' Z^-1 g / w) of these gradients can be at most, by the triangle inequality.
 
-    |g| <= |g_0| + |g - g_0| in the norm of Z^-1, in which g_0 has become no longer, as Z only grows, and in which
-    nothing is longer than by lambda^-1/2 its Euclidean length.
+    With r = g - g_0, |g| <= |g_0| + |r| in the norm of Z^-1, in which g_0 has become no longer, as Z only grows, and in
+    which nothing is longer than by lambda^-1/2 its Euclidean length.
     """
-    width, squares = factors.inner[-1].shape[-1], jnp.zeros_like(before.norms)
-    regularization = jnp.asarray(params.regularization, squares.dtype)
-    for outer, inner, outer_0, inner_0 in zip(*factors, *before.factors, strict=True):
-        # |outer inner' - outer_0 inner_0'|^2 by differences, as the difference of squares would cancel.
-        turned, moved = outer - outer_0, inner - inner_0
-        squares += jnp.sum(jnp.square(turned), axis=-1) * jnp.sum(jnp.square(inner), axis=-1)
-        squares += jnp.sum(jnp.square(outer_0), axis=-1) * jnp.sum(jnp.square(moved), axis=-1)
-        squares += 2 * jnp.sum(turned * outer_0, axis=-1) * jnp.sum(inner * moved, axis=-1)
-    return before.norms + jnp.sqrt(jnp.maximum(squares, 0) / (width * regularization))
+    return jnp.sqrt(before.squared_norms) + jnp.sqrt(_squared_rest(before.factors, factors, params))
+
+
+def closer(before: Judged, factors: Factors, params: Params) -> Float[Array, ""]:
+    """A smaller bound for one candidate: |g_0|^2 + 2 r' Z^-1 g_0 + |r|^2, by the Z that g_0 was looked at in."""
+    assert before.along is not None
+    total = before.squared_norms + _squared_rest(before.factors, factors, params)
+    for outer, inner, outer_0, inner_0, along in zip(*factors, *before.factors, before.along, strict=True):
+        total += 2 * jnp.sum(jnp.sum(along * inner, axis=1) * (outer - outer_0))
+        total += 2 * jnp.sum(jnp.sum(along * outer_0[:, None], axis=0) * (inner - inner_0))
+    return jnp.sqrt(jnp.maximum(total, 0))
 
 
 def best(
     form: Uncertainty,
     memory: Memory,
-    before: Judged,
+    before: Judged | None,
     factors: Factors,
     values: Float[Array, " C"],
     wanted: Bool[Array, " C"],
     params: Params,
-) -> tuple[Int[Array, ""], Float[Array, " C"]]:
-    """The wanted candidate of the highest value + gamma sqrt(g' Z^-1 g / w), and the norms computed to find it.
+) -> tuple[Int[Array, ""], Float[Array, ""], Found]:
+    """The wanted candidate of the highest value + gamma sqrt(g' Z^-1 g / w), the first among equals.
 
-    From slot to slot gradients change little. So norms are computed from the most promising candidate on, until one of
-    those is ahead of what all others can have at most: the same candidate as if all were computed.
+    From slot to slot gradients change little. So one looks at candidates from the most promising on, until one of those
+    is ahead of what all others can have at most: to rounding the same candidate as if all were looked at.
 
-    Returns: the candidate's index, the first among equals; norms, NaN where none was needed.
+    Returns: the candidate's index, its norm, and what was found out.
     """
-    count, exploration = values.shape[0], jnp.asarray(params.exploration, values.dtype)
+    exploration = jnp.asarray(params.exploration, values.dtype)
 
-    def leading(norms: Float[Array, " C"]) -> Int[Array, ""]:
-        return jnp.argmax(jnp.where(wanted, values + exploration * norms, -jnp.inf)).astype(jnp.int32)
+    def leading(norms: Float[Array, " C"], among: Bool[Array, " C"]) -> Int[Array, ""]:
+        return jnp.argmax(jnp.where(among, values + exploration * norms, -jnp.inf)).astype(jnp.int32)
 
-    def is_open(carry: tuple[Array, Array, Array]) -> Bool[Array, ""]:
-        leader, _, is_computed = carry
-        return ~is_computed[leader]
+    if form.look is None or before is None:
+        norms = jnp.sqrt(form.squared_norms(memory, factors, params))
+        leader = leading(norms, wanted)
+        return leader, norms[leader], Found(None, None)
+    look = form.look
 
-    def look(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        leader, norms, is_computed = carry
-        one = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, leader, 1), factors)
-        norms = norms.at[leader].set(jnp.sqrt(form.squared_norms(memory, one, params)[0]))
-        return leading(norms), norms, is_computed.at[leader].set(True)
+    def approached(norms: Float[Array, " C"], is_close: Bool[Array, " C"], judged: Judged) -> tuple[Array, ...]:
+        """The leader, once it is one whose bound cannot come closer; bounds; and which of them cannot."""
 
-    highest = at_most(before, factors, params)
-    start = (leading(highest), highest, jnp.zeros(count, bool))
-    leader, norms, is_computed = lax.while_loop(is_open, look, start)
-    return leader, jnp.where(is_computed, norms, jnp.nan)
+        def approach(carry: tuple[Array, ...]) -> tuple[Array, ...]:
+            leader, norms, is_close = carry
+            norms = norms.at[leader].set(closer(_row(judged, leader), _row(factors, leader), params))
+            return leading(norms, wanted), norms, is_close.at[leader].set(True)
+
+        start = (leading(norms, wanted), norms, is_close)
+        return start if judged.along is None else lax.while_loop(lambda carry: ~carry[2][carry[0]], approach, start)
+
+    def look_at_leader(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        leader, norms, is_close, is_seen, judged, best_look = carry
+        one = _row(factors, leader)
+        seen = look(memory, one, params)
+        norms, is_seen = norms.at[leader].set(jnp.sqrt(seen.squared_norm)), is_seen.at[leader].set(True)
+        is_best = leading(norms, is_seen & wanted) == leader
+        best_look = jax.tree.map(lambda new, old: jnp.where(is_best, new, old), seen, best_look)
+        known = Judged(one, seen.squared_norm, seen.along)
+        judged = jax.tree.map(lambda rows, row: rows.at[leader].set(row), judged, known)
+        return *approached(norms, is_close, judged), is_seen, judged, best_look
+
+    no_one = jnp.zeros(wanted.shape, bool)
+    start = approached(at_most(before, factors, params), no_one, before)
+    leader, norms, _, _, judged, best_look = lax.while_loop(
+        lambda carry: ~carry[3][carry[0]],
+        look_at_leader,
+        (*start, no_one, before, _unseen(form, memory, _row(factors, 0), params)),
+    )
+    return leader, norms[leader], Found(judged, best_look)
+
+
+def _squared_rest(before: Factors, factors: Factors, params: Params) -> Float[Array, "*C"]:
+    """|g - g_0|^2 / (lambda w), by differences, as the difference of squares would cancel."""
+    squares, width = 0, factors.inner[-1].shape[-1]
+    for outer, inner, outer_0, inner_0 in zip(*factors, *before, strict=True):
+        turned, moved = outer - outer_0, inner - inner_0
+        squares += jnp.sum(jnp.square(turned), axis=-1) * jnp.sum(jnp.square(inner), axis=-1)
+        squares += jnp.sum(jnp.square(outer_0), axis=-1) * jnp.sum(jnp.square(moved), axis=-1)
+        squares += 2 * jnp.sum(turned * outer_0, axis=-1) * jnp.sum(inner * moved, axis=-1)
+    return jnp.maximum(squares, 0) / (width * jnp.asarray(params.regularization, factors.inner[-1].dtype))
+
+
+def _row(leaves: Any, row: Int[Array, ""] | int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[row], leaves)
+
+
+def _unseen(form: Uncertainty, memory: Memory, factors: Factors, params: Params) -> Look:
+    """Zeros in place of a look."""
+    shapes = jax.eval_shape(form.look, memory, factors, params)  # pyright: ignore[reportArgumentType]
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
 
 class Dual(NamedTuple):
@@ -171,12 +236,16 @@ def dual(dims: Dims) -> Uncertainty:
         left = network.squared_length(factors) / dims.width - explained
         return jnp.maximum(left, 0) / jnp.asarray(params.regularization, left.dtype)
 
-    def add(memory: Dual, factors: Factors, params: Params) -> Dual:
-        dtype, time = memory.inverse.dtype, memory.slots
-        regularization = jnp.asarray(params.regularization, dtype)
+    def look(memory: Dual, factors: Factors, params: Params) -> Look:
         vector = whitened(memory, jax.tree.map(lambda leaf: leaf[None], factors))[:, :, 0]
         left = network.squared_length(factors) / dims.width - jnp.sum(jnp.square(vector))
-        pivot = jnp.sqrt(regularization + jnp.maximum(left, 0))  # d
+        squared_norm = jnp.maximum(left, 0) / jnp.asarray(params.regularization, left.dtype)
+        return Look(squared_norm, None, vector, memory.slots)
+
+    def add(memory: Dual, factors: Factors, look: Look, params: Params) -> Dual:
+        dtype, time, vector = memory.inverse.dtype, memory.slots, look.solved
+        regularization = jnp.asarray(params.regularization, dtype)
+        pivot = jnp.sqrt(regularization * (1 + look.squared_norm))  # d
 
         def row(i: Int[Array, ""], products: Array) -> Array:
             def tile(j: Int[Array, ""], products: Array) -> Array:
@@ -193,43 +262,59 @@ def dual(dims: Dims) -> Uncertainty:
         seen = jax.tree.map(lambda all_seen, one: all_seen.at[time].set(one), memory.seen, factors)
         return Dual(seen, inverse, time + 1, memory.log_det + jnp.log(jnp.square(pivot) / regularization))
 
-    return Uncertainty(begin, squared_norms, add, lambda memory, params: memory.log_det)
+    return Uncertainty(begin, squared_norms, look, add, lambda memory, params: memory.log_det)
 
 
 class Full(NamedTuple):
-    """State of the full form."""
+    """State of the full form: Z^-1 = inverse - pending' pending."""
 
-    inverse: Float[Array, "p p"]  # Z^-1
+    inverse: Float[Array, "p p"]
+    pending: Float[Array, "m p"]  # the updates of the last slots, 0 where there was none yet
+    slots: Int[Array, ""]  # t
     log_det: Float[Array, ""]
 
 
 def full(dims: Dims) -> Uncertainty:
-    """Z by its inverse.
+    """Z by its inverse, into which the updates of `SLOTS_A_FLUSH` slots go at once, as each writes p^2 numbers.
 
-    The rank-one update keeps Z^-1 symmetric to the last bit. Z only grows, so errors E of the inverse shrink: a slot
-    turns them into (I - c g') E (I - c g')'.
+    Z only grows, so errors E of the inverse shrink: a slot turns them into (I - c g') E (I - c g')'.
     """
     size = dims.num_parameters
 
     def begin(params: Params) -> Full:
         dtype = jnp.result_type(float)
-        return Full(jnp.eye(size, dtype=dtype) / jnp.asarray(params.regularization, dtype), jnp.zeros((), dtype))
+        inverse = jnp.eye(size, dtype=dtype) / jnp.asarray(params.regularization, dtype)
+        return Full(inverse, jnp.zeros((SLOTS_A_FLUSH, size), dtype), jnp.zeros((), jnp.int32), jnp.zeros((), dtype))
+
+    def product(memory: Full, gradients: Float[Array, "C p"]) -> Float[Array, "C p"]:
+        shares = jnp.matmul(gradients, memory.pending.T, precision="highest")
+        pending = jnp.matmul(shares, memory.pending, precision="highest")
+        return jnp.matmul(gradients, memory.inverse, precision="highest") - pending
 
     def squared_norms(memory: Full, factors: Factors, params: Params) -> Float[Array, " C"]:
         del params
         gradients = network.gradient(factors) / math.sqrt(dims.width)
-        products = jnp.matmul(gradients, memory.inverse, precision="highest")
-        return jnp.maximum(jnp.sum(products * gradients, axis=-1), 0)
+        return jnp.maximum(jnp.sum(product(memory, gradients) * gradients, axis=-1), 0)
 
-    def add(memory: Full, factors: Factors, params: Params) -> Full:
+    def look(memory: Full, factors: Factors, params: Params) -> Look:
         del params
         gradient = network.gradient(factors) / math.sqrt(dims.width)
-        product = jnp.matmul(memory.inverse, gradient, precision="highest")
-        norm = jnp.maximum(jnp.sum(product * gradient), 0)
-        scaled = product / jnp.sqrt(1 + norm)
-        return Full(memory.inverse - scaled[:, None] * scaled[None, :], memory.log_det + jnp.log1p(norm))
+        solved = product(memory, gradient[None])[0]
+        along = network.layers(solved / math.sqrt(dims.width), factors)
+        return Look(jnp.maximum(jnp.sum(solved * gradient), 0), along, solved, memory.slots)
 
-    return Uncertainty(begin, squared_norms, add, lambda memory, params: memory.log_det)
+    def add(memory: Full, factors: Factors, look: Look, params: Params) -> Full:
+        del factors, params
+        update = look.solved / jnp.sqrt(1 + look.squared_norm)
+        rows, slots = memory.pending.at[memory.slots % SLOTS_A_FLUSH].set(update), memory.slots + 1
+
+        def flushed() -> tuple[Array, Array]:
+            return memory.inverse - jnp.matmul(rows.T, rows, precision="highest"), jnp.zeros_like(rows)
+
+        inverse, pending = lax.cond(slots % SLOTS_A_FLUSH == 0, flushed, lambda: (memory.inverse, rows))
+        return Full(inverse, pending, slots, memory.log_det + jnp.log1p(look.squared_norm))
+
+    return Uncertainty(begin, squared_norms, look, add, lambda memory, params: memory.log_det)
 
 
 def exact(dims: Dims) -> Uncertainty:
@@ -259,8 +344,8 @@ def diagonal(dims: Dims) -> Uncertainty:
         ]
         return sum(terms[1:], terms[0]) / dims.width
 
-    def add(memory: Diagonal, factors: Factors, params: Params) -> Diagonal:
-        del params
+    def add(memory: Diagonal, factors: Factors, look: None, params: Params) -> Diagonal:
+        del look, params
         squares = [
             jnp.square(outer)[:, None] * jnp.square(inner)[None, :] for outer, inner in zip(*factors, strict=True)
         ]
@@ -270,7 +355,7 @@ def diagonal(dims: Dims) -> Uncertainty:
         terms = [jnp.sum(jnp.log(layer / params.regularization)) for layer in memory.layers]
         return sum(terms[1:], terms[0])
 
-    return Uncertainty(begin, squared_norms, add, log_det)
+    return Uncertainty(begin, squared_norms, None, add, log_det)
 
 
 # Builders of the forms by name, for a network and a run of these sizes.

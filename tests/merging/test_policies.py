@@ -56,6 +56,20 @@ def test_a_warm_start_picks_the_mix_first_and_then_where_its_bound_is_largest(mo
     assert 4 < len(mixes) < 16
 
 
+@pytest.mark.parametrize("form", ["dual", "full"])
+def test_a_pick_may_be_learned_from_late(form):
+    """Would catch what was found at choosing being used after other slots have changed Z."""
+    policy = tanbr(DIMS, form)
+    choose, learn = quickly(policy.choose), quickly(policy.learn)
+    memory, mix = quickly(lambda key: policy.begin(key, DIMS, PARAMS))(KEY), np.ones(3, np.float32) / 3
+    feedback = Feedback(np.float32([0.2, 0.5, 0.9]), np.ones(3, np.int32))
+    early = choose(KEY, memory, mix, 1, PARAMS)
+    for time in (2, 3):
+        memory = learn(KEY, memory, choose(KEY, memory, mix, time, PARAMS), mix, feedback, time, PARAMS)
+    late, anew = (learn(KEY, memory, pick, mix, feedback, 1, PARAMS) for pick in (early, early._replace(found=None)))
+    jax.tree.map(lambda *pair: np.testing.assert_allclose(*pair, rtol=1e-5), late.learner, anew.learner)
+
+
 def test_slots_beyond_the_memory_and_bad_rewards_are_refused_or_shown():
     """Would catch a run that goes on without learning and looks as if it had, and a NaN that is learned from."""
     policy = tanbr(DIMS)
