@@ -26,9 +26,9 @@ from moe_theory.verify.statement import statements
 README = ROOT / "README.md"
 BENCH = FIGURES / "bench" / "bench.json"
 RIVALS = {
-    "NumPy loop": "a loop in NumPy takes",
-    "textbook vmap(scan)": "a textbook `vmap(scan)`",
-    "C++ limit": "a program in C++ by hand, with cheaper draws,",
+    "NumPy loop": "a loop in NumPy takes {} times as long",
+    "textbook vmap(scan)": "a textbook `vmap(scan)` {} times",
+    "C++ limit": "a program in C++ by hand, with cheaper draws, {} times",
 }
 DATA = FIGURES / "overview" / "overview.csv"
 PICTURES = {  # by their files' names: a narrow one for phones, each for light and for dark pages
@@ -94,8 +94,8 @@ def speed() -> str:
     ((title, cores), (engine, *others)) = next(iter(read([BENCH]).peers().items()))
     ratios = {RIVALS.get(peer_name(each)): times_engine(each) for each in others}
     shown = {rival: ratio[0] for rival, ratio in ratios.items() if rival and ratio}
-    first, *rest = (f"{rival} {ratio:.{0 if ratio >= 10 else 2}f} times" for rival, ratio in shown.items())
-    said = f"For it {', '.join([first.replace(' times', ' times as long'), *rest[:-1]])} and {rest[-1]}."
+    *first, last = (rival.format(f"{ratio:.{0 if ratio >= 10 else 2}f}") for rival, ratio in shown.items())
+    said = f"For it {', '.join(first)} and {last}."
     where = f"(`{title.partition(',')[0]}`,{title.partition(',')[2]}, {CORES[cores]})"
     taken = f"**Speed.** A round of one replicate takes {cost(engine):,.0f} ns {where}. {said}"
     return f"{taken} Measured by `make bench`: [all tables](figures/bench/table.md), [how](docs/pages/speed.md)."

@@ -210,19 +210,10 @@ def _run(stores: bool, is_large: bool, *arguments: Any) -> tuple[Any, Any]:
     system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch = arguments
     if is_large and is_batch and keys.shape == (1,):
         # By itself, as an axis of one at the end of matrices costs copies.
-        state, records = _run(
-            stores,
-            is_large,
-            system,
-            keys[0],
-            jax.tree.map(lambda leaf: leaf[..., 0], state),
-            params,
-            num_rounds,
-            record_every,
-            observe,
-            lambda leaf: leaf[..., None] if reduce is None else reduce(leaf[..., None]),
-            False,
-        )
+        one = jax.tree.map(lambda leaf: leaf[..., 0], state)
+        reduced = (lambda leaf: leaf[..., None]) if reduce is None else (lambda leaf: reduce(leaf[..., None]))
+        alone = (system, keys[0], one, params, num_rounds, record_every, observe, reduced, False)
+        state, records = _run(stores, is_large, *alone)
         return jax.tree.map(lambda leaf: leaf[..., None], state), records
     begun = _start(stores, system.init, keys, params, is_batch) if state is None else state
     first = jnp.max(begun.round) + 1  # all replicates of a batch are at the same round

@@ -102,7 +102,7 @@ class State(NamedTuple):
     pending_task: Int[Array, " S"]  # kind n_i
     pending_serial: Int[Array, " S"]  # how many tasks were routed before
     pending_until: Int[Array, " S"]  # the round at whose start the task is done
-    pending_change: Float[Array, "C p"]  # what (9) adds to a model as it was at routing: by server, C = M, or by slot
+    pending_change: Float[Array, "C p"]  # what (9) adds to a model as it was at routing; C is M, or S with capacity
     pending_norm: Float[Array, " S"]  # its length |w_t - w_{t-1}|
     pending_input: Float[Array, "S p"]  # stale gate input sum_i X_i
     pending_slopes: Float[Array, "S M"]  # stale derivatives of pi_{m_i} in the gate outputs, (25), (26)
@@ -593,8 +593,9 @@ def _complete(state: State, is_done: Bool[Array, " S"], dims: Dims | None) -> _C
 
 def _complete_one_each(state: State, completion: _Completion, is_done: Bool[Array, " S"]) -> _Completion:
     """Complete at most one task a server."""
+    is_stale = completion.is_stale
     if state.refit is None:
-        move, change_norms, is_stale = _moves(state, is_done)
+        move, change_norms = _moves(state, is_done)
     else:
         move, change_norms, is_stale = _refitted_moves(state, state.refit, completion, is_done)
     # Rounded apart from the sums they go into, or unused slots would change last bits.
@@ -611,21 +612,20 @@ def _complete_one_each(state: State, completion: _Completion, is_done: Bool[Arra
     )
 
 
-def _moves(
-    state: State, is_done: Bool[Array, " S"]
-) -> tuple[Float[Array, "M p"], Float[Array, " S"], Bool[Array, " S"]]:
-    """How completed tasks move their servers' models, how far each does, and which slots are stale: none."""
+def _moves(state: State, is_done: Bool[Array, " S"]) -> tuple[Float[Array, "M p"], Float[Array, " S"]]:
+    """How completed tasks move their servers' models, and how far each does."""
     is_moved = is_done
     if not _has_own_slots(state, None):
         is_moved = jnp.any(_one_hot(state.pending_server, is_done, len(state.experts)), axis=0)
     move = jnp.where(is_moved[:, None], state.pending_change, 0)
-    return move, jnp.where(is_done, state.pending_norm, 0), jnp.zeros(is_done.shape, bool)
+    return move, jnp.where(is_done, state.pending_norm, 0)
 
 
 def _refitted_moves(
     state: State, refit: Refit, completion: _Completion, is_done: Bool[Array, " S"]
 ) -> tuple[Float[Array, "M p"], Float[Array, " S"], Bool[Array, " S"]]:
-    """The same of tasks whose servers may have changed since, each refitted to the model that it finds."""
+    """The same of tasks whose servers may have changed since, each refitted to the model that it finds; and which slots
+    are stale after that."""
     at_server = _one_hot(state.pending_server, is_done, len(state.experts))
     basis = refit.basis
     missing = refit.truth - jnp.sum(jnp.where(at_server[:, :, None], completion.experts[None], 0), axis=1)

@@ -40,7 +40,7 @@ class Look(NamedTuple):
     squared_norm: Float[Array, ""]  # g' Z^-1 g / w
     along: tuple[Array, ...] | None  # Z^-1 g / w, of each layer in its shape; None for a form without it
     solved: Any  # for `add`
-    slots: Int[Array, ""]  # that the memory looked at had seen; it serves `add` to no other
+    slots: Int[Array, ""]  # seen by the memory that was asked; `add` takes the look to no other
 
 
 class Uncertainty(NamedTuple):
@@ -78,7 +78,7 @@ class Found(NamedTuple):
 
 
 def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Params) -> Judged | None:
-    """Nobody looked at yet."""
+    """Before the first look at any candidate."""
     if form.look is None:
         return None
     factors = _zeros(dims, num_candidates)
@@ -136,7 +136,7 @@ def best(
     look = form.look
 
     def approached(norms: Float[Array, " C"], is_close: Bool[Array, " C"], judged: Judged) -> tuple[Array, ...]:
-        """The leader, once it is one whose bound cannot come closer; bounds; and which of them cannot."""
+        """The leader once its bound is as close as it gets, the bounds, and which of them are."""
 
         def approach(carry: tuple[Array, ...]) -> tuple[Array, ...]:
             leader, norms, is_close = carry

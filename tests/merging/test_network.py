@@ -257,10 +257,11 @@ def test_the_best_candidate_is_found_by_few_looks(name, monkeypatch):
     assert not looks or np.mean(looks[1:]) < count / 2
 
 
-def test_bounds_of_a_network_that_has_diverged_end_the_search():
+@pytest.mark.parametrize("name", ["diagonal", "full"])
+def test_bounds_of_a_network_that_has_diverged_end_the_search(name):
     """Would catch a search without end, or one that passes over what is no number."""
     dims = Dims(4, 3, 40, width=6)
-    form, factors = uncertainty.named("full", dims), jax.tree.map(jnp.asarray, slots(dims, 1)[1])
+    form, factors = uncertainty.named(name, dims), jax.tree.map(jnp.asarray, slots(dims, 1)[1])
     arguments = form.begin(REGULARIZED), uncertainty.none_judged(form, dims, CANDIDATES, REGULARIZED), factors
     for values, expected in (([0, 1, np.nan, np.inf, 2], 2), ([-np.inf] * CANDIDATES, 0)):
         found, _, _ = uncertainty.best(
