@@ -266,7 +266,7 @@ ROUTER_GRID = Experiment(
     num_rounds=int(theory.exploration_rounds(ROUTER_MANY, ROUTER_SCALES[0] ** 0.5)) + ROUNDS_PAST_EXPLORATION,
     record_every=1,
     observe=observe_info,
-    replicates=512,
+    replicates=2048,
 )
 
 ROUTER_EXPERT_GRID = Experiment(

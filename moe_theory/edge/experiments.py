@@ -14,7 +14,7 @@ from moe_theory.edge import corrected, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
 from moe_theory.edge.params import CLUSTER_SPREAD, FIGURE_3_FEATURES, PROPORTIONAL, SIGMA_0, Dims, Params
 from moe_theory.runs import Cell, Run, run_cells
-from moe_theory.verify.claim import Experiment
+from moe_theory.verify.claim import Experiment, ranged
 from moe_theory.verify.statement import Hypothesis
 
 FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)
@@ -208,8 +208,8 @@ CONVERGES = (
 
 _FIGURE_3 = FIGURE_3_DIMS, _servers(*FIGURE_3_EXPERTS), FIGURE_3_ROUNDS
 ADAPTIVE = _experiment("figure-3-adaptive", *_FIGURE_3, observe_models, 256, 100)
-NEAREST = _experiment("figure-3-nearest", *_FIGURE_3, observe_errors, 128, 100, policies.nearest)
-FASTEST = _experiment("figure-3-fastest", *_FIGURE_3, observe_errors, 128, 100, policies.fastest)
+NEAREST = _experiment("figure-3-nearest", *_FIGURE_3, observe_errors, 256, 100, policies.nearest)
+FASTEST = _experiment("figure-3-fastest", *_FIGURE_3, observe_errors, 256, 100, policies.fastest)
 LONG = _experiment("figure-3-long", figure_3_dims(50), _servers(50), 30_000, observe_limit, 64, 2500).at(cell_name(50))
 BY_ENOUGH = ADAPTIVE.over("num_experts", *ENOUGH)
 BY_EXPLORED = ADAPTIVE.over("num_experts", *PAST_EXPLORATION)
@@ -385,7 +385,7 @@ def error_given_routes(run: Run, num_samples: int = FIGURE_3_DIMS.num_samples) -
 
 def error_at(time: int) -> Callable[[Run], np.ndarray]:
     """G once pending tasks are completed, at round `time` (B,)."""
-    return lambda run: run.records.flushed[np.searchsorted(run.rounds, time)].astype(np.float64)
+    return ranged(0)(lambda run: run.records.flushed[np.searchsorted(run.rounds, time)].astype(np.float64))
 
 
 final_error = error_at(FIGURE_3_ROUNDS)

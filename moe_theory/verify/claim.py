@@ -5,7 +5,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -57,6 +57,7 @@ KINDS: dict[Kind, str] = {
 LIMITS = ("limit_probability", "limit_rate", "limit_ordering")
 LEAST_POINTS, LEAST_DECADES = 4, 2  # of the grid of a limit
 Runs = Mapping[str, Run]  # by the experiment's cell names
+F = TypeVar("F", bound=Callable[..., Any])
 Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first replicate, their number, seed)
 
 
@@ -273,6 +274,56 @@ class Selection:
         return of
 
 
+class Range(NamedTuple):
+    """What every value of an observable is in, whatever is drawn; infinite where there is no bound."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    is_constant: bool = False  # whether it is the same number, or numbers (V,), for all replicates of a cell
+
+
+def ranged(low: float, high: float = math.inf) -> Callable[[F], F]:
+    """Decorates a function that measures, or that says what is claimed, with the range that its values never leave,
+    such as 0 to 1 for a share. Its mean then has an interval that is exact; a value outside is an ERROR.
+
+    Raises: InvalidClaimError unless `low` is below `high`.
+
+    Examples:
+        >>> from moe_theory.verify.claim import range_of, ranged
+        >>> @ranged(0, 1)
+        ... def share_of_first_expert(run):
+        ...     return (run.records.expert == 0).mean(axis=0)
+        >>> range_of(share_of_first_expert)
+        Range(low=0.0, high=1.0, is_constant=False)
+    """
+    if not low < high:
+        raise InvalidClaimError(f"a range from {low} to {high} has no values: name the lower end first.")
+    return _with_range(Range(float(low), float(high)))
+
+
+def constant(function: F) -> F:
+    """Decorates a function of parameters alone, whose value all replicates of a cell share."""
+    return _with_range(Range(is_constant=True))(function)
+
+
+def range_of(value: Any) -> Range | None:
+    """The range that a function declares, or that a number has by itself; None where there is none."""
+    if value is None or callable(value):
+        return getattr(value, _RANGE, None)
+    return Range(is_constant=True)
+
+
+def _with_range(declared: Range) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        setattr(function, _RANGE, declared)
+        return function
+
+    return decorate
+
+
+_RANGE = "__moe_theory_range__"
+
+
 @documented
 @dataclasses.dataclass(frozen=True, repr=False)
 class Claim(Shown):
@@ -296,7 +347,8 @@ class Claim(Shown):
     `at_least`; it has no `predict`, and its margin is the failure probability that counts as small. A rate is declared
     as any rate is. The margin of an ordering is of the log of the ratio of its two sides, which are positive.
 
-    Functions treat each replicate by itself: a claim is judged in looks, and each look adds replicates.
+    Functions treat each replicate by itself: a claim is judged in looks, and each look adds replicates. `ranges` says,
+    by the names "observed", "predicted" and "scale", what their values never leave: see `ranged`.
 
     Raises: InvalidClaimError for an incomplete declaration.
     """
@@ -321,6 +373,7 @@ class Claim(Shown):
     module: str = ""  # that declares it
     function: Callable[..., Any] | None = None  # that measures it, as its file has it
     is_computed: bool = False  # whether nothing random enters
+    ranges: Mapping[str, Range] = dataclasses.field(default_factory=dict)  # of what is observed, predicted, and scale
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""

@@ -67,9 +67,25 @@ def together(one: Differences, other: Differences) -> Differences:
     }
 
 
+def depending_on_chance(experiment: Experiment, cells: Sequence[Cell]) -> Differences:
+    """The cells whose states or records a replicate's key changes, for a claim in which nothing random is to enter.
+    Those that no program makes from the start are left out, as it cannot be told of them.
+    """
+    if experiment.measure is not None or experiment.start is not None or experiment.stored is not None:
+        return {}
+    return {cell.name: Difference(frozenset(), reaches_runs=True) for cell in cells if _is_random(cell)}
+
+
+def _is_random(cell: Cell) -> bool:
+    try:
+        return _program_of(cell).is_random
+    except OWN_CODE:  # of a faulty system, which its runs will tell
+        return False
+
+
 def is_indifferent(claim: Claim, cells: Sequence[Cell], between: Differences) -> bool:
     """Whether a claim reads nothing of made-up runs in which readings differ. False if it cannot be called on them."""
-    guard = Guard(between, "")
+    guard = Guard(between)
     runs = guard.watch(_MadeUp(cells, between))
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -85,10 +101,10 @@ def is_indifferent(claim: Claim, cells: Sequence[Cell], between: Differences) ->
 
 
 class Guard:
-    """Refuses a claim that is judged once for several readings whatever of its runs differs between them."""
+    """Refuses a claim whatever of its runs it is not to depend on, and says why it is not."""
 
-    def __init__(self, between: Differences, readings: str) -> None:
-        self.between, self.readings = between, readings
+    def __init__(self, between: Differences, why: str = "") -> None:
+        self.between, self.why = between, why
         self.read: str | None = None  # what was refused, even if the claim went on without it
 
     def watch(self, runs: Runs) -> Runs:
@@ -98,10 +114,7 @@ class Guard:
     def check(self) -> None:
         """Raise InvalidClaimError if anything was refused."""
         if self.read is not None:
-            raise InvalidClaimError(
-                f"it reads {self.read}, in which {self.readings} differ, though not of all runs: it was to be judged "
-                "once for these readings. Judge it under one --reading at a time."
-            )
+            raise InvalidClaimError(f"it reads {self.read}, {self.why}")
 
     def refuse(self, what: str) -> None:
         self.read = what
@@ -114,11 +127,12 @@ class _WatchedRuns(Mapping[str, Run]):
 
     def __getitem__(self, name: str) -> Any:
         run, difference = self._runs[name], self._guard.between.get(name)
-        if difference is None or not difference.fields:
+        forbidden = frozenset({"state", "records"} if difference and difference.reaches_runs else ())
+        if difference is None or not (difference.fields or forbidden):
             return run
-        params = _Watched(run.params, f"params of {name!r}", difference.fields, self._guard)
-        forbidden = frozenset({"state", "records"} if difference.reaches_runs else ())
-        return _Watched(run._replace(params=params), repr(name), forbidden, self._guard)
+        if difference.fields:
+            run = run._replace(params=_Watched(run.params, f"params of {name!r}", difference.fields, self._guard))
+        return _Watched(run, repr(name), forbidden, self._guard)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._runs)
@@ -198,15 +212,20 @@ class _Program:
         """
         return fields.isdisjoint(self._behind_start) and fields.isdisjoint(self._rounds[0])
 
+    @property
+    def is_random(self) -> bool:
+        """Whether what is kept of a run depends on its key."""
+        return self._rounds[2]
+
     @functools.cached_property
     def _behind_start(self) -> frozenset[str]:
         """The parameters that initial states depend on."""
         program = jax.make_jaxpr(self.system.init)(*self._inputs)
-        return self._behind(program, [True] * len(program.out_avals))
+        return self._behind(program, [True] * len(program.out_avals))[0]
 
     @functools.cached_property
-    def _rounds(self) -> tuple[frozenset[str], tuple[Any, Any]]:
-        """The parameters that what is kept of a run depends on, and its shapes."""
+    def _rounds(self) -> tuple[frozenset[str], tuple[Any, Any], bool]:
+        """The parameters that what is kept of a run depends on, its shapes, and whether it depends on the key."""
 
         def run(key: Any, params: Any) -> Any:
             def one_round(state: Any, _: None) -> Any:
@@ -218,19 +237,22 @@ class _Program:
         program, (state, records) = jax.make_jaxpr(run, return_shape=True)(*self._inputs)
         is_kept = [*(self.keeps_state for _ in jax.tree.leaves(state)), *(True for _ in jax.tree.leaves(records))]
         record = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), records)
-        return self._behind(program, is_kept), (state if self.keeps_state else None, record)
+        names, is_random = self._behind(program, is_kept)
+        return names, (state if self.keeps_state else None, record), is_random
 
     @property
     def _inputs(self) -> tuple[Any, Any]:
         leaves = (jax.tree.unflatten(structure, parts) for structure, parts in self.types)
         return jax.eval_shape(lambda: root_key(0)), self.kind(*leaves)
 
-    def _behind(self, program: Any, is_kept: list[bool]) -> frozenset[str]:
-        """The parameters that those results of a program of `_inputs` depend on which are kept."""
+    def _behind(self, program: Any, is_kept: list[bool]) -> tuple[frozenset[str], bool]:
+        """The parameters that those results of a program of `_inputs` depend on which are kept, and whether they depend
+        on its key.
+        """
         _, is_used = partial_eval.dce_jaxpr(program.jaxpr, is_kept)
         flags = iter(is_used[1:])  # that of the key is the first
         leaves = zip(self.kind._fields, self.types, strict=True)
-        return frozenset(name for name, (_, parts) in leaves if sum(next(flags) for _ in parts))
+        return frozenset(name for name, (_, parts) in leaves if sum(next(flags) for _ in parts)), is_used[0]
 
 
 _programs = functools.lru_cache(_Program)

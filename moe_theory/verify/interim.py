@@ -22,6 +22,8 @@ FIRST_SHARE = 32  # of an experiment's replicates are its first look,
 FRAMES = 2  # of a claim's own code that an ERROR names
 FIRST_LOOK = 64  # but at no fewer than this
 MOST_REPLICATES = 1 << 22  # of a run without another limit
+_DIFFER = "differ, though not of all runs: it was to be judged once for these readings. Judge it under one at a time."
+_RANDOM = "which random numbers enter, and is declared exact. Leave out `exact`."
 
 
 def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
@@ -57,7 +59,8 @@ class SequentialTest:
     """The test of one claim under one reading: its samples so far, and the looks at them.
 
     An identity is not supported by fewer than `least_replicates`; a single look has the whole error. Of runs that stand
-    for those of further readings, nothing is read that these have `between` them.
+    for those of further readings, nothing is read that these have `between` them; of a claim in which nothing random
+    enters, nothing of runs that are `random`.
     """
 
     def __init__(
@@ -68,8 +71,9 @@ class SequentialTest:
         *,
         is_single_look: bool = False,
         between: Differences | None = None,
+        random: Differences | None = None,
     ) -> None:
-        self.claim, self.blank, self.between = claim, blank, between
+        self.claim, self.blank, self.between, self.random = claim, blank, between, random
         self.is_single_look, self.least_replicates = is_single_look, least_replicates
         self.samples: Samples | None = None
         self.labels: list[str] = []
@@ -94,7 +98,8 @@ class SequentialTest:
         """Take samples from the runs of further replicates; those known already are passed over. `overflows` says what
         is wrong with runs, by name: reading one of these is an error.
         """
-        anyone, guard = next(iter(runs.values())), Guard(self.between or {}, self.blank.setting)
+        anyone, guard = next(iter(runs.values())), Guard(self.between or {}, f"in which {self.blank.setting} {_DIFFER}")
+        chance = Guard(self.random or {}, _RANDOM)
         replicates, runs = anyone.replicates, _ReadRuns(guard.watch(runs))
         try:
             if self.samples is None:
@@ -103,12 +108,13 @@ class SequentialTest:
                 if failed:
                     self._end(Status.INAPPLICABLE, f"fails here: {'; '.join(failed)}", len(replicates))
                     return
-            samples = evidence.collect(self.claim, runs, len(replicates))
+            samples = evidence.collect(self.claim, chance.watch(runs), len(replicates))
             for name in sorted(runs.read & overflows.keys()):
                 raise InvalidRunError(overflows[name])
             if self.samples is None:
                 self.labels = evidence.labels_of(self.claim, runs, anyone.rounds, samples.observed.shape[1])
             guard.check()
+            chance.check()
             self.samples = samples.from_place(self.count - int(replicates[0])).after(self.samples)
             self.cells = runs.read
         except OWN_CODE as failure:  # of the claim's own code: an ERROR of this claim alone

@@ -1,18 +1,24 @@
-"""Intervals: simultaneous ones for means over replicates, exact ones for probabilities, and the samples of a slope.
+"""Intervals of means and probabilities, and the samples of a slope.
 
-Means have Student's t intervals, asymptotic since samples need not be normal. Over several components their common
-critical value is that of the largest |t|: the Gaussian multiplier bootstrap, whose law given the samples is normal with
-their correlation, and whose far tail is found by importance sampling in place of millions of resamples. Where the
-samples are too heavy-tailed or skewed for t, the interval is widened to hold the median of means' as well.
+Of means of values with a declared range they are exact, whatever the law and whenever one stops. Who begins with 1 and
+makes bets that are fair if the mean is m reaches 1/error with probability `error` at most; the interval is of the m at
+which that has not happened. The bets are those of Cover's universal portfolio, whose wealth is within a known factor of
+the best constant bet in hindsight (Cover and Ordentlich, IEEE Trans. Inf. Theory 42, 1996; Orabona and Jun, IEEE Trans.
+Inf. Theory 70, 2024), so that the order of replicates does not matter.
+
+Of other means they are Student's t, simultaneous over components by the multiplier bootstrap of the largest |t|, and
+wider by what skewness does to t. Where samples do not show that t is to be trusted there is no interval. Of
+probabilities they are Clopper and Pearson's.
 """
 
 import functools
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from moe_theory.core.errors import InvalidClaimError
 
@@ -21,25 +27,31 @@ BOOTSTRAP_DRAWS = 2048
 QUANTILES = 512  # of t that are tabled for them
 LARGEST_SQUARED = 1e150  # beyond it a square overflows
 REPLICATES_A_COMPONENT = 4  # with fewer, correlations are too uncertain: Bonferroni
-SKEWNESS_SHIFT = 0.1  # of a critical value, by skewness, beyond which t is not trusted
-VARIANCE_SPREAD = 0.1  # relative variance of a sample variance beyond which t is not trusted
-SHORTEST_BLOCK = 8  # of a median of means
+# What t is trusted with. By planted laws (`verify --self-test`), at errors from 0.1 to 1e-5.
+LEAST_REPLICATES = 256
+LEAST_DISTINCT = 5  # values of a component: with fewer, a rare one may have been missed
+SKEWNESS_SHIFT = 0.1  # of the critical value: what skewness moves it by, at most
+CAUTION = 1.5  # times that shift is added, for what a sample's skewness lacks of its law's
+VARIANCE_SPREAD = 0.02  # relative variance of a sample variance, at most
+MOST_RELATIVE_ERROR = 0.05  # of a mean whose logarithm is taken: at five standard errors that is straight to 15 %
+FEWEST_BLOCKS = 4  # of replicates, that tell whether they depend on one another
+DEPENDENCE_ERROR = 1e-6  # of calling independent replicates dependent
+ROUNDING = 1e-6  # of a range's width, by which values in single precision may leave it
 
 
 class Scheme(NamedTuple):
     """How wide simultaneous intervals of means are."""
 
     critical: float  # half-width in standard errors
-    error_each: float  # a component's share of the error, for intervals that are not of this width
     is_bootstrap: bool
 
 
 class Intervals(NamedTuple):
     mean: Float[np.ndarray, " V"]
     standard_error: Float[np.ndarray, " V"]
-    low: Float[np.ndarray, " V"]
+    low: Float[np.ndarray, " V"]  # minus infinity where there is none
     high: Float[np.ndarray, " V"]
-    is_widened: Bool[np.ndarray, " V"]  # to hold the interval of the median of means
+    doubts: list[str]  # why there is none by t, by component; empty where there is one
 
 
 def mean_and_error(samples: Float[np.ndarray, "B V"]) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
@@ -51,16 +63,15 @@ def mean_and_error(samples: Float[np.ndarray, "B V"]) -> tuple[Float[np.ndarray,
 def scheme_for(samples: Float[np.ndarray, "B V"], error: float) -> Scheme:
     """The width of two-sided intervals for the V means that all cover with probability 1 - `error`, asymptotically."""
     count, num_components = samples.shape
-    varying = samples[:, _varies(samples)]
+    varying = samples[:, varies(samples)]
     half, odd = divmod(varying.shape[1], 2)
-    if not odd and not _varies(varying[:, :half] + varying[:, half:]).any():
+    if not odd and not varies(varying[:, :half] + varying[:, half:]).any():
         varying = varying[:, :half]  # the sides of an equality are each other's negative and so have the same |t|
-    bonferroni = student_tail(error / num_components / 2, count - 1)
     if varying.shape[1] < 2:
-        return Scheme(student_tail(error / 2, count - 1), error / num_components, is_bootstrap=False)
+        return Scheme(student_tail(error / 2, count - 1), is_bootstrap=False)
     if count < REPLICATES_A_COMPONENT * varying.shape[1]:
-        return Scheme(bonferroni, error / num_components, is_bootstrap=False)
-    return Scheme(_largest_t(varying, error), error / num_components, is_bootstrap=True)
+        return Scheme(student_tail(error / num_components / 2, count - 1), is_bootstrap=False)
+    return Scheme(_largest_t(varying, error), is_bootstrap=True)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -69,50 +80,97 @@ def student_tail(tail: float, freedom: int) -> float:
     return float(scipy.stats.t.isf(tail, freedom))
 
 
-def intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Intervals:
-    """Intervals of the V means of that width, and wider where t is not to be trusted."""
+def student_intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Intervals:
+    """Intervals of the V means by t, of that width; without ends where t is not to be trusted.
+
+    Skewness g moves the true critical value c of t by g (2 c^2 + 1)/(6 sqrt(n)) to first order (Hall, The Bootstrap and
+    Edgeworth Expansion, 1992, Sec. 2.6): ever more of c the smaller the error. Both ends are moved out by that.
+    """
     mean, standard_error = mean_and_error(samples)
-    low, high = mean - scheme.critical * standard_error, mean + scheme.critical * standard_error
-    doubtful = is_doubtful(samples, scheme.critical)
-    if doubtful.any():
-        lowest, highest = median_of_means(samples[:, doubtful], scheme.error_each)
-        low[doubtful], high[doubtful] = np.minimum(low[doubtful], lowest), np.maximum(high[doubtful], highest)
-    return Intervals(mean, standard_error, low, high, doubtful)
+    shift, doubts = _trust_in_t(samples, scheme.critical)
+    half = np.where([bool(doubt) for doubt in doubts], np.inf, (scheme.critical + CAUTION * shift) * standard_error)
+    return Intervals(mean, standard_error, mean - half, mean + half, doubts)
 
 
-def is_doubtful(samples: Float[np.ndarray, "B V"], critical: float) -> Bool[np.ndarray, " V"]:
-    """Which components are too skewed or heavy-tailed, for so few replicates, to trust t that far out in its tail.
-
-    Skewness g moves the true critical value of t by g (2 c^2 + 1)/(6 sqrt(n)) to first order (Hall, The Bootstrap and
-    Edgeworth Expansion, 1992, Sec. 2.6): ever more of c the smaller the error. Tails are judged by the variance of a
-    sample variance, (kurtosis - 1)/n of its square.
-    """
-    doubtful, count = _varies(samples), len(samples)
-    standard = samples[:, doubtful] - samples[:, doubtful].mean(axis=0)
-    with np.errstate(over="ignore"):  # where it is infinite, so is the interval by t
+def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Float[np.ndarray, " V"], list[str]]:
+    """What skewness moves the critical value of t by, and why t is not to be trusted, by component."""
+    count, num_components = samples.shape
+    shift, doubts = np.zeros(num_components), [""] * num_components
+    is_varying = varies(samples)
+    standard = samples - samples.mean(axis=0)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # of constants, which have no interval
         standard /= standard.std(axis=0)
-    shift = np.abs(np.mean(standard**3, axis=0)) * (2 * critical**2 + 1) / (6 * math.sqrt(count))
-    is_heavy = np.mean(standard**4, axis=0) - 1 > VARIANCE_SPREAD * count
-    doubtful[doubtful] = (shift > SKEWNESS_SHIFT * critical) | is_heavy
-    return doubtful
+        skewness, kurtosis = np.mean(standard**3, axis=0), np.mean(standard**4, axis=0)
+    moved = np.abs(skewness) * (2 * critical**2 + 1) / (6 * math.sqrt(count))
+    for place in range(num_components):
+        if not is_varying[place]:
+            doubts[place] = f"all {count:,} replicates are equal"
+        elif (distinct := len(np.unique(samples[:, place]))) < LEAST_DISTINCT:
+            doubts[place] = f"{count:,} replicates take {distinct} values"
+        elif count < LEAST_REPLICATES:
+            doubts[place] = f"{count:,} replicates are fewer than {LEAST_REPLICATES}"
+        elif not (moved[place] <= SKEWNESS_SHIFT * critical and kurtosis[place] - 1 <= VARIANCE_SPREAD * count):
+            doubts[place] = f"{count:,} replicates are too few for tails like these"
+        else:
+            shift[place] = moved[place]
+    return shift, doubts
 
 
-def median_of_means(
-    samples: Float[np.ndarray, "B V"], error: float
+def betting_intervals(
+    samples: Float[np.ndarray, "B V"],
+    low: Float[np.ndarray, " V"],
+    high: Float[np.ndarray, " V"],
+    error: float,
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
-    """Intervals at `error` each for the median of the means of blocks, from their order statistics. Exact for the
-    median of a block mean's law, which is close to the mean once blocks are long. Without bounds where the replicates
-    do not make enough blocks of that length.
+    """Intervals of the V means of values in [low, high], either of which may be infinite, that all cover the means at
+    all numbers of replicates at once with probability 1 - `error`; without an end where there is no bound on that side.
+    A component whose bounds are equal is that number.
     """
-    num_blocks = 2 * math.ceil(math.log2(2 / error))
-    if len(samples) < SHORTEST_BLOCK * num_blocks:
-        infinite = np.full(samples.shape[1], np.inf)
-        return -infinite, infinite
-    means = np.sort([block.mean(axis=0) for block in np.array_split(samples, num_blocks)], axis=0)
-    both_tails = 2 * scipy.stats.binom.cdf(np.arange(num_blocks), num_blocks, 0.5)
-    outside = int(np.searchsorted(both_tails, error, side="right"))
-    # `outside` block means on either side are left out; at least one, since 2 (1/2)^num_blocks < error.
-    return means[outside - 1], means[-outside]
+    width = high - low
+    bottom, top = np.full(len(low), -np.inf), np.full(len(low), np.inf)
+    for place in range(len(low)):
+        values, is_two_sided = samples[:, place], np.isfinite(width[place])
+        share = error / len(low) / (1 if is_two_sided else 2)
+        slack = ROUNDING * width[place] if is_two_sided else ROUNDING * float(np.abs(values).max())
+        if width[place] == 0:
+            bottom[place] = top[place] = low[place]
+            continue
+        if np.isfinite(low[place]):
+            from_below = np.maximum(values - (low[place] - slack), 0)
+            bottom[place] = low[place] - slack + _least_mean(from_below, share)
+        if np.isfinite(high[place]):
+            from_above = np.maximum(high[place] + slack - values, 0)
+            top[place] = high[place] + slack - _least_mean(from_above, share)
+    return np.maximum(bottom, low), np.minimum(top, high)
+
+
+def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
+    """The lower end m of the interval of a mean of values of at least 0: where the best constant bet that it is more
+    has won 1/`error` times what the universal portfolio may fall behind it.
+
+    The best bet puts a share of the wealth on value / m and keeps the rest, and has won
+    sum log(1 + theta value) - n log(1 + theta m) at m(theta) = sum value/(1 + theta value) / sum 1/(1 + theta value);
+    beyond theta = infinity, all of it: sum log(value / m).
+    """
+    count, scale = len(values), values.mean()
+    if scale == 0:
+        return 0.0
+    values = values / scale
+    regret = 0.5 * math.log(math.pi) + scipy.special.gammaln(count + 1) - scipy.special.gammaln(count + 0.5)
+    target = -math.log(error) + regret
+
+    def bet(log_theta: float) -> tuple[float, float]:
+        odds = 1 + math.exp(log_theta) * values
+        mean = np.sum(values / odds) / np.sum(1 / odds)
+        return float(mean), float(np.sum(np.log(odds)) - count * math.log1p(math.exp(log_theta) * mean))
+
+    if values.min() > 0:
+        total = float(np.sum(np.log(values)))
+        harmonic = count / float(np.sum(1 / values))
+        if total - count * math.log(harmonic) < target + 1e-6:  # all of the wealth
+            return scale * math.exp((total - target) / count)
+    found = scipy.optimize.brentq(lambda place: bet(place)[1] - target, -40.0, 600.0, xtol=1e-6)
+    return scale * bet(found)[0]
 
 
 def clopper_pearson(
@@ -120,6 +178,33 @@ def clopper_pearson(
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
     """Exact two-sided interval for a binomial probability, of coverage at least 1 - `error`."""
     return _clopper_pearson(tuple(np.asarray(successes).tolist()), count, error)
+
+
+def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
+    """Whether replicates 0, 1, ... are not independent of one another, such as those of a shared seed: whether the
+    ranks of neighbours, or of replicates a fixed number apart, are alike. Independent ones are called so with
+    probability `DEPENDENCE_ERROR`, about.
+    """
+    ranks = scipy.stats.rankdata(values)
+    ranks -= ranks.mean()
+    variance, tails, length = ranks.var(), [], 2
+    # Of constants there is nothing to tell, and sums over short blocks of rare events are far from normal.
+    if variance == 0 or np.mean(ranks**4) > 3 * variance**2:
+        return False
+    while length * FEWEST_BLOCKS <= len(ranks):
+        for rows in _blocks(ranks, length):
+            between = np.sum(rows.mean(axis=1) ** 2) * length / variance  # chi-squared, as a block's rank sum is normal
+            tails.append(scipy.stats.chi2.sf(between, len(rows) - 1))
+        length *= 2
+    return bool(tails) and min(tails) * len(tails) < DEPENDENCE_ERROR
+
+
+def _blocks(ranks: np.ndarray, length: int) -> Iterator[np.ndarray]:
+    """Rows of so many neighbours, and of so many replicates that are evenly spread."""
+    count = len(ranks) // length
+    used = ranks[: count * length]
+    yield used.reshape(count, length)
+    yield used.reshape(length, count).T
 
 
 def slope_samples(values: Float[np.ndarray, "B V"], abscissa: Float[np.ndarray, " V"]) -> Float[np.ndarray, "B 1"]:
@@ -142,6 +227,14 @@ def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray
     return (weights @ np.log(means) + (values / means - 1) @ weights)[:, None]
 
 
+def doubt_of_logs(values: Float[np.ndarray, "B V"]) -> str:
+    """Why the logarithms of these means are not to be taken for straight in the means; empty where they are."""
+    mean, standard_error = mean_and_error(values)
+    if np.all(standard_error <= MOST_RELATIVE_ERROR * np.abs(mean)):
+        return ""
+    return f"{len(values):,} replicates leave a mean uncertain by more than {MOST_RELATIVE_ERROR:.0%}"
+
+
 def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
     """The two grid points nearest to the limit, 0 on a grid that reaches no higher than 1, and that end's name."""
     order = np.argsort(abscissa)
@@ -158,7 +251,7 @@ def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarr
     return order[min(int(np.argmax(decades < number + 1e-9)), len(order) - number - 1) :]
 
 
-def _varies(samples: np.ndarray) -> np.ndarray:
+def varies(samples: np.ndarray) -> np.ndarray:
     """Which components are more than rounding around a constant."""
     return np.ptp(samples, axis=0) > 1e-12 * np.max(np.abs(samples), axis=0)
 

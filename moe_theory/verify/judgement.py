@@ -2,44 +2,92 @@
 
 A test of means works on one difference a replicate and component, so that what varies between replicates (their pools,
 their arrivals) cancels. A claim is REFUTED where some component's interval lies beyond its margin, SUPPORTED where all
-lie within; intervals are two-sided at the whole error, so that each way of being wrong has at most half of it.
+lie within; intervals are two-sided at the whole error, so that each way of being wrong has at most half of it, or both
+together all of it.
+
+Which interval a mean has is declared before anything is run: an exact one, that holds at all looks together, where
+values have a declared range; the number itself where nothing random enters; Student's t otherwise.
 """
 
 import dataclasses
 import functools
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 from jaxtyping import Float
 
+from moe_theory.core.errors import InvalidClaimError
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.evidence import Samples
 from moe_theory.verify.intervals import (
     POWER,
+    Intervals,
+    Scheme,
     asymptotic_end,
+    betting_intervals,
     clopper_pearson,
     contrast_samples,
-    intervals,
+    doubt_of_logs,
+    is_dependent,
     last_decades,
     mean_and_error,
     scheme_for,
     slope_samples,
+    student_intervals,
     student_tail,
+    varies,
 )
 from moe_theory.verify.verdict import Curve, Look, Status, Verdict
 
 Values = Float[np.ndarray, "B V"]  # a row a replicate, a column a component
 SCALED = {"equality", "upper_bound", "lower_bound", "ordering"}  # kinds whose margin is a fraction of a scale
+INSTANCES = {"identity", "counterexample"}  # kinds that are about single replicates
 MOST_DIGITS = 6  # after the point, in words
 SLOWEST_FALL = 0.05  # exponent of decay below which a probability does not tend to 0: a fifth in two decades
 
 
 def examine(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
-    """The verdict `blank`, filled in from a look at these samples at this error, and the look. Raises:
-    InvalidClaimError where the samples have no verdict, such as means without a logarithm.
+    """The verdict `blank`, filled in from a look at these samples, and the look. Intervals that hold at all looks
+    together have the error of `blank`, others have `error`, what this look may spend. Raises: InvalidClaimError where
+    the samples have no verdict, such as means without a logarithm.
     """
-    return _examine(claim, compared(claim, samples), labels, error, blank)
+    own = compared(claim, samples, blank.error)
+    verdict, look = _examine(claim, own, labels, error, blank)
+    is_decided = verdict.status in {Status.SUPPORTED, Status.REFUTED, Status.VACUOUS}
+    is_of_means = claim.kind not in INSTANCES and not claim.is_computed
+    if is_decided and is_of_means and any(map(is_dependent, (own.observed - own.predicted).T)):
+        reason = f"replicates depend on one another, as those of a shared seed do; if they did not: {verdict.reason}"
+        verdict = dataclasses.replace(verdict, status=Status.INCONCLUSIVE, reason=reason)
+    return verdict, look
+
+
+class Bounds(NamedTuple):
+    """What values are never below and never above, by component (V,)."""
+
+    low: Any = -np.inf
+    high: Any = np.inf
+
+    def less(self, other: "Bounds") -> "Bounds":
+        """Those of differences of such values."""
+        return Bounds(np.subtract(self.low, other.high), np.subtract(self.high, other.low))
+
+    def times(self, factor: float) -> "Bounds":
+        low, high = np.multiply(factor, self) if factor else (0.0, 0.0)
+        return Bounds(low, high) if factor >= 0 else Bounds(high, low)
+
+
+class Known(NamedTuple):
+    """What is known of a claim's samples before they are there, and of their logarithms once they are."""
+
+    difference: Bounds = Bounds()  # observed - predicted
+    allowed: Bounds = Bounds()
+    error: float | None = None  # of all looks together; that of the one look unless given
+    doubt: str = ""  # why t is not to be trusted, whatever the samples look like
+
+
+NOTHING = Known()
 
 
 class Compared(NamedTuple):
@@ -48,11 +96,14 @@ class Compared(NamedTuple):
     observed: Values
     predicted: Values  # of a rate (B, 1), its exponent
     allowed: Values  # the margin in the difference's own unit
-    trivial: Values | None  # the bound that holds anyway
+    trivial: Values | None = None  # the bound that holds anyway
+    known: Known = NOTHING
 
 
-def compared(claim: Claim, samples: Samples) -> Compared:
-    """What is compared of a claim's samples."""
+def compared(claim: Claim, samples: Samples, error: float | None = None) -> Compared:
+    """What is compared of a claim's samples, at this error of all looks together. Raises: InvalidClaimError where they
+    are not what the claim declares.
+    """
     observed, predicted, scale, trivial = samples
     if predicted is None:  # of an identity or a counterexample 0, of a limit what the probability tends to
         predicted = np.full_like(observed, claim.side == "at_least")
@@ -61,7 +112,37 @@ def compared(claim: Claim, samples: Samples) -> Compared:
         allowed = (np.abs(predicted) if scale is None else scale) * claim.margin
     if trivial is None and claim.kind in {"probability", "counterexample"}:
         trivial = np.full_like(observed, claim.side != "at_least")
-    return Compared(observed, predicted, allowed, trivial)
+    if claim.is_computed and any(varies(part).any() for part in (observed, predicted, allowed)):
+        raise InvalidClaimError("it is declared exact, and its replicates differ: something random enters")
+    known = Known(error=error)
+    if claim.kind in SCALED:
+        known = Known(*_bounds(claim, observed, predicted, allowed), error)
+    return Compared(observed, predicted, allowed, trivial, known)
+
+
+def _bounds(claim: Claim, observed: Values, predicted: Values, allowed: Values) -> tuple[Bounds, Bounds]:
+    """Of observed - predicted, and of what is allowed."""
+    its, their = _declared(claim, "observed", observed), _declared(claim, "predicted", predicted)
+    if claim.margin == 0:
+        return its.less(their), Bounds(0.0, 0.0)
+    scale = _declared(claim, "scale", allowed / claim.margin)
+    if claim.scale is None:  # |predicted|
+        is_apart = np.sign(their.low) == np.sign(their.high)
+        least, most = np.sort(np.abs(np.broadcast_arrays(*their)), axis=0)
+        scale = Bounds(np.where(is_apart, least, 0.0), most)
+    return its.less(their), scale.times(claim.margin)
+
+
+def _declared(claim: Claim, name: str, values: Values) -> Bounds:
+    """Where values lie as the claim declares it. Raises: InvalidClaimError for what is no constant though declared."""
+    if claim.is_computed:
+        return Bounds(values[0], values[0])
+    declared = claim.ranges.get(name)
+    if declared is None or not declared.is_constant:
+        return Bounds() if declared is None else Bounds(declared.low, declared.high)
+    if varies(values).any():
+        raise InvalidClaimError(f"what is {name} is declared the same for all replicates, and differs")
+    return Bounds(values[0], values[0])
 
 
 def _examine(claim: Claim, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
@@ -90,7 +171,7 @@ def _examine(claim: Claim, samples: Compared, labels: list[str], error: float, b
         curve=_curve(labels, predicted, observed, judgement.low, judgement.high, samples.allowed.mean(axis=0)),
     )
     verdict = _vacuous(claim, samples, verdict, worst)
-    return verdict, _look(verdict, samples, float(observed[worst] - predicted[worst]), error)
+    return verdict, _look(verdict, samples, float(observed[worst] - predicted[worst]), judgement.error or error)
 
 
 class Judgement(NamedTuple):
@@ -104,32 +185,37 @@ class Judgement(NamedTuple):
     smallest_discrepancy: float  # what would have been refuted with probability `POWER`, in the same unit
     method: str  # of the intervals
     is_exact: bool
+    doubt: str = ""  # why there is no interval
+    error: float | None = None  # of intervals that hold at all looks together
 
 
-def judge_equality(observed: Values, predicted: Values, allowed: Values, error: float) -> Judgement:
+def judge_equality(
+    observed: Values, predicted: Values, allowed: Values, error: float, known: Known = NOTHING
+) -> Judgement:
     """Two one-sided tests of |E[observed] - E[predicted]| < E[allowed], for every component at once."""
-    difference = observed - predicted
-    return _judge_means(difference, [difference - allowed, -difference - allowed], allowed, error)
+    return _judge_means(observed - predicted, allowed, error, known, (1, -1))
 
 
 def judge_upper_bound(
-    observed: Values, bound: Values, allowed: Values, error: float, *, is_strict: bool = False
+    observed: Values, bound: Values, allowed: Values, error: float, known: Known = NOTHING, *, is_strict: bool = False
 ) -> Judgement:
     """One-sided tests of E[observed] <= E[bound] + E[allowed] (strictly below, if so), for every component at once."""
-    difference = observed - bound
-    return _judge_means(difference, [difference - allowed], allowed, error, is_strict=is_strict)
+    return _judge_means(observed - bound, allowed, error, known, (1,), is_strict=is_strict)
 
 
-def judge_lower_bound(observed: Values, bound: Values, allowed: Values, error: float) -> Judgement:
+def judge_lower_bound(
+    observed: Values, bound: Values, allowed: Values, error: float, known: Known = NOTHING
+) -> Judgement:
     """One-sided tests of E[observed] >= E[bound] - E[allowed], for every component at once."""
-    difference = observed - bound
-    return _judge_means(difference, [-difference - allowed], allowed, error)
+    return _judge_means(observed - bound, allowed, error, known, (-1,))
 
 
-def judge_slopes(slopes: Values, exponents: Values, allowed: Values, error: float, side: str) -> Judgement:
+def judge_slopes(
+    slopes: Values, exponents: Values, allowed: Values, error: float, side: str, known: Known = NOTHING
+) -> Judgement:
     """Whether slopes are at_most, at_least or equal to exponents: all of them to support it, the last to refute it."""
     test = {"at_most": judge_upper_bound, "at_least": judge_lower_bound, "equal": judge_equality}[side]
-    judgement = test(slopes, exponents, allowed, error)
+    judgement = test(slopes, exponents, allowed, error, known)
     margins = allowed.mean(axis=0)
     above, below = judgement.low - margins, -judgement.high - margins  # how surely a slope is too high, or too low
     beyond = {"at_most": above, "at_least": below, "equal": np.maximum(above, below)}[side]
@@ -141,26 +227,59 @@ def judge_slopes(slopes: Values, exponents: Values, allowed: Values, error: floa
 
 
 def _judge_means(
-    difference: np.ndarray, excesses: list[np.ndarray], allowed: np.ndarray, error: float, *, is_strict: bool = False
+    difference: Values, allowed: Values, error: float, known: Known, signs: Sequence[int], *, is_strict: bool = False
 ) -> Judgement:
-    """Whether all means of all excesses are below 0, with the intervals of the difference."""
+    """Whether the means of the difference, or of its negative, or of both, are below those of what is allowed."""
     num_components = difference.shape[1]
-    excess = np.concatenate(excesses, axis=1)
-    scheme = scheme_for(excess, error)
-    decisive = intervals(excess, scheme)
+    excess = np.concatenate([sign * difference - allowed for sign in signs], axis=1)
+    scheme, bounds = scheme_for(excess, error), [known.difference.times(sign).less(known.allowed) for sign in signs]
+    ends = [np.broadcast_to(end, num_components) for each in zip(*bounds, strict=True) for end in each]
+    low, high = (np.concatenate(part) for part in (ends[: len(signs)], ends[len(signs) :]))
+    is_mirrored = len(signs) == 2 and np.all(np.equal(*known.allowed))
+    decisive = _intervals(excess, Bounds(low, high), scheme, error, known, 2 if is_mirrored else 1)
     status = _decide(decisive.high, decisive.low)
     if is_strict and status is Status.SUPPORTED and np.any(decisive.high == 0):
         status = Status.INCONCLUSIVE
     column = int(np.argmax(decisive.low if status is Status.REFUTED else decisive.high))
-    shown, worst = intervals(difference, scheme), column % num_components
+    worst = column % num_components
+    shown = _intervals(difference, known.difference, scheme, error, known)
     margin = float(np.mean(allowed[:, worst]))
     reach = decisive.high[column] - decisive.mean[column]
     reach += student_tail(1 - POWER, len(excess) - 1) * decisive.standard_error[column]
-    method = "sup-t by multiplier bootstrap" if scheme.is_bootstrap else "Bonferroni"
-    method = f"Student's t, {method}" if num_components > 1 else "Student's t"
-    if decisive.is_widened.any():
-        method += "; skewed or heavy-tailed, widened by the median of means"
-    return Judgement(status, worst, shown.low, shown.high, margin, float(margin + reach), method, is_exact=False)
+    is_bounded = {Status.REFUTED: low[column], Status.SUPPORTED: high.max()}.get(status, high[column] - low[column])
+    method, is_exact = _method(Bounds(low, high), scheme, num_components, len(excess)), bool(np.isfinite(is_bounded))
+    doubt = decisive.doubts[column] if np.isinf([decisive.low[column], decisive.high[column]]).any() else ""
+    all_looks = known.error if np.all(np.isfinite(low) & np.isfinite(high)) else None
+    discrepancy = float(margin + reach)
+    return Judgement(status, worst, shown.low, shown.high, margin, discrepancy, method, is_exact, doubt, all_looks)
+
+
+def _intervals(
+    values: Values, bounds: Bounds, scheme: Scheme, error: float, known: Known, mirrored: int = 1
+) -> Intervals:
+    """Simultaneous intervals of means: ends by betting on the sides where values have a bound, by t on the others."""
+    by_t = student_intervals(values, scheme)
+    if known.doubt:
+        infinite = np.full_like(by_t.mean, np.inf)
+        by_t = by_t._replace(low=-infinite, high=infinite, doubts=[known.doubt] * len(infinite))
+    low, high = (np.broadcast_to(end, by_t.mean.shape) for end in bounds)
+    bottom, top = betting_intervals(values, low, high, (known.error or error) * mirrored)
+    is_below, is_above = np.isfinite(low), np.isfinite(high)
+    return by_t._replace(low=np.where(is_below, bottom, by_t.low), high=np.where(is_above, top, by_t.high))
+
+
+def _method(bounds: Bounds, scheme: Scheme, num_components: int, count: int) -> str:
+    """What the ends of intervals rest on, in words."""
+    ends = np.isfinite(np.stack(bounds))
+    by_t = "Student's t"
+    if num_components > 1:
+        by_t += ", sup-t by multiplier bootstrap" if scheme.is_bootstrap else ", Bonferroni"
+    if not ends.any():
+        return by_t
+    if np.all(np.equal(*bounds)):
+        return "computed: nothing random enters"
+    betting = "betting, at all looks together" + (", Bonferroni" if num_components > 1 else "")
+    return betting if ends.all() else f"{betting}, on the side that values have a bound on; {by_t} on the other"
 
 
 def judge_identity(errors: Values, tolerance: float, error: float) -> Judgement:
@@ -231,7 +350,9 @@ def judge_limit_probability(
     return judgement._replace(status=status, worst=last, smallest_discrepancy=seen)
 
 
-def judge_limit_rate(slopes: Values, exponents: Values, allowed: Values, error: float, side: str) -> Judgement:
+def judge_limit_rate(
+    slopes: Values, exponents: Values, allowed: Values, error: float, side: str, known: Known = NOTHING
+) -> Judgement:
     """Whether a quantity is O() of a power of x, Omega() or Theta() of it, with any constant, in a limit: whether its
     slope of log means over log x there is at_most, at_least or equal to the exponent.
 
@@ -241,7 +362,7 @@ def judge_limit_rate(slopes: Values, exponents: Values, allowed: Values, error: 
     margin, and is shown not to bend back by more than the margin. A slope that still bends towards the other decision
     is left open whatever its value: it says little of the limit, and only a grid nearer to that could say more.
     """
-    judgement = judge_slopes(slopes, exponents, allowed, error, side)
+    judgement = judge_slopes(slopes, exponents, allowed, error, side, known)
     margin, status = float(allowed.mean()), judgement.status
     is_above = judgement.low[1] > margin
     bends_back = judgement.low[0] < -margin if is_above else judgement.high[0] > margin
@@ -257,7 +378,7 @@ def judge_limit_rate(slopes: Values, exponents: Values, allowed: Values, error: 
     return judgement._replace(status=status, worst=1, margin=margin, smallest_discrepancy=float(seen))
 
 
-def judge_limit_ordering(log_ratios: Values, allowed: Values, error: float) -> Judgement:
+def judge_limit_ordering(log_ratios: Values, allowed: Values, error: float, known: Known = NOTHING) -> Judgement:
     """Whether one positive mean is below another in a limit: whether the log of their ratio, less the margin, is below
     0 and stays so.
 
@@ -267,7 +388,7 @@ def judge_limit_ordering(log_ratios: Values, allowed: Values, error: float) -> J
     ratio is what an ordering in a limit is about, since both means may go to 0 or to infinity, and the log ratio of two
     power laws is straight over log x, so that a step further is exact for them.
     """
-    judgement = judge_upper_bound(log_ratios, np.zeros_like(log_ratios), allowed, error, is_strict=True)
+    judgement = judge_upper_bound(log_ratios, np.zeros_like(log_ratios), allowed, error, known, is_strict=True)
     margin, status = float(allowed.mean()), judgement.status
     if status is Status.REFUTED and not np.all(judgement.low > margin):
         status = Status.INCONCLUSIVE
@@ -315,7 +436,7 @@ def _decide(excess: np.ndarray, beyond: np.ndarray) -> Status:
 
 
 def _test(claim: Claim, samples: Compared, error: float) -> Judgement:
-    observed, predicted, allowed, _ = samples
+    observed, predicted, allowed, _, known = samples
     match claim.kind:
         case "identity":
             return judge_identity(observed, claim.margin, error)
@@ -328,12 +449,12 @@ def _test(claim: Claim, samples: Compared, error: float) -> Judgement:
         case "counterexample":
             return judge_counterexample(observed, predicted.mean(axis=0) + claim.margin, error)
         case "equality":
-            return judge_equality(observed, predicted, allowed, error)
+            return judge_equality(observed, predicted, allowed, error, known)
         case "lower_bound":
-            return judge_lower_bound(observed, predicted, allowed, error)
+            return judge_lower_bound(observed, predicted, allowed, error, known)
         case _:
             is_strict = claim.kind == "ordering"
-            return judge_upper_bound(observed, predicted, allowed, error, is_strict=is_strict)
+            return judge_upper_bound(observed, predicted, allowed, error, known, is_strict=is_strict)
 
 
 def _examine_rate(
@@ -353,7 +474,10 @@ def _examine_rate(
         )
         slopes, names = np.hstack([at_end - before, at_end]), ["bending", f"slope at the {end_name} end"]
         exponents = np.hstack([np.zeros_like(samples.predicted), samples.predicted])
-        judgement = judge_limit_rate(slopes, exponents, np.broadcast_to(samples.allowed, slopes.shape), error, side)
+        known = _known_of_logs(claim, slopes, exponents, samples)
+        judgement = judge_limit_rate(
+            slopes, exponents, np.broadcast_to(samples.allowed, slopes.shape), error, side, known
+        )
         worst, exponent = judgement.worst, float(samples.predicted.mean())
     else:
         slopes = np.hstack([slope_samples(values[:, places], abscissa[places]) for places in (slice(None), end)])
@@ -361,12 +485,13 @@ def _examine_rate(
         if len(abscissa) == 2:
             slopes, names = slopes[:, :1], names[:1]
         exponents, allowed = (np.broadcast_to(part, slopes.shape) for part in (samples.predicted, samples.allowed))
-        judgement = judge_slopes(slopes, exponents, allowed, error, side)
+        known = _known_of_logs(claim, slopes, exponents, samples)
+        judgement = judge_slopes(slopes, exponents, allowed, error, side, known)
         worst, exponent = judgement.worst, float(exponents.mean())
     measured = slopes.mean(axis=0)
     means = values.mean(axis=0)
     law = np.exp(np.mean(np.log(means)) + exponent * (np.log(abscissa) - np.mean(np.log(abscissa))))
-    around = intervals(values, scheme_for(values, error))
+    around = student_intervals(values, scheme_for(values, error))
     curve = _curve(labels, law, means, around.low - law, around.high - law, np.zeros_like(means))
     numbers = _numbers(judgement)
     numbers["interval_kind"] = numbers["interval_kind"].replace("Student's t", "delta method, Student's t")
@@ -405,12 +530,13 @@ def _examine_limit_ordering(
     weights = np.vstack([places, 2 * places[-1] - places[0]])
     log_ratios = np.hstack([contrast_samples(both, np.r_[row, -row]) for row in weights])
     allowed = np.full_like(log_ratios, claim.margin)
-    judgement = judge_limit_ordering(log_ratios, allowed, error)
+    known = _known_of_logs(claim, log_ratios, np.zeros_like(log_ratios), samples)
+    judgement = judge_limit_ordering(log_ratios, allowed, error, known)
     worst, label = judgement.worst, labels[last[-1]]
     measured = log_ratios.mean(axis=0)
     observed, predicted = samples.observed.mean(axis=0), samples.predicted.mean(axis=0)
     difference = samples.observed - samples.predicted
-    around = intervals(difference, scheme_for(difference, error))
+    around = student_intervals(difference, scheme_for(difference, error))
     numbers = _numbers(judgement)
     numbers["interval_kind"] = numbers["interval_kind"].replace("Student's t", "delta method, Student's t")
     verdict = dataclasses.replace(
@@ -428,6 +554,15 @@ def _examine_limit_ordering(
         ),
     )
     return verdict, _look(verdict, samples, float(measured[worst]), error)
+
+
+def _known_of_logs(claim: Claim, contrasts: Values, claimed: Values, samples: Compared) -> Known:
+    """What is known of contrasts of log means. Of those that are computed, all."""
+    if claim.is_computed:
+        allowed = Bounds(samples.allowed[0, 0], samples.allowed[0, 0])
+        return Known(Bounds(*[(contrasts - claimed)[0]] * 2), allowed, samples.known.error)
+    both = samples.observed if claim.kind != "limit_ordering" else np.hstack([samples.observed, samples.predicted])
+    return Known(doubt=doubt_of_logs(both))
 
 
 def _vacuous(claim: Claim, samples: Compared, verdict: Verdict, worst: int) -> Verdict:
@@ -505,9 +640,9 @@ def _limit_rate_reason(
     claimed = _side(claim).replace("equal", "equal to")
     (least_bending, low), (most_bending, high) = judgement.low, judgement.high
     said = (
-        f"at the {end} end it goes like x^{_rounded(slope, low + exponent, high + exponent)}, claimed {claimed}"
-        f"x^{exponent:g} (margin {margin:.3g}); the slope changes by {_rounded(bending, least_bending, most_bending)} "
-        "from the decade before"
+        f"at the {end} end it goes like x^{_rounded(slope, low + exponent, high + exponent, judgement)}, claimed "
+        f"{claimed}x^{exponent:g} (margin {margin:.3g}); the slope changes by "
+        f"{_rounded(bending, least_bending, most_bending, judgement)} from the decade before"
     )
     if judgement.status is not Status.INCONCLUSIVE:
         return said
@@ -518,7 +653,8 @@ def _limit_rate_reason(
 
 def _limit_ordering_reason(judgement: Judgement, measured: np.ndarray, label: str, num_replicates: int) -> str:
     ratio, further = (
-        _rounded(*np.exp([measured[place], judgement.low[place], judgement.high[place]])) for place in (-2, -1)
+        _rounded(*np.exp([measured[place], judgement.low[place], judgement.high[place]]), judgement)
+        for place in (-2, -1)
     )
     said = (
         f"at {label} the side claimed smaller is {ratio} times the other, claimed below "
@@ -531,11 +667,11 @@ def _open(said: str, num_replicates: int) -> str:
     return f"{num_replicates:,} runs leave it open: {said}"
 
 
-def _rounded(value: float, low: float, high: float) -> str:
+def _rounded(value: float, low: float, high: float, judgement: Judgement) -> str:
     """A value to two digits of its error, and its interval to the same place."""
     half = (high - low) / 2
     if not np.isfinite(half):
-        return f"{value:.3g} (without an interval: replicates are too few for tails like these)"
+        return f"{value:.3g} (without an interval: {judgement.doubt})"
     if half <= 1e-4 * abs(value):
         return f"{value:.4g}"
     digits = min(max(0, 1 - int(np.floor(np.log10(half)))), MOST_DIGITS)
@@ -548,9 +684,9 @@ def _within(judgement: Judgement) -> str:
 
 def _range(judgement: Judgement, place: int) -> str:
     low, high = judgement.low[place], judgement.high[place]
-    if not np.isfinite(low) and not np.isfinite(high):
-        return "without an interval: replicates are too few for tails like these"
-    return f"in [{low:.4g}, {high:.4g}]"
+    if np.isinf(low) and np.isinf(high):
+        return f"without an interval: {judgement.doubt}"
+    return f"in [{low:.4g}, {high:.4g}]" + (f" ({judgement.doubt})" if judgement.doubt else "")
 
 
 def _side(claim: Claim) -> str:

@@ -14,6 +14,9 @@ one, and 1 + k where it is false by k margins. What a margin is a multiple of, b
 - identity: a frequency of replicates that violate the tolerance. At a distance up to 1 none does, and at 1 all errors
   are as large as the tolerance.
 
+Laws that t is not made for, and laws of values with a declared range, are planted at the edge, where each decision is
+false; nothing is predicted of how many of them stay undecided.
+
 How often they should be refuted and supported, `expected_shares`, follows from the law of their samples alone, without
 the engine. Means, and contrasts of log means, are a Gaussian random walk, looked at against Student's t, or against the
 quantiles of the largest of several |t|, which are those of the walk itself; counts of one event are a binomial walk,
@@ -24,7 +27,7 @@ import dataclasses
 import functools
 import zlib
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -32,32 +35,93 @@ from jaxtyping import Bool, Float, Int
 
 from moe_theory.core.system import System
 from moe_theory.runs import Run
-from moe_theory.verify.claim import LIMITS, Claim, Experiment, Kind, Side
+from moe_theory.verify.claim import LIMITS, Claim, Experiment, Kind, Range, Side
 from moe_theory.verify.interim import SequentialTest, look_sizes
 from moe_theory.verify.request import blank_verdict
 from moe_theory.verify.verdict import Stop, Verdict
 
-REPLICATES = 256  # of a claim at most: three looks
+REPLICATES = 512  # of a claim at most: four looks, of which t is trusted at two
 CORRELATION = 0.7  # between the components of a mean
 GRID = (0.01, 1.0)  # of a rate: of two points, whose slope over the grid is that at its end
 LIMIT_GRID = (1.0, 0.1, 0.01, 0.001)  # of a limit: every decade is one step
 EXPONENT = 0.5  # claimed of a rate
 SLOWEST_FALL = 0.05  # exponent below which a failure probability counts as not falling: written out, as look errors are
+LEAST_REPLICATES = 256  # that t is trusted with: written out likewise
 GRID_NOISE = 0.3  # relative, of a quantity at a grid point
 CLAIMED = {"at_most": 0.02, "at_least": 0.5}  # of a probability: a rare event's binomial is far from normal
 INSIDE = -3.0  # where the other components lie, in margins, if only one is at the distance
 NUM_WALKS = 40_000
 CHUNK = 4_000  # walks that are drawn together
-Law = Literal["normal", "exponential", "Student t, 3 df", "lognormal"]
+Law = str  # a name of `LAWS` or of `BOUNDED`
 Generator = np.random.Generator
+Draw = Callable[[Generator, tuple[int, ...]], np.ndarray]
+NORMAL: Law = "normal"
 
-LAWS: dict[Law, Callable[[Generator, tuple[int, ...]], np.ndarray]] = {  # mean 0 and variance 1
-    "normal": lambda generator, shape: generator.standard_normal(shape),
+
+def _rare(probability: float, size: Draw, noise: float = 0.0) -> Draw:
+    """Mean 0: a size of mean 1 times 1/probability, in rare replicates, less its mean, on noise around it."""
+
+    def draw(generator: Generator, shape: tuple[int, ...]) -> np.ndarray:
+        happened = generator.random(shape) < probability
+        return happened * size(generator, shape) / probability - 1 + noise * generator.standard_normal(shape)
+
+    return draw
+
+
+def _shared(length: int, own: float) -> Draw:
+    """Normal, with parts that `length` neighbours share; their own have this share of the variance."""
+
+    def draw(generator: Generator, shape: tuple[int, ...]) -> np.ndarray:
+        common = generator.standard_normal((*shape[:-1], -(-shape[-1] // length)))
+        shared = np.repeat(common, length, axis=-1)[..., : shape[-1]]
+        return np.sqrt(1 - own) * shared + np.sqrt(own) * generator.standard_normal(shape)
+
+    return draw
+
+
+def _ones(generator: Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return np.ones(shape)
+
+
+def _exponentials(generator: Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return generator.standard_exponential(shape)
+
+
+LAWS: dict[Law, Draw] = {  # mean 0; of the first ones, that powers are predicted or sizes measured of, variance 1
+    NORMAL: lambda generator, shape: generator.standard_normal(shape),
     "exponential": lambda generator, shape: generator.standard_exponential(shape) - 1,
     "Student t, 3 df": lambda generator, shape: generator.standard_t(3, shape) / np.sqrt(3),
-    "lognormal": lambda generator, shape: (
+    "log-normal (0, 1)": lambda generator, shape: (
         (generator.lognormal(0, 1, shape) - np.exp(0.5)) / np.sqrt(np.expm1(1) * np.exp(1))
     ),
+    "log-normal (0, 2)": lambda generator, shape: generator.lognormal(0, 2, shape) - np.exp(2),
+    "Pareto 2.1": lambda generator, shape: generator.pareto(2.1, shape) - 1 / 1.1,
+    "Pareto 1.5": lambda generator, shape: generator.pareto(1.5, shape) - 2,
+    "1 in 100": _rare(0.01, _ones),
+    "1 in 1,000": _rare(0.001, _ones),
+    "zero but 1 in 20": _rare(0.05, _exponentials),
+    "zero but 1 in 5": _rare(0.2, _exponentials),
+    "counts": lambda generator, shape: generator.poisson(0.1, shape) - 0.1,
+    "rounded": lambda generator, shape: np.rint(generator.standard_normal(shape)),
+    "pairs of a seed": _shared(2, 0.0),
+    "64 share a part": _shared(64, 0.5),
+}
+# Of values in [0, 1], as their claims declare, and their means.
+BOUNDED: dict[Law, tuple[Draw, float]] = {
+    "in [0, 1]: coin": (lambda generator, shape: generator.random(shape) < 0.5, 0.5),
+    "in [0, 1]: 1 in 100": (lambda generator, shape: generator.random(shape) < 0.01, 0.01),
+    "in [0, 1]: 1 in 1,000": (lambda generator, shape: generator.random(shape) < 0.001, 0.001),
+    "in [0, 1]: 1 in 100, on noise": (
+        lambda generator, shape: np.where(generator.random(shape) < 0.01, 1, 0.01 * generator.random(shape)),
+        0.01 + 0.99 * 0.005,
+    ),
+    "in [0, 1]: zero but 1 in 20": (
+        lambda generator, shape: (generator.random(shape) < 0.05) * generator.random(shape),
+        0.025,
+    ),
+    "in [0, 1]: uniform": (lambda generator, shape: generator.random(shape), 0.5),
+    "in [0, 1]: skewed": (lambda generator, shape: generator.random(shape) ** 8, 1 / 9),
+    "in [0, 1]: tied": (lambda generator, shape: generator.integers(0, 3, shape) / 2, 0.5),
 }
 
 
@@ -72,16 +136,23 @@ class Planted:
     error: float  # of a verdict
     condition: str  # the distance in words
     num_components: int = 1
-    law: Law = "normal"
+    law: Law = NORMAL
     is_single_look: bool = False
     is_one_distant: bool = False  # whether only the first component is at the distance
     profile: tuple[float, ...] = ()  # of a limit, along its grid, or of the slopes between its points, in margins
+    replicates: int = REPLICATES  # at most
 
     @property
     def name(self) -> str:
         side = f" {self.side}" if self.side else ""
         parts = f"{self.law}, components: {self.num_components}, {self.condition}, error {self.error:g}"
+        if self.replicates != REPLICATES:
+            parts += f", {self.replicates} replicates"
         return f"{self.kind}{side} ({parts})".replace("_", " ")
+
+    @property
+    def has_range(self) -> bool:
+        return self.law in BOUNDED
 
     @property
     def sign(self) -> int:
@@ -96,7 +167,7 @@ class Planted:
 
     @property
     def looks(self) -> tuple[int, ...]:
-        return (REPLICATES,) if self.is_single_look else look_sizes(REPLICATES, REPLICATES)
+        return (self.replicates,) if self.is_single_look else look_sizes(self.replicates, self.replicates)
 
     @property
     def look_errors(self) -> tuple[float, ...]:
@@ -126,9 +197,9 @@ class Planted:
         return np.clip(self.claimed + self.sign * self.margin * self.distances(), 0, 1)
 
     def draw(self, generator: Generator) -> dict[str, Float[np.ndarray, "V B"]]:
-        shape = (self.num_components, REPLICATES)
+        shape = (self.num_components, self.replicates)
         if self.kind == "limit_probability":
-            shape = (len(LIMIT_GRID), REPLICATES)
+            shape = (len(LIMIT_GRID), self.replicates)
         if self.kind in {"probability", "counterexample", "identity", "limit_probability"}:
             happened = generator.random(shape) < self.frequencies()[:, None]
             if self.kind != "identity":
@@ -137,15 +208,21 @@ class Planted:
             return {"observed": np.where(happened, 2 * within, within)}
         if self.kind == "rate":
             slope = EXPONENT + self.sign * self.distance * self.margin * slope_deviation()
-            noise = LAWS[self.law](generator, (len(GRID), REPLICATES))
+            noise = LAWS[self.law](generator, (len(GRID), self.replicates))
             return {"observed": 3 * np.power(GRID, slope)[:, None] * (1 + GRID_NOISE * noise)}
         if self.kind in {"limit_rate", "limit_ordering"}:
-            noise = 1 + GRID_NOISE * LAWS[self.law](generator, (2, len(LIMIT_GRID), REPLICATES))
+            noise = 1 + GRID_NOISE * LAWS[self.law](generator, (2, len(LIMIT_GRID), self.replicates))
             beyond = self.sign * self.margin * self.unit * self.distances()
             if self.kind == "limit_ordering":
                 return {"observed": np.exp(beyond)[:, None] * noise[0], "predicted": noise[1]}
             logs = np.cumsum(np.r_[0, (EXPONENT + beyond) * np.diff(np.log(LIMIT_GRID))])
             return {"observed": np.exp(logs)[:, None] * noise[0]}
+        if self.has_range:
+            draw, mean = BOUNDED[self.law]
+            claimed = np.full(shape, mean - self.sign * self.margin * self.distance)
+            if self.kind == "ordering":  # of two like means, neither of which is below the other
+                claimed = draw(generator, shape)
+            return {"observed": draw(generator, shape), "predicted": claimed}
         noise = LAWS[self.law](generator, shape)
         if self.num_components > 1:
             common = LAWS[self.law](generator, (1, REPLICATES))
@@ -156,6 +233,12 @@ class Planted:
 
     def claim(self) -> Claim:
         predict: Callable[[Any], Any] | None = lambda runs: runs["planted"].records["predicted"].T  # noqa: E731
+        margin = 1.0 if self.kind == "identity" else self.margin * self.unit
+        ranges = {"scale": Range(is_constant=True)}
+        if self.has_range:
+            ranges |= {"observed": Range(0, 1), "predicted": Range(is_constant=True)}
+        if self.has_range and self.kind == "ordering":
+            margin, ranges["predicted"] = 0.0, Range(0, 1)
         if self.kind in {"rate", "limit_rate"}:
             predict = lambda runs: EXPONENT  # noqa: E731
         if self.kind == "probability":
@@ -166,13 +249,14 @@ class Planted:
             where="planted",
             statement="A statement whose truth is known.",
             kind=self.kind,
-            margin=1.0 if self.kind == "identity" else self.margin * self.unit,
+            margin=margin,
             experiment=EXPERIMENT,
             observe=lambda runs: runs["planted"].records["observed"].T,
             predict=None if self.kind in {"identity", "counterexample", "limit_probability"} else predict,
             scale=lambda runs: 1.0,
             side=self.side,
             abscissa=LIMIT_GRID if self.kind in LIMITS else GRID if self.kind == "rate" else None,
+            ranges=ranges,
         )
 
     def judge(self, seed: int, index: int) -> Verdict:
@@ -181,7 +265,7 @@ class Planted:
         test = SequentialTest(
             self.claim(),
             blank_verdict(self.claim(), "planted", seed, self.error),
-            REPLICATES,
+            self.replicates,
             is_single_look=self.is_single_look,
         )
         for count in self.looks:
@@ -283,11 +367,14 @@ def _contrasts_in_limit(planted: Planted) -> Shares:
 
 
 def _critical_values(planted: Planted, walks: Walks) -> Float[np.ndarray, " K"]:
+    """Of t, which decides nothing from few replicates."""
     looks, errors = np.array(planted.looks), np.array(planted.look_errors)
     if walks.mean.shape[2] == 1:
-        return scipy.stats.t.isf(errors / 2, looks - 1)
-    largest = np.abs(walks.mean / walks.standard_error).max(axis=2)
-    return np.array([np.quantile(largest[:, place], 1 - error) for place, error in enumerate(errors)])
+        found = scipy.stats.t.isf(errors / 2, looks - 1)
+    else:
+        largest = np.abs(walks.mean / walks.standard_error).max(axis=2)
+        found = np.array([np.quantile(largest[:, place], 1 - error) for place, error in enumerate(errors)])
+    return np.where(looks < LEAST_REPLICATES, np.inf, found)
 
 
 Weights = tuple[tuple[float, ...], ...]  # (V, S), of a sample's components in independent normals

@@ -20,7 +20,7 @@ from moe_theory.runs import Cell
 from moe_theory.runs.provenance import is_x64
 from moe_theory.verify import registry
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
-from moe_theory.verify.dependence import Differences, differences, is_indifferent, together
+from moe_theory.verify.dependence import Differences, depending_on_chance, differences, is_indifferent, together
 from moe_theory.verify.interim import look_sizes
 from moe_theory.verify.verdict import Status, Verdict
 
@@ -41,6 +41,7 @@ class Study:
     claims: tuple[Claim, ...]
     blanks: tuple[Verdict, ...]  # of the claims, before anything is known, each at its share of the error
     between: tuple[Differences | None, ...]  # of the claims, what its readings' runs differ in; None for no difference
+    random: tuple[Differences | None, ...]  # of the claims, what of the runs is random, where nothing random may enter
     cells: tuple[Cell, ...]
     seed: int
     looks: tuple[int, ...]  # replicates at the interim analyses, at most so many
@@ -141,6 +142,7 @@ def resolve(
                     for each in judged.values()
                 ),
                 between=tuple(each.between for each in judged.values()),
+                random=_random(experiment, own_cells, [each.claim for each in judged.values()]),
                 cells=tuple(own_cells),
                 seed=runs_with,
                 looks=look_sizes(own, limit),
@@ -150,6 +152,14 @@ def resolve(
     ids = dict.fromkeys(claim.id for _, _, claims in groups for claim in claims) if order is None else order
     readings = {f"{claim.paper}.{reading.name}": reading.summary for _, reading, of in groups for claim in of}
     return Request(tuple(studies), tuple(ids), readings, seed, error, budget)
+
+
+def _random(experiment: Experiment, cells: Sequence[Cell], claims: Sequence[Claim]) -> tuple[Differences | None, ...]:
+    """What is random of the runs, for the claims that are declared exact; None for others."""
+    if not any(claim.is_computed for claim in claims):
+        return (None,) * len(claims)
+    found = depending_on_chance(experiment, cells)
+    return tuple(found if claim.is_computed else None for claim in claims)
 
 
 @dataclasses.dataclass

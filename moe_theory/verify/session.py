@@ -223,8 +223,10 @@ class StudyMonitor:
         self._bytes_each = 0.0  # of a replicate of them
         self._target = next(self._looks)  # replicates of the next look
         self.tests = [
-            SequentialTest(claim, blank, study.least_replicates, between=between)
-            for claim, blank, between in zip(study.claims, study.blanks, study.between, strict=True)
+            SequentialTest(claim, blank, study.least_replicates, between=between, random=random)
+            for claim, blank, between, random in zip(
+                study.claims, study.blanks, study.between, study.random, strict=True
+            )
         ]
         self.holder: Holder | None = None  # who had some of its samples when they were to be claimed, if known
         self._names: list[str] = []  # of the samples that it has claimed

@@ -24,7 +24,23 @@ from moe_theory.core.errors import InvalidStatementError, shortened, unknown_nam
 from moe_theory.core.notebook import Listing
 from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_of
 from moe_theory.runs import Run
-from moe_theory.verify.claim import LIMITS, Claim, Experiment, Kind, Runs, Selection, Side, register
+from moe_theory.verify.claim import (
+    LIMITS,
+    Claim,
+    Experiment,
+    Kind,
+    Runs,
+    Selection,
+    Side,
+    range_of,
+    register,
+)
+from moe_theory.verify.claim import (
+    constant as constant,
+)
+from moe_theory.verify.claim import (
+    ranged as ranged,
+)
 from moe_theory.verify.verdict import ID_WORDS, Role, Statement, is_id
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -169,6 +185,7 @@ class Declared(Statement):
             raise InvalidStatementError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
         calls = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
+        ranges = {"predicted": range_of(criterion.value), "scale": range_of(criterion.scale)}
         its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
         checks = (*self.checks, *hypotheses)
         about = {
@@ -188,6 +205,7 @@ class Declared(Statement):
             "abscissa": selection.abscissa if criterion.kind in _OVER_A_GRID else None,
             "module": _caller(),
             "is_computed": exact,
+            "ranges": {name: known for name, known in ranges.items() if known is not None},
         }
         return Declaration(self, Role(role), selection, about)
 
@@ -225,7 +243,9 @@ class Declaration:
         """Registers the claim. Raises: InvalidClaimError for an incomplete declaration, or an id that is taken."""
         text, formula = worded(function.__doc__ or "" if self.words is None else self.words)
         observe = self.selection.measured(function)
-        made = register(Claim(**self.about, statement=text, formula=formula, observe=observe, function=function))
+        own = {} if (known := range_of(function)) is None else {"observed": known}
+        about = {**self.about, "ranges": {**self.about["ranges"], **own}}
+        made = register(Claim(**about, statement=text, formula=formula, observe=observe, function=function))
         self.statement.roles[made.id] = self.role
         return function
 

@@ -55,7 +55,7 @@ EXPERIMENT = Experiment(
     num_rounds=2,
     record_every=2,
     observe=observe_value,
-    replicates=128,
+    replicates=512,
 )
 READINGS = {
     "plain": Reading("plain", "as it is", Params()),

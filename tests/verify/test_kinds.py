@@ -32,8 +32,9 @@ SIDES = pytest.mark.parametrize("side", ["at_most", "at_least"])
 
 
 def events(*successes, count=COUNT):
-    """(count, V): event v happened in the first `successes[v]` replicates."""
-    return (np.arange(count)[:, None] < np.array(successes)).astype(float)
+    """(count, V): event v happened in `successes[v]` replicates, in no order."""
+    order = np.random.default_rng(29).permutation(count)
+    return (order[:, None] < np.array(successes)).astype(float)
 
 
 def judged(kind, **changes):
@@ -235,7 +236,7 @@ def test_size_and_power_of_a_rate_are_as_declared():
     generator, num_trials, error = np.random.default_rng(31), 1000, 0.1
 
     def decide(slope):
-        samples = intervals.slope_samples(power_law(slope, generator.standard_normal((100, 4))), GRID)
+        samples = intervals.slope_samples(power_law(slope, generator.standard_normal((256, 4))), GRID)
         return judgement.judge_upper_bound(samples, 0 * samples + 1.5, 0 * samples, error)
 
     at_edge = [decide(1.5) for _ in range(num_trials)]
@@ -265,7 +266,7 @@ def test_a_rate_carries_the_numbers_of_its_slope():
     half = (high - low) / 2
     assert (low + high) / 2 == pytest.approx(slope - 1.4)
     alone, both = (stats.t.isf(ERROR / share / 2, COUNT - 1) for share in (1, 2))
-    assert alone * verdict.standard_error <= half <= both * verdict.standard_error
+    assert alone * verdict.standard_error <= half <= 1.1 * both * verdict.standard_error  # a tenth for skewness
     assert verdict.margin == pytest.approx(0.01)
     assert verdict.smallest_discrepancy > half + 0.01
     assert verdict.curve is not None
@@ -290,15 +291,17 @@ def test_a_probability_carries_the_numbers_of_its_worst_event():
     assert "exact" in verdict.interval_kind
 
 
-def test_only_skewed_rates_are_marked():
-    """Catches a skewness judged from the values, or from the rounding of a law that each replicate follows exactly."""
+def test_rates_that_t_cannot_be_trusted_with_are_left_open():
+    """Catches a skewness judged from the values, and support from slopes that are all the same by accident."""
     heavy = judged("rate", observe=lambda runs: GRID * np.exp(2 * NOISE), predict=lambda runs: 1.0)
-    assert "skewed" in heavy.interval_kind
+    assert heavy.status is Status.INCONCLUSIVE
+    assert "leave a mean uncertain by more than 5%" in heavy.reason
     assert "delta method" in heavy.interval_kind
-    assert "skewed" not in rate(1.5, 1.4).interval_kind
-    scaled = judged("rate", observe=lambda runs: GRID * np.exp(2 * NOISE[:, :1]), predict=lambda runs: 1.1)
-    assert scaled.status is Status.SUPPORTED, scaled.reason
-    assert "skewed" not in scaled.interval_kind
+    tails = judged("rate", observe=lambda runs: GRID * (1 + np.exp(2 * NOISE) / 100), predict=lambda runs: 1.0)
+    assert "too few for tails like these" in tails.reason
+    scaled = judged("rate", observe=lambda runs: GRID * np.exp(0.5 * NOISE[:, :1]), predict=lambda runs: 1.1)
+    assert scaled.status is Status.INCONCLUSIVE
+    assert "all 400 replicates are equal" in scaled.reason
 
 
 @pytest.mark.parametrize(("side", "claimed"), [("at_most", 1.0), ("at_most", 1.7), ("at_least", 0.0), ("at_least", -3)])
@@ -424,7 +427,7 @@ def test_a_rates_panel_is_logarithmic_with_bars_of_its_means():
     assert 0 < bottom < means.min() < means.max() < top
     (bars,) = (container.lines[2][0] for container in panel.containers)
     ends = np.array(bars.get_segments())[:, :, 1]
-    around = intervals.intervals(power_law(1.5), intervals.scheme_for(power_law(1.5), ERROR))
+    around = intervals.student_intervals(power_law(1.5), intervals.scheme_for(power_law(1.5), ERROR))
     np.testing.assert_allclose(ends, np.stack([around.low, around.high], axis=1))
 
 
@@ -449,7 +452,8 @@ def test_a_probability_of_what_cannot_happen_is_vacuous():
 def in_limit(kind, observed, predicted=None, **changes):
     """A verdict on numbers over the grid of a limit, which are the same for every replicate."""
     predict = None if predicted is None else lambda runs: predicted
-    return judged(kind, observe=lambda runs: np.ones((COUNT, 1)) * observed, predict=predict, margin=0.05, **changes)
+    changes |= {"margin": 0.05, "is_computed": kind != "limit_probability"}
+    return judged(kind, observe=lambda runs: np.ones((COUNT, 1)) * observed, predict=predict, **changes)
 
 
 @pytest.mark.parametrize("is_large", [False, True])

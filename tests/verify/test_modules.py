@@ -30,7 +30,7 @@ BROKEN = """
     import numpy as np
     from moe_theory import statement
     from moe_theory.continual.experiments import HISTORY
-    from moe_theory.verify.statement import bound
+    from moe_theory.verify.statement import bound, ranged
 
     MINE, FIVE = statement("mine", paper="continual", where="my notes", says="Some work."), HISTORY.at("M = 5")
 
@@ -47,7 +47,7 @@ BROKEN = """
     add("mine.record", FIVE, lambda run: run.records.eror[-1])
     add("mine.run", FIVE, lambda run: run.values)
     add("mine.exit", FIVE, lambda run: exit())
-    add("mine.good", FIVE, lambda run: run.records.error[-1] * 0)
+    add("mine.good", FIVE, ranged(-1, 1)(lambda run: run.records.error[-1] * 0))
 """
 
 
@@ -99,7 +99,7 @@ def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
     PAPER = Paper("mine", __name__, "mine", {"loud": LOUD})
 """
     load_claims(written(tmp_path, own.replace("mine.moves", "mine.louder").replace('"moves"', '"louder"')))
-    request = session.check_request("mine.louder", None, 64)
+    request = session.check_request("mine.louder", None, 256)
     assert [study.reading.name for study in request.studies] == ["loud"]
     assert session.carry_out(request).verdicts[0].status is Status.SUPPORTED
 
@@ -191,7 +191,8 @@ FAULTY = """
     def add(name, init=begin, step=lambda key, state, params: (State(state.value, state.round + 1), ())):
         seen = lambda state, info: state.value.max()
         runs = mt.Experiment(name, None, mt.System(init, step), {"run": {}}, 4, observe=seen, replicates=64)
-        MINE.ours(f"mine.{name}", runs.at("run"), bound(at_most=1.0)).says("Small.")(lambda run: run.records[-1])
+        small = MINE.ours(f"mine.{name}", runs.at("run"), bound(at_most=1.0), exact=True)  # no key is used
+        small.says("Small.")(lambda run: run.records[-1])
 
     add("dict", lambda key, params: {"round": jnp.int32(0)})
     add("array", lambda key, params: jnp.zeros(2))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.continual.experiments import FIGURE_8, THRESHOLDS, effective_experts, stage_rounds
-from moe_theory.verify.statement import bound, equality, ordering, statement
+from moe_theory.verify.statement import bound, equality, ordering, ranged, statement
 
 CELLS = tuple(THRESHOLDS)
 LARGE, SMALL = CELLS[:2], CELLS[2:]  # Gamma > lambda, and Gamma <= lambda
@@ -89,12 +89,18 @@ def contested(run) -> np.ndarray:
     return counted(run) & (run.records.set_size >= 2)
 
 
+@ranged(0, 1)
+def even_share(run) -> np.ndarray:
+    return np.mean(contested(run) / np.maximum(run.records.set_size, 1), axis=0)
+
+
 @BALANCE.literal(
     "figure-8.balance",
     FIGURE_8.over(SMALL),
-    equality(lambda run: np.mean(contested(run) / np.maximum(run.records.set_size, 1), axis=0), margin=SHARE_MARGIN),
+    equality(even_share, margin=SHARE_MARGIN),
     where="App. A.7, Fig. 8 (c), (d)",
 )
+@ranged(0, 1)
 def leader_share(run) -> np.ndarray:
     r"""With Gamma at most lambda experts of one set share its arrivals evenly: its leader has 1/|M_k| of them.
 

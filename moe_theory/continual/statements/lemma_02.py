@@ -5,7 +5,7 @@ from jaxtyping import Float
 
 from moe_theory.continual import corrected
 from moe_theory.continual.experiments import ROUTER_GRID, ROUTER_SCALE, draws_of, router_cell
-from moe_theory.verify.statement import Hypothesis, counterexample, equality, identity, statement
+from moe_theory.verify.statement import Hypothesis, counterexample, equality, identity, ranged, statement
 
 SIZES = (2, 5, 10)  # M
 PERTURBED = ROUTER_GRID.at(router_cell(ROUTER_SCALE))  # whose lambda = sigma_0^1.25 is the router's
@@ -75,6 +75,7 @@ def excess_over_lipschitz(run) -> np.ndarray:
 
 
 @LEMMA_2.replacement("lemma-2.sharp", PERTURBED, equality(1.0, margin=0.01), labels=BY_SIZE)
+@ranged(0, 1)
 def attained_share(run) -> np.ndarray:
     r"""No constant below 2/lambda will do: nearly equal outputs, one raised and all others lowered a little, attain it.
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.verify.statement import bound, equality, limit_probability, probability, statement
+from moe_theory.verify.statement import bound, equality, limit_probability, probability, ranged, statement
 
 MANY = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST)
 FEW = experiments.SPECIALIZATION.over(experiments.FEW_SMALLEST)
@@ -95,6 +95,7 @@ def share(happens: np.ndarray) -> np.ndarray:
     return np.asarray(np.mean(happens, axis=0, dtype=np.float64))
 
 
+@ranged(0, experiments.FAILURE)
 def tolerated_outside(run) -> np.ndarray:
     return experiments.FAILURE * share(fixed(run))
 
@@ -128,6 +129,7 @@ def is_soon_outside(run) -> np.ndarray:
 
     Both cases, at most a fraction delta of arrivals. O() is about the limit of small sigma_0, not of a single point.
     $$\mathbb{P}(m_t \notin \mathcal{M}_{n_t}) \leq \delta, \quad t > T_2, \sigma_0 = 0.4$$""")
+@ranged(0, 1)
 def outside(run) -> np.ndarray:
     return share(fixed(run) & ~run.records.is_inside)
 
@@ -196,6 +198,7 @@ def leader_share(run) -> np.ndarray:
     return share(contested(run) & run.records.led)
 
 
+@ranged(0, 1)
 def reduced_share(run) -> np.ndarray:
     return experiments.own_share(run, run.records.reduced_expert)
 
@@ -220,5 +223,6 @@ REDUCED = r"""the share of arrivals whose expert met their kind last is that of 
     equality(reduced_share, margin=REDUCED_MARGIN, scale=1.0),
     hypotheses=[experiments.FEWER_EXPERTS],
 ).says(f"With M < N, {REDUCED}")
+@ranged(0, 1)
 def full_share(run) -> np.ndarray:
     return experiments.own_share(run, run.records.expert)

@@ -6,7 +6,7 @@ import numpy as np
 
 from moe_theory.continual import experiments
 from moe_theory.runs import Run
-from moe_theory.verify.statement import Hypothesis, bound, equality, statement
+from moe_theory.verify.statement import Hypothesis, bound, equality, ranged, statement
 
 EARLY = (20, 40)  # the recorded rounds up to T1 = 40 of M = 20
 JUST_AFTER = (50, 60, 70, 80, 90, 100)  # rounds soon after T1 = 40, where the mean comes nearest to (20)
@@ -111,6 +111,7 @@ def random_distance(run) -> np.ndarray:
     return explored_pairs(run)[0].mean(axis=0) * np.asarray(experiments.gaps_of(run).task_gap)
 
 
+@ranged(0, 1)
 def even_share(run) -> np.ndarray:
     return explored_pairs(run)[0].mean(axis=0) / run.state.pool.truths.shape[0]
 
@@ -122,6 +123,7 @@ def even_share(run) -> np.ndarray:
     where="replaces (43), in the proof of Theorem 1",
     hypotheses=[NORM],
 )
+@ranged(0, 1)
 def repeats(run) -> np.ndarray:
     r"""Up to T1 an expert's next task is its last one less often than by chance: what it has learned, it is taken off.
 

@@ -20,7 +20,7 @@ from moe_theory.edge.experiments import (
 )
 from moe_theory.edge.params import FIGURE_3_FEATURES, SIGMA_0
 from moe_theory.runs import Run
-from moe_theory.verify.statement import bound, ordering, probability, statement
+from moe_theory.verify.statement import bound, ordering, probability, ranged, statement
 
 VARIANCE = SIGMA_0**2
 BLIND = """The paper leaves open how large signals are, and that decides how far one gate step moves the outputs: the
@@ -31,6 +31,7 @@ TEN = ADAPTIVE.over("num_experts", 10)
 BY_NEAREST, BY_FASTEST = NEAREST.over("num_experts"), FASTEST.over("num_experts")
 
 
+@ranged(0)
 def per_coordinate(run) -> np.ndarray:
     """The final error over the number of features (B,)."""
     return final_error(run) / FIGURE_3_FEATURES

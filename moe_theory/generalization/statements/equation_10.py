@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import CELL_GAPS, FEW_CELL_SAMPLES, is_beyond
-from moe_theory.verify.statement import Hypothesis, bound, statement
+from moe_theory.verify.statement import Hypothesis, bound, ranged, statement
 
 MOST_DOUBT = 1 / 4  # what (10) supposes exp(-eps^2 m / 2) to be at most
 GAPS = {
@@ -15,6 +15,11 @@ GAPS = {
 
 def gaps_of(run) -> np.ndarray:
     return np.array(GAPS[int(run.params.num_experts)])
+
+
+@ranged(0, 2)
+def twice_beyond_half(run) -> np.ndarray:
+    return 2 * is_beyond(run, "paired_absolute", gaps_of(run) / 2)
 
 
 @statement(
@@ -31,9 +36,10 @@ def gaps_of(run) -> np.ndarray:
 ).charitable(
     "equation-10.ghost-sampling",
     experiments.FEW_CELLS.over("num_experts", *GAPS),
-    bound(at_most=lambda run: 2 * is_beyond(run, "paired_absolute", gaps_of(run) / 2)),
+    bound(at_most=twice_beyond_half),
     labels=[f"T = {experts}, gap {gap}" for experts, gaps in GAPS.items() for gap in gaps],
 )
+@ranged(0, 1)
 def is_beyond_gap(run) -> np.ndarray:
     r"""Where exp(-eps^2 m/2) <= 1/4 a gap to the true risk is at most twice as likely as half of it to a ghost's.
     $$\mathbb{P}\left( \sup_f \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{D}}(f) \right\rvert \ge

@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import NETWORKS, ROUTER_SAMPLES, cell_name, every, shows
-from moe_theory.verify.statement import bound, equality, statement
+from moe_theory.verify.statement import bound, constant, equality, ranged, statement
 
 LONE_EXPERT = experiments.LINEAR_ROUTER.at(experiments.router_name(2, 1, 1.0))
 LABELS = [cell_name(m=ROUTER_SAMPLES)]
@@ -21,6 +21,7 @@ LEMMA_3 = statement(
 )
 
 
+@constant
 def ball_bound(run) -> float:
     norm = float(run.params.expert_norm)
     return float(theory.lemma_3(ROUTER_SAMPLES, 1.0, [norm], [norm]))
@@ -36,6 +37,7 @@ LEMMA_3.ours("lemma-3.one-layer-is-tight", LONE_EXPERT, equality(ball_bound, mar
 )(shows("lone"))
 
 
+@constant
 def network_bound(run) -> float:
     """Lemma 3 for two layers with Frobenius norms of at most B: row norms of the first sum to sqrt(width) B at most."""
     norm = float(run.params.expert_norm)
@@ -44,9 +46,11 @@ def network_bound(run) -> float:
 
 
 @LEMMA_3.charitable("lemma-3.two-layers", every(NETWORKS), bound(at_most=network_bound))
+@ranged(-1, 1)
 def reached_complexity(run) -> np.ndarray:
     r"""What training reaches of the Rademacher complexity of networks of two layers is at most Lemma 3's bound.
     $$\mathcal{R}_m(\mathcal{H}) \le \frac{c}{\sqrt{m}}\, K_1 K_2 \left( \frac{b_1^{2/3}}{K_1^{2/3}} +
     \frac{b_2^{2/3}}{K_2^{2/3}} \right)^{3/2}, \quad r = 2$$"""
-    # Training minimises the mean of -y f / 2: minus twice it is reached by some network of the class.
+    # Training minimises the mean of -y f / 2: minus twice it is reached by some network of the class. With
+    # norms of 1 and inputs on the sphere no output is above 1.
     return -2 * run.records.loss.min(axis=0).astype(np.float64)

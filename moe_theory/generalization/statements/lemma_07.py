@@ -5,7 +5,7 @@ import numpy as np
 from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import CELL_GAPS, difference, is_beyond, shown
 from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import bound, identity, statement
+from moe_theory.verify.statement import bound, identity, ranged, statement
 
 COIN_GAPS = {25: (0.28,), 100: (0.13, 0.17)}  # by m
 BY_CELLS, BY_SAMPLES = experiments.FEW_CELLS.over("num_experts", *CELL_GAPS), experiments.COIN.over("num_samples")
@@ -39,6 +39,7 @@ def weighted(run, name: str) -> np.ndarray:
     return theory.ghost_factor(int(run.params.num_samples), gaps[:, None]) * is_beyond(run, name, gaps)
 
 
+@ranged(0, 1)
 def is_beyond_half(run) -> np.ndarray:
     return is_beyond(run, "paired_absolute", gaps_of(run) / 2)
 
@@ -59,20 +60,21 @@ LEMMA_7.charitable(
     where="Lemma 7, with the true risk in Eq. (34)",
     labels=OF_CELLS,
 ).says(f"Ghost sampling holds with the true risk on its left, for a router of T cells and experts +1 or -1.{TRUE_GAP}")(
-    lambda run: weighted(run, "gap")
+    ranged(0, 1)(lambda run: weighted(run, "gap"))
 )
 
 
 @LEMMA_7.charitable(
     "lemma-7.one-function",
     BY_SAMPLES,
-    bound(at_most=lambda run: np.abs(difference(run)) > coin_gaps(run) / 2),
+    bound(at_most=ranged(0, 1)(lambda run: np.abs(difference(run)) > coin_gaps(run) / 2)),
     where="Lemma 7, with the true risk in Eq. (34)",
     labels=[f"m = {samples}, gap {gap}" for samples, gaps in COIN_GAPS.items() for gap in gaps],
 ).says(
     "Ghost sampling holds with the true risk on its left, for a class of one function whose loss is a fair coin."
     f"{TRUE_GAP}"
 )
+@ranged(0, 1)
 def weighted_coin(run) -> np.ndarray:
     is_above = np.abs(shown(run, "risk") - 0.5) > coin_gaps(run)
     return theory.ghost_factor(int(run.params.num_samples), coin_gaps(run)) * is_above

@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.generalization.experiments import CLASSES, COIN, TO_ROUNDING, difference, every, shown
 from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import equality, statement
+from moe_theory.verify.statement import equality, ranged, statement
 
 
 @statement(
@@ -37,9 +37,10 @@ PROOF.also("lemma-8.symmetrization", role="charitable")
 @PROOF.literal(
     "lemma-8.absolute-values",
     COIN.over("num_samples"),
-    equality(lambda run: np.abs(difference(run)), margin=0.05),
+    equality(ranged(0, 1)(lambda run: np.abs(difference(run))), margin=0.05),
     instead="lemma-8.symmetrization",
 )
+@ranged(-1, 1)
 def signed_difference(run) -> np.ndarray:
     r"""The mean of sup (L_S - L_S') is that of sup |L_S - L_S'|, for a single function whose loss is a fair coin.
     $$\mathbb{E} \sup_{f} \left( L_{\mathcal{S}}(f) - L_{\mathcal{S}'}(f) \right) =
