@@ -12,11 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Key, PyTree
 
-from moe_theory.core import engine, vmap
+from moe_theory.core import engine, threefry, vmap
+from moe_theory.core.ahead import require_same_start
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidRunError, InvalidSystemError, shortened
 from moe_theory.core.fields import documented
+from moe_theory.core.machine import machine_memory
 from moe_theory.core.random import replicate_keys, typed_key
+
+BYTES_OF_NAME = 16  # of a replicate's number and of its key, which is made twice
 
 Params = Any  # a NamedTuple of arrays or Python numbers, all of them traced
 State = Any  # a NamedTuple of arrays with a field `round`: the checkpoint; `max_rounds`, if its memory has an end
@@ -92,7 +96,7 @@ def simulate(
         (5, (5,))
     """
     check_run(num_rounds, record_every)
-    shapes = check_system(system, params)
+    shapes = check_system(system, params, num_rounds if state is None else 0)
     check_checkpoint(state, shapes, ())
     check_memory(state, shapes, num_rounds)
     return engine.run(system, typed_key(key), state, params, num_rounds, record_every, observe, None, False, plain)
@@ -138,8 +142,8 @@ def simulate_batch(
         ((3, 6, 64), (4, 64))
     """
     check_run(num_rounds, record_every)
-    names = check_replicates(replicates)
-    shapes = check_system(system, params)
+    shapes = check_system(system, params, num_rounds if state is None else 0)
+    names = check_replicates(replicates, engine.bytes_of(shapes))
     check_checkpoint(state, shapes, names.shape)
     check_memory(state, shapes, num_rounds)
     keys = replicate_keys(typed_key(root_key), jnp.asarray(names))
@@ -172,15 +176,23 @@ def check_run(num_rounds: int, record_every: int) -> None:
             raise InvalidRunError(f"{name}={value} must be a whole number of at least 1. Raise {name}.")
 
 
-def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"]) -> np.ndarray:
-    """The replicates' integers as uint32 (B,); raise InvalidRunError where they cannot name replicates."""
+def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes: int = 0) -> np.ndarray:
+    """The replicates' integers as uint32 (B,); raise InvalidRunError where they cannot name replicates, or where those
+    of a count would not fit into this machine's memory, each with its key and a state of `num_bytes`.
+    """
     names = np.asarray(replicates)
     if names.dtype.kind not in "iu" or names.ndim > 1 or names.size == 0 or (names.ndim == 0 and names < 1):
         raise InvalidRunError(f"replicates={replicates!r} must be a count of at least 1, or a list of integers.")
-    if names.ndim == 0:
-        names = np.arange(int(names))
-    if names.min() < 0 or int(names.max()) >= 2**32:
+    if (names >= 2**32 + (names.ndim == 0)).any() or names.min() < 0:
         raise InvalidRunError("replicates must be in [0, 2**32): an integer outside would alias another replicate.")
+    if names.ndim == 0:
+        most = machine_memory() // (num_bytes + BYTES_OF_NAME)
+        if names > most:
+            raise InvalidRunError(
+                f"replicates={replicates} must be at most {most}, whose keys and states fill this machine's memory. "
+                "Lower replicates, or run them a part at a time."
+            )
+        return np.arange(int(names), dtype=np.uint32)
     return names.astype(np.uint32)
 
 
@@ -198,10 +210,20 @@ def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -
     expected = [(*leaf.shape, *shape) for leaf in jax.tree.leaves(like)]
     if [jnp.shape(leaf) for leaf in jax.tree.leaves(state)] != expected:
         raise InvalidRunError("the state has other dims than this system: go on with the system that it came from.")
+    leaves = jax.tree_util.tree_leaves_with_path(state)
+    for (path, leaf), own in zip(leaves, jax.tree.leaves(like), strict=True):
+        is_weak = own.weak_type or not hasattr(leaf, "dtype")  # numbers of Python's, which take the type that they meet
+        if not is_weak and leaf.dtype != own.dtype:
+            raise InvalidRunError(
+                f"the state's {jax.tree_util.keystr(path, simple=True, separator='.')} is {leaf.dtype}, where this "
+                f"system's is {own.dtype}: go on in the precision that it came from (jax_enable_x64), or convert it."
+            )
 
 
 def check_memory(state: State | None, like: State, num_rounds: int) -> None:
-    """Raise InvalidRunError for rounds, those of `state` included, that a state like the system's cannot remember."""
+    """Raise InvalidRunError for rounds, those of `state` included, that a state like the system's cannot count or
+    remember.
+    """
     max_rounds = getattr(like, "max_rounds", None)
     done = 0 if state is None or not is_known(state.round) else int(np.max(state.round))
     if max_rounds is not None and done + num_rounds > max_rounds:
@@ -209,12 +231,14 @@ def check_memory(state: State | None, like: State, num_rounds: int) -> None:
             f"num_rounds={num_rounds} after {done} rounds must be at most max_rounds={max_rounds} in all, which there "
             "is memory for. Lower num_rounds or raise Dims.max_rounds."
         )
+    _require_counting(like, done, num_rounds)
 
 
-def check_system(system: System, params: Params) -> State:
+def check_system(system: System, params: Params, num_rounds: int = 0) -> State:
     """Let the system refuse `params` on the host, before anything is compiled; the shapes of its state. A system's
     `init` validates the parameters that are concrete; here they are, while its key is abstract. Raises: InvalidRunError
-    for what cannot be run, InvalidSystemError for a state that has no `round`.
+    for what cannot be run, such as `num_rounds` from its start on; InvalidSystemError for a state that has no `round`,
+    or one that may begin at different rounds.
     """
     promotion = jax.config.values["jax_numpy_dtype_promotion"]
     if promotion != "standard":
@@ -222,9 +246,27 @@ def check_system(system: System, params: Params) -> State:
             f"jax_numpy_dtype_promotion={promotion} refuses sums of a count and a real, which systems have. Set it to "
             "standard."
         )
-    shapes = jax.eval_shape(lambda key: system.init(key, params), jax.eval_shape(lambda: jax.random.key(0)))
+    key, begun = jax.eval_shape(lambda: jax.random.key(0, impl=threefry.IMPLEMENTATION)), None
+    if engine.can_rewrite():
+        shapes, begun = require_same_start(lambda key: system.init(key, params), key)
+    else:
+        shapes = jax.eval_shape(lambda key: system.init(key, params), key)
     require_round(shapes)
+    if begun is not None and begun < 0:
+        raise InvalidSystemError(f"`init` gives round={begun}, which must be at least 0. Give round=jnp.int32(0).")
+    _require_counting(shapes, begun or 0, num_rounds)
     return shapes
+
+
+def _require_counting(like: State, done: int, num_rounds: int) -> None:
+    """Raise InvalidRunError for rounds that the `round` of such a state, or a round's key, cannot tell from others."""
+    dtype = jnp.result_type(like.round)
+    most = min(int(jnp.iinfo(dtype).max), 2**32 - 1)
+    if done + num_rounds > most:
+        raise InvalidRunError(
+            f"num_rounds={num_rounds} after {done} rounds must be at most {most} in all, as far as the state's `round` "
+            f"counts, which is {dtype}. Lower num_rounds, or let `init` begin at round=jnp.int32(0)."
+        )
 
 
 def require_round(shapes: Any) -> None:
