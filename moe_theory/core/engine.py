@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from moe_theory.core import programs, vmap
+from moe_theory.core import faults, programs, vmap
 from moe_theory.core.ahead import require_counted, split_step
 from moe_theory.core.batching import one_replicate, trailing_vmap
 from moe_theory.core.constraints import is_known
@@ -32,9 +32,9 @@ _BARRIERS_STORE = {
     "xla_disable_hlo_passes": "cse_barrier_expander,small-while-loop-hoisting,cpu-parallel-task-assigner",
     "xla_cpu_prefer_vector_width": 512,
 }
-# These save more, and may be unknown to another version: sums by XLA itself and not by a library, unless a replicate is
-# matrices; fewer copies of what a loop carries; and LLVM's second level, whose code is up to twice as fast as that of
-# the third, and sooner compiled.
+# These save more, and may be unknown to another version: all by XLA itself and nothing by a library, unless a replicate
+# is matrices, whose products are faster there; fewer copies of what a loop carries; and LLVM's second level, whose code
+# is up to twice as fast as that of the third, and sooner compiled.
 _BY_XLA = {"xla_cpu_experimental_ynn_fusion_type": ""}
 _FURTHER = {"xla_cpu_copy_insertion_use_region_analysis": True, "xla_backend_optimization_level": 2}
 
@@ -63,6 +63,8 @@ def run(
     if state is not None and is_known(state.round):
         require_one_round(state.round)
     platform = platform_of(keys, state, params)
+    if platform is None:
+        faults.warn_of_own_programs()
     if state is None and platform is not None and not is_plain and can_rewrite():
         # A program apart, which runs that begin alike share, as those of one step share theirs.
         with programs.compiled_once((platform, "start")):
@@ -115,14 +117,23 @@ def _program(platform: str | None, is_plain: bool, is_large: bool) -> Any:
     options = None if is_plain else _options(platform, is_large)
     how = _How(options is not None, is_large, is_seen=platform is not None)
     body = _run_plainly if is_plain else functools.partial(_run, how)
-    return jax.jit(body, static_argnums=_STATIC, compiler_options=options)
+    return jax.jit(body, static_argnums=_STATIC, compiler_options=_without_faults(platform, options))
 
 
 @functools.cache
 def _start_program(platform: str) -> Any:
     options = _options(platform)
     body = functools.partial(_start, options is not None)
-    return jax.jit(body, static_argnums=(0, 3), compiler_options=options)
+    return jax.jit(body, static_argnums=(0, 3), compiler_options=_without_faults(platform, options))
+
+
+def _without_faults(platform: str | None, options: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Options for a program of this platform with none of the known faults of libraries, where they can be passed."""
+    if platform != "cpu":
+        return options
+    options = faults.avoiding() | (options or {})
+    faults.require_none(options)
+    return options
 
 
 def _options(platform: str | None, is_large: bool = False) -> dict[str, Any] | None:
@@ -194,7 +205,7 @@ def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
     """The options of a program for a CPU whose barriers store; None where this XLA has no such barriers. Those of
     `XLA_FLAGS` that are no part of that stay as they are.
     """
-    flags, wanted = os.environ.get("XLA_FLAGS", ""), _FURTHER if is_large else _FURTHER | _BY_XLA
+    flags, wanted = os.environ.get("XLA_FLAGS", ""), _FURTHER | (faults.avoiding() if is_large else _BY_XLA)
     for further in ({name: value for name, value in wanted.items() if f"--{name}" not in flags}, {}):
         if _stores(_BARRIERS_STORE | further):
             return _BARRIERS_STORE | further

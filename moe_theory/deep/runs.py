@@ -25,7 +25,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key, PyTree, Shaped
 
-from moe_theory.core import engine
+from moe_theory.core import engine, programs
 from moe_theory.core.constraints import typed
 from moe_theory.core.errors import (
     DamagedChunkError,
@@ -510,7 +510,7 @@ def digest_of(data: DataSet) -> str:
 @functools.cache
 def _begin_program(paper: Any, dims: Any) -> Any:
     """The compiled `begin`; the pool is an argument, as a constant would take its memory twice."""
-    return jax.jit(lambda key, params, pool: paper.begin(key, dims, params, pool))
+    return programs.jit(lambda key, params, pool: paper.begin(key, dims, params, pool))
 
 
 def _joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
