@@ -81,6 +81,12 @@ def _is_weak(leaf: Any) -> bool:
     return getattr(leaf, "weak_type", not hasattr(leaf, "dtype"))
 
 
+def _rank(dtype: Any) -> int:
+    """Of truth values, whole, real and complex numbers, in this order; -1 for what is no number."""
+    kinds = (jnp.bool_, jnp.integer, jnp.floating, jnp.complexfloating)
+    return next((rank for rank, kind in enumerate(kinds) if jnp.issubdtype(dtype, kind)), -1)
+
+
 def require_next(state: Any, result: Any) -> None:
     """Raise InvalidSystemError, naming the field, unless a step's result is a pair of which the first is a state like
     this one, and no array of it has a type of less than a byte.
@@ -95,7 +101,7 @@ def require_next(state: Any, result: Any) -> None:
     now = jax.tree.leaves(result[0])
     for (path, before), after in zip(jax.tree_util.tree_leaves_with_path(state), now, strict=True):
         old, new = (jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in (before, after))
-        is_taken = _is_weak(before) and jnp.promote_types(old.dtype, new.dtype) == new.dtype
+        is_taken = _is_weak(before) and _rank(new.dtype) >= _rank(old.dtype)
         if old.shape != new.shape or (old.dtype != new.dtype and not is_taken):
             name = jax.tree_util.keystr(path, simple=True, separator=".")
             raise InvalidSystemError(
