@@ -34,6 +34,7 @@ def run(*arguments: Any) -> tuple[Any, Any]:
     begun = settled(functools.partial(jax.eval_shape, one_round, keys), begun, params)
     shapes = jax.eval_shape(one_round, keys, begun, params)
     require_next(begun, shapes)
+    require_bytes("what is observed", jax.eval_shape(observed, begun, shapes[1]))
     blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
     def play(carry: Any, _: None) -> tuple[Any, None]:

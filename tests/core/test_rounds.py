@@ -225,14 +225,15 @@ def walk(dtype: Any) -> mt.System:
 @pytest.mark.parametrize("run", ["one", "plain", "a batch", "cells"])
 def test_types_of_less_than_a_byte_are_refused(dtype: Any, run: str) -> None:
     """Would catch a process that XLA ends where it joins arrays of such a type."""
-    narrowed = walk(jnp.float32)
-    narrowed = narrowed._replace(step=lambda key, state, params: (narrowed.init(key, 0), state.place.astype(dtype)))
+    wide = walk(jnp.float32)
+    shown = wide._replace(step=lambda key, state, params: (wide.step(key, state, params)[0], state.place.astype(dtype)))
     said = "numbers of less than a byte are not run"
-    with pytest.raises(InvalidSystemError, match=said):
-        RUNS[run](walk(dtype))
+    for system in (walk(dtype), shown):
+        with pytest.raises(InvalidSystemError, match=said):
+            RUNS[run](system)
     if run != "cells":
         with pytest.raises(InvalidSystemError, match=said):
-            RUNS[run](walk(jnp.float32), observe=lambda state, info: info.astype(dtype))
+            RUNS[run](wide, observe=lambda state, info: info.astype(dtype))
 
 
 def test_a_checkpoint_of_another_precision_is_refused() -> None:
@@ -289,6 +290,7 @@ def test_values_that_the_precision_cannot_tell_apart_are_refused() -> None:
         mt.vary(system, Params(), 3, 2, rate=[1.0, 1.0 + 1e-9])
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("compiled_for_users")
 def test_a_replicate_alone_is_the_one_of_a_batch() -> None:
     """Would catch operations that are computed otherwise, to other last bits, in a batch of one."""
