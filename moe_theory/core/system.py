@@ -23,7 +23,9 @@ from moe_theory.core.random import replicate_keys, typed_key
 BYTES_OF_NAME = 16  # of a replicate's number and of its key, which is made twice
 
 Params = Any  # a NamedTuple of arrays or Python numbers, all of them traced
-State = Any  # a NamedTuple of arrays with a field `round`: the checkpoint; `max_rounds`, if its memory has an end
+# A NamedTuple of arrays: the checkpoint. Its `round` is a whole number that all replicates begin alike and every step
+# adds 1 to; `max_rounds`, if its memory has an end.
+State = Any
 Info = Any  # a NamedTuple of arrays: what a round shows
 
 
@@ -77,14 +79,19 @@ def simulate(
     """Run one replicate for `num_rounds` rounds, compiled once for each system and length.
 
     Rounds `record_every`, 2 `record_every`, ... and always the last are recorded (`recorded_rounds` names them).
-    With `state`, the run goes on from that checkpoint; the same key continues the same replicate.
+    With `state`, the run goes on from that checkpoint; the same key continues the same replicate. A checkpoint does not
+    hold its key: under another one the run goes on with that one's draws, and nothing says so. Stores and sweeps have
+    the seed in the name of what they keep.
 
     Args:
         observe: what a recorded round keeps, (state, info) -> PyTree; a module-level function compiles once.
         plain: run the step as it is, by `jax.vmap` and `lax.scan` alone: the same to rounding, several times slower.
     Returns: the final state, and the records stacked on a leading axis.
-    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run; InvalidSystemError for a
-        state without a `round`, or a `step` that gives another state than `init`.
+    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run, such as a key of another
+        generator than threefry2x32; InvalidSystemError for a state without a `round` that `step` adds 1 to, a `step`
+        that gives another state than `init`, or a type of less than a byte.
+    Warns: RuntimeWarning inside a `jax.jit` of the caller's, where the installed jaxlib has a fault that only options
+        of the compiler avoid (`core/faults.py`).
 
     Examples:
         >>> import moe_theory as mt
@@ -120,17 +127,20 @@ def simulate_batch(
     A replicate is named by an integer and draws the same numbers in any batch. `replicates` is those integers, or a
     count B for 0, ..., B - 1. A batch beyond the width that suits its state and the device (`engine.width_for`, mostly
     64 on a CPU, what fits into its memory elsewhere) runs in blocks of that width, unless it is reduced or part of
-    another program: a replicate of it comes out the same, to the last bit, whatever B, and as in a sweep.
+    another program: a replicate of it comes out the same, to the last bit, whatever B, and as in a sweep. In smaller
+    batches, and alone in `simulate`, the draws of its keys are the same and last bits of what is computed may differ:
+    XLA computes some functions, such as `sin`, otherwise where it takes several numbers at once.
 
     Args:
         observe: what a recorded round keeps of one replicate.
         reduce: applied inside the scan to each recorded leaf (..., B); `moments.over_replicates` keeps moments
             instead of replicates, so that memory does not grow with B.
-        state: a batch to go on from, as returned by an earlier call with the same replicates.
+        state: a batch to go on from, as returned by an earlier call with the same key and replicates, all at the same
+            round. Inside a caller's own program, where nobody can look at them, each goes on from its own round.
         plain: as for `simulate`.
     Returns: the final states (..., B), and the records (records, ..., B), or what `reduce` makes of them.
-    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run; InvalidSystemError for a
-        state without a `round`, or a `step` that gives another state than `init`.
+    Raises: as `simulate`; InvalidRunError also for more replicates than there is memory for, and for a batch whose
+        replicates are at different rounds.
 
     Examples:
         >>> import moe_theory as mt
