@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidRunError, InvalidSystemError
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError, InvalidSystemError
 from moe_theory.runs import Cell, run_cells
 
 ROOT = mt.root_key(41)
@@ -286,7 +286,7 @@ def test_values_that_the_precision_cannot_tell_apart_are_refused() -> None:
         rate: Any = 1.0
 
     system = system_of(GOOD["plus one"])
-    with pytest.raises(InvalidRunError.__base__, match="must be different values in float32"):
+    with pytest.raises(InvalidParamsError, match="must be different values in float32"):
         mt.vary(system, Params(), 3, 2, rate=[1.0, 1.0 + 1e-9])
 
 
