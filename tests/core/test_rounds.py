@@ -178,9 +178,9 @@ def start_at_different_rounds(root, replicates, params):
 def test_checkpoints_of_different_ages_do_not_go_on_as_one_batch() -> None:
     """Would catch a joined batch that repeats or skips draws of some replicates."""
     system = system_of(GOOD["plus one"])
-    for how in ({}, {"plain": True}):
+    for is_plain in (False, True):
         with pytest.raises(InvalidRunError, match="at rounds 4 to 6, but those of a batch go on from one round"):
-            mt.simulate_batch(system, ROOT, 3, 1, 3, state=mixed([4, 6, 4]), **how)
+            mt.simulate_batch(system, ROOT, 3, 1, 3, state=mixed([4, 6, 4]), plain=is_plain)
     with pytest.raises(InvalidRunError, match="round=-2 must be at least 0"):
         mt.simulate_batch(system, ROOT, 3, 1, 3, state=mixed([-2, -2, -2]))
     with pytest.raises(InvalidRunError, match="at rounds 4 to 6"):
