@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from moe_theory.core.engine import ROUNDS_AHEAD, width_for
+from moe_theory.core.engine import ROUNDS_AHEAD, STATE_COPIES, bytes_of, width_for
+from moe_theory.core.machine import machine_memory
 from moe_theory.core.system import Params, System, check_system
-from moe_theory.runs import machine
 from moe_theory.runs.cells import Cell, chunk_of, compute_chunk
 from moe_theory.sweep.systems import sweepable
 
@@ -101,8 +101,8 @@ class Case:
                 return f"there is no program {peer.requires_program} on the path"
         if num_threads > 1 and self.part not in ("peers", "precision"):
             return "sizes are compared on one core"
-        required = num_threads * self.setting.batch * machine.STATE_COPIES * bytes_of_state(self.setting)
-        available = machine.machine_memory()
+        required = num_threads * self.setting.batch * STATE_COPIES * bytes_of_state(self.setting)
+        available = machine_memory()
         if required > available:
             return f"needs {required / 1e9:.1f} GB of this machine's {available / 1e9:.1f} GB"
         return ""
@@ -162,7 +162,7 @@ def system_of(setting: Setting) -> tuple[System, Params]:
 def bytes_of_state(setting: Setting) -> int:
     """Bytes of one replicate's state."""
     with jax.enable_x64(setting.precision == "float64"):
-        return machine.bytes_of(check_system(*system_of(setting)))
+        return bytes_of(check_system(*system_of(setting)))
 
 
 def operations(setting: Setting) -> float:

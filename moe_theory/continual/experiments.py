@@ -26,6 +26,7 @@ from moe_theory.continual.diagnostics import (
     system_with_tally,
 )
 from moe_theory.continual.params import SIGMA_0, Dims, Params, gate_drive
+from moe_theory.core import programs
 from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.engine import BLOCK_WIDTH
 from moe_theory.core.linear import ceil_to_rounds
@@ -133,7 +134,7 @@ FIGURE_2 = Experiment(
 )
 
 
-@jax.jit
+@programs.jit
 def start_on_shared_pools(seed_key: Key[Array, ""], replicates: Int[Array, " B"], params: Params) -> State:
     """Initial states in which replicate i has pool i mod `NUM_POOLS`, drawn by a replicate of that number + 2^31."""
 
@@ -663,7 +664,7 @@ def draws_of(run: Run, count: int, stream: int, law: Law = uniforms) -> Float[np
     return draws.astype(np.float64)
 
 
-@functools.partial(jax.jit, static_argnums=(2, 3))
+@functools.partial(programs.jit, static_argnums=(2, 3))
 def _draws(root: Key[Array, ""], replicates: Int[Array, " B"], count: int, law: Law) -> Float[Array, "B n"]:
     return jax.vmap(lambda key: law(key, count, np.dtype(np.float32)))(replicate_keys(root, replicates))
 

@@ -14,6 +14,9 @@ import jax
 import jax.numpy as jnp
 from jax.extend import core as jex_core
 
+from moe_theory.core.constraints import is_known
+from moe_theory.core.errors import InvalidSystemError
+
 Values = list[Any]
 Variables = set[Any]
 
@@ -29,6 +32,7 @@ class Split(NamedTuple):
     act: Callable[[Values, Any, Any], Any]  # (prepared, state, params): the step's result
     count: Callable[[Any, Any], Any]  # (state, rounds): the state with its counters moved on by so many rounds
     shapes: Any  # of the step's result
+    added: list[int | None]  # what a step adds to each leaf of the state; None where that cannot be read
 
 
 class _Stages(NamedTuple):
@@ -52,7 +56,10 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
     states, after = others[:num_states], program.outvars[:num_states]
     is_next = isinstance(result, tuple) and result and jax.tree.structure(result[0]) == jax.tree.structure(state)
     kept = {before for before, now in zip(states, after, strict=True) if before is now} if is_next else set()
-    counters = _counters(states, after, program.eqns) if is_next else set()
+    added: list[int | None] = [None] * num_states
+    if is_next:
+        added = _added(closed, num_keys, num_states)
+    counters = {variable for variable, step_by in zip(states, added, strict=True) if step_by == 1}
     stages = _stages(program.eqns, {*keys, *counters}, set(states) - kept - counters)
 
     used = (_variables(program.outvars) | _inputs(stages.act)) - set(_outputs(stages.act))
@@ -83,7 +90,54 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
         act=lambda values, state, params: jax.tree.unflatten(structure, act(values, state, params)),
         count=count,
         shapes=result,
+        added=added,
     )
+
+
+def require_counted(state: Any, added: list[int | None]) -> None:
+    """Raise InvalidSystemError unless a step adds 1 to its state's `round`, by what it is known to add to each leaf."""
+    step_by = added[place_of_round(state)]
+    if step_by == 1:
+        return
+    what = "gives a `round` that cannot be read as the last one plus 1"
+    if step_by is not None:
+        what = f"adds {step_by} to the state's `round`" if step_by else "leaves the state's `round` as it was"
+    raise InvalidSystemError(
+        f"`step` {what}: the keys of rounds are made of it, and runs are counted by it. Give round=state.round + 1, "
+        "and keep any other clock in a field of its own."
+    )
+
+
+def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int | None]:
+    """The shapes of the state that `init` of a key begins, and the round that it begins at; None where that is traced
+    or no field. Raises: InvalidSystemError where that round may differ between keys.
+    """
+    closed, shapes = jax.make_jaxpr(init, return_shape=True)(key)
+    place = place_of_round(shapes) if hasattr(shapes, "round") else None
+    if place is None:
+        return shapes, None
+    program = closed.jaxpr
+    outputs = [program.outvars[place]]
+    (begun,) = _offsets(closed, [None] * len(program.invars), outputs)
+    if begun is not None:
+        return shapes, begun.number
+    needed = _needed([equation for equation in program.eqns if not equation.effects], _variables(outputs))
+    if (_variables(outputs) | _inputs(needed)) & set(program.invars):
+        raise InvalidSystemError(
+            "`init` gives a `round` that is made of its key, but all replicates begin at one round. Give "
+            "round=jnp.int32(0), and keep any other clock in a field of its own."
+        )
+    names = program.debug_info.with_unknown_names()
+    pruned = program.replace(invars=[], outvars=outputs, eqns=needed, debug_info=names)
+    (value,) = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(pruned, closed.consts))()
+    return shapes, int(value) if is_known(value) and jnp.shape(value) == () else None
+
+
+def place_of_round(state: Any) -> Any:
+    """Which leaf of a state is its `round`; None if that is no leaf."""
+    structure = jax.tree.structure(state)
+    place = jax.tree.unflatten(structure, list(range(structure.num_leaves))).round
+    return place if isinstance(place, int) else None
 
 
 def _stages(equations: list[Any], known: Variables, changing: Variables) -> _Stages:
@@ -113,18 +167,76 @@ def _stages(equations: list[Any], known: Variables, changing: Variables) -> _Sta
     return _Stages(plain, draw, prepare, again[::-1] + act)
 
 
-def _counters(before: list[Any], after: list[Any], equations: list[Any]) -> Variables:
-    """The variables of a state that hold one integer, of which a step leaves that and 1."""
-    sums = {
-        equation.outvars[0]: term
-        for equation in equations
-        if equation.primitive.name == "add"
-        for term, one in (equation.invars, equation.invars[::-1])
-        if getattr(one, "val", None) == 1
-    }
-    pairs = zip(before, after, strict=True)
-    moved = {old for old, new in pairs if not isinstance(new, jex_core.Literal) and sums.get(new) is old}
-    return {old for old in moved if old.aval.shape == () and jnp.issubdtype(old.aval.dtype, jnp.integer)}
+class _Offset(NamedTuple):
+    """An integer that is known but for the leaf of a state that it is counted from."""
+
+    leaf: int | None  # None for a constant
+    number: int
+
+
+def _added(closed: Any, first: int, count: int) -> list[int | None]:
+    """What a program adds to each of `count` leaves of a state, its inputs from `first` on and its first outputs, that
+    are one integer.
+    """
+    inputs = closed.jaxpr.invars
+    given = [
+        _Offset(place - first, 0) if first <= place < first + count and _is_integer(variable.aval) else None
+        for place, variable in enumerate(inputs)
+    ]
+    after = _offsets(closed, given, closed.jaxpr.outvars[:count])
+    return [each.number if each is not None and each.leaf == leaf else None for leaf, each in enumerate(after)]
+
+
+def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | None = None) -> list[_Offset | None]:
+    """Of a program's results, or of these `outputs` inside it, what they add to the inputs that they are counted from;
+    None for those that are anything else. Seen through are calls, and branches that agree.
+    """
+    program = closed.jaxpr
+    known: dict[Any, _Offset | None] = dict(zip(program.invars, inputs, strict=True))
+    for variable, constant in zip(program.constvars, closed.consts, strict=True):
+        known[variable] = _constant(constant)
+
+    def read(atom: Any) -> _Offset | None:
+        return _constant(atom.val) if isinstance(atom, jex_core.Literal) else known.get(atom)
+
+    for equation in program.eqns:
+        operands = [read(atom) for atom in equation.invars]
+        found: list[_Offset | None] = [None] * len(equation.outvars)
+        name = equation.primitive.name
+        result: Any = next((variable.aval for variable in equation.outvars), None)
+        inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
+        if name in _CALLS and isinstance(inner, jex_core.ClosedJaxpr):
+            found = _offsets(inner, operands)
+        elif name == "cond":
+            branches = [_offsets(branch, operands[1:]) for branch in equation.params["branches"]]
+            found = [each[0] if len(set(each)) == 1 else None for each in zip(*branches, strict=True)]
+        elif name == "select_n" and len(set(operands[1:])) == 1:
+            found = operands[1:2]
+        elif name in ("add", "sub") and None not in operands and _is_integer(result):
+            found = [_sum(*operands, sign=1 if name == "add" else -1)]
+        elif name in _UNCHANGED and operands[0] is not None and _is_integer(result):
+            own, limits = equation.invars[0].aval.dtype, jnp.iinfo(result.dtype)
+            is_same = result.dtype == own
+            is_held = operands[0].leaf is None and limits.min <= operands[0].number <= limits.max
+            found = [operands[0]] if is_same or is_held else found
+        known.update(zip(equation.outvars, found, strict=True))
+    return [read(atom) for atom in (program.outvars if outputs is None else outputs)]
+
+
+def _constant(value: Any) -> _Offset | None:
+    is_single = is_known(value) and jnp.shape(value) == ()
+    return _Offset(None, int(value)) if is_single and jnp.issubdtype(jnp.result_type(value), jnp.integer) else None
+
+
+def _sum(one: Any, other: Any, sign: int) -> _Offset | None:
+    if other.leaf is None:
+        return _Offset(one.leaf, one.number + sign * other.number)
+    return _Offset(other.leaf, one.number + other.number) if one.leaf is None and sign == 1 else None
+
+
+def _is_integer(aval: Any) -> bool:
+    """Whether it is the type of one whole number."""
+    return getattr(aval, "shape", None) == () and jnp.issubdtype(aval.dtype, jnp.integer)
 
 
 def _reached(equations: Iterable[Any], sources: Variables) -> list[Any]:
@@ -177,6 +289,8 @@ def _is_costly(equation: Any) -> bool:
     )
 
 
+_CALLS = frozenset("jit pjit closed_call custom_jvp_call custom_vjp_call".split())
+_UNCHANGED = frozenset("convert_element_type broadcast_in_dim reshape squeeze copy copy_p optimization_barrier".split())
 _PARTS = frozenset("slice squeeze split".split())
 _EXPANDING = frozenset("broadcast_in_dim eq ne lt le gt ge select_n and or not convert_element_type reshape".split())
 _CHEAP = frozenset(

@@ -143,7 +143,8 @@ def _rule(equation: Any, operands: list[_Value], how: _How) -> str:
         return SHARED
     if how.stores and _is_stored(equation, operands):
         return STORED
-    if how.stores and how.size > 1 and rewriting.written(equation) is not None:
+    # A single replicate needs no operation along the batch, but rounds as one of many does.
+    if how.stores and (how.size > 1 or name in rewriting.ROUNDING) and rewriting.written(equation) is not None:
         return WRITTEN
     is_trailing = name in _SAME_AXES or (name in _RESHAPES and len(operands) == 1) or _is_elementwise(equation)
     return TRAILING if is_trailing else FALLBACK

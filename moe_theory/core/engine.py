@@ -12,10 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from moe_theory.core import programs, vmap
-from moe_theory.core.ahead import split_step
+from moe_theory.core import faults, programs, vmap
+from moe_theory.core.ahead import require_counted, split_step
 from moe_theory.core.batching import one_replicate, trailing_vmap
 from moe_theory.core.constraints import is_known
+from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.forks import require_own_jax
 from moe_theory.core.numerics import stored
 from moe_theory.core.random import step_key
@@ -31,9 +32,9 @@ _BARRIERS_STORE = {
     "xla_disable_hlo_passes": "cse_barrier_expander,small-while-loop-hoisting,cpu-parallel-task-assigner",
     "xla_cpu_prefer_vector_width": 512,
 }
-# These save more, and may be unknown to another version: sums by XLA itself and not by a library, unless a replicate is
-# matrices; fewer copies of what a loop carries; and LLVM's second level, whose code is up to twice as fast as that of
-# the third, and sooner compiled.
+# These save more, and may be unknown to another version: all by XLA itself and nothing by a library, unless a replicate
+# is matrices, whose products are faster there; fewer copies of what a loop carries; and LLVM's second level, whose code
+# is up to twice as fast as that of the third, and sooner compiled.
 _BY_XLA = {"xla_cpu_experimental_ynn_fusion_type": ""}
 _FURTHER = {"xla_cpu_copy_insertion_use_region_analysis": True, "xla_backend_optimization_level": 2}
 
@@ -55,10 +56,15 @@ def run(
 ) -> tuple[Any, Any]:
     """Final state and stacked records of a run, from `state` or, where that is None, from the system's own start. With
     `is_batch`, keys (B,) and every leaf of states and records end in the replicate axis. With `is_plain` the run is
-    `vmap.run`, as it is where this JAX's programs cannot be rewritten. Raises: InvalidRunError in a forked child.
+    `vmap.run`, as it is where this JAX's programs cannot be rewritten. Raises: InvalidRunError in a forked child, and
+    for a batch whose replicates are at different rounds; InvalidSystemError for a step that breaks the contract.
     """
     require_own_jax()
+    if state is not None and is_known(state.round):
+        require_one_round(state.round)
     platform = platform_of(keys, state, params)
+    if platform is None:
+        faults.warn_of_own_programs()
     if state is None and platform is not None and not is_plain and can_rewrite():
         # A program apart, which runs that begin alike share, as those of one step share theirs.
         with programs.compiled_once((platform, "start")):
@@ -67,8 +73,20 @@ def run(
     if state is not None:
         system = _Pair(None, system.step)
     arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch)
-    is_large = state is not None and _bytes_of(state) > ALONE_BYTES * (keys.shape[0] if is_batch else 1)
+    is_large = state is not None and bytes_of(state) > ALONE_BYTES * (keys.shape[0] if is_batch else 1)
     return program(platform, is_plain, is_large)(*arguments)
+
+
+def require_one_round(rounds: Any) -> None:
+    """Raise InvalidRunError unless the replicates of a batch are at the same round, one that can be counted from."""
+    low, high = (int(find(rounds)) for find in (np.min, np.max))
+    if low != high:
+        raise InvalidRunError(
+            f"the replicates of this state are at rounds {low} to {high}, but those of a batch go on from one round: "
+            "join checkpoints of the same age."
+        )
+    if low < 0:
+        raise InvalidRunError(f"round={low} must be at least 0: the keys of rounds before are of others. Change state.")
 
 
 def trailing(function: Callable[..., Any], is_batched: tuple[bool, ...]) -> Callable[..., Any]:
@@ -97,15 +115,25 @@ def program(platform: str | None, is_plain: bool = False, is_large: bool = False
 @functools.cache
 def _program(platform: str | None, is_plain: bool, is_large: bool) -> Any:
     options = None if is_plain else _options(platform, is_large)
-    body = vmap.run if is_plain else functools.partial(_run, options is not None, is_large)
-    return jax.jit(body, static_argnums=_STATIC, compiler_options=options)
+    how = _How(options is not None, is_large, is_seen=platform is not None)
+    body = _run_plainly if is_plain else functools.partial(_run, how)
+    return jax.jit(body, static_argnums=_STATIC, compiler_options=_without_faults(platform, options))
 
 
 @functools.cache
 def _start_program(platform: str) -> Any:
     options = _options(platform)
     body = functools.partial(_start, options is not None)
-    return jax.jit(body, static_argnums=(0, 3), compiler_options=options)
+    return jax.jit(body, static_argnums=(0, 3), compiler_options=_without_faults(platform, options))
+
+
+def _without_faults(platform: str | None, options: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Options for a program of this platform with none of the known faults of libraries, where they can be passed."""
+    if platform != "cpu":
+        return options
+    options = faults.avoiding() | (options or {})
+    faults.require_none(options)
+    return options
 
 
 def _options(platform: str | None, is_large: bool = False) -> dict[str, Any] | None:
@@ -135,6 +163,14 @@ def can_rewrite() -> bool:
     return False
 
 
+class _How(NamedTuple):
+    """What is known of a run when its program is made."""
+
+    stores: bool  # whether barriers store
+    is_large: bool  # whether replicates are matrices
+    is_seen: bool  # whether a state that it begins with has been looked at: all its replicates are at one round
+
+
 class _Walk(NamedTuple):
     round: Any
     place: Any
@@ -153,9 +189,8 @@ def _agrees_on_a_small_run() -> bool:
 
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(jax.random.key(0, impl="threefry2x32"), jnp.arange(3))
     arguments = (_Pair(init, step), keys, None, jnp.float32(0.5), 5, 2, lambda state, info: (state, info), None, True)
-    runs = [
-        jax.jit(body, static_argnums=_STATIC)(*arguments) for body in (functools.partial(_run, False, False), vmap.run)
-    ]
+    how = _How(stores=False, is_large=False, is_seen=True)
+    runs = [jax.jit(body, static_argnums=_STATIC)(*arguments) for body in (functools.partial(_run, how), vmap.run)]
     pairs = zip(*map(jax.tree.leaves, runs), strict=True)
     return all(one.shape == other.shape and bool(jnp.allclose(one, other, 1e-5, 1e-5)) for one, other in pairs)
 
@@ -170,7 +205,7 @@ def cpu_options(is_large: bool = False) -> dict[str, Any] | None:
     """The options of a program for a CPU whose barriers store; None where this XLA has no such barriers. Those of
     `XLA_FLAGS` that are no part of that stay as they are.
     """
-    flags, wanted = os.environ.get("XLA_FLAGS", ""), _FURTHER if is_large else _FURTHER | _BY_XLA
+    flags, wanted = os.environ.get("XLA_FLAGS", ""), _FURTHER | (faults.avoiding() if is_large else _BY_XLA)
     for further in ({name: value for name, value in wanted.items() if f"--{name}" not in flags}, {}):
         if _stores(_BARRIERS_STORE | further):
             return _BARRIERS_STORE | further
@@ -199,34 +234,57 @@ def num_programs() -> int:
 class _Machine(NamedTuple):
     """A system's step, batched and in parts, for one root of keys and one setting."""
 
-    draw: Callable[[Any], Any]  # times (K,) -> what is known ahead of those rounds (K, ...)
+    draw: Callable[[Any], Any]  # rounds done before (K,) -> what is known ahead of the next ones (K, ...)
     act: Callable[[Any, Any], tuple[Any, list[Any]]]  # that of a round, state -> state, the leaves of info observed
     record: Callable[[Any, list[Any]], Any]  # state, those leaves -> what is kept
     blank: list[Any]  # zeros like those leaves, which a loop over rounds carries before its first round
 
 
-def _run(stores: bool, is_large: bool, *arguments: Any) -> tuple[Any, Any]:
-    """`run` of these arguments, where `stores` says whether barriers store, and `is_large` what replicates are."""
+def _run(how: _How, *arguments: Any) -> tuple[Any, Any]:
+    """`run` of these arguments."""
     system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch = arguments
-    if is_large and is_batch and keys.shape == (1,):
+    if how.is_large and is_batch and keys.shape == (1,):
         # By itself, as an axis of one at the end of matrices costs copies.
         one = jax.tree.map(lambda leaf: leaf[..., 0], state)
         reduced = (lambda leaf: leaf[..., None]) if reduce is None else (lambda leaf: reduce(leaf[..., None]))
         alone = (system, keys[0], one, params, num_rounds, record_every, observe, reduced, False)
-        state, records = _run(stores, is_large, *alone)
+        state, records = _run(how, *alone)
         return jax.tree.map(lambda leaf: leaf[..., None], state), records
-    begun = _start(stores, system.init, keys, params, is_batch) if state is None else state
-    first = jnp.max(begun.round) + 1  # all replicates of a batch are at the same round
-    machine = _machine(system, keys, begun, first, params, observe, reduce, is_batch, stores)
+    begun = _start(how.stores, system.init, keys, params, is_batch) if state is None else state
+    begun = vmap.settled(functools.partial(_shapes_of, system.step, keys, is_batch), begun, params)
+    # Replicates that nobody has looked at may be at different rounds, each of which then draws by its own.
+    first = (jnp.max(begun.round) if state is None or how.is_seen else begun.round) + 1
+    machine = _machine(system, keys, begun, first, params, observe, reduce, is_batch, how.stores)
     count, rest = divmod(num_rounds, record_every)
     pieces = []
     if count:
-        begun, records = _run_records(machine, begun, first, count, record_every)
+        begun, records = _run_records(machine, begun, 0, count, record_every)
         pieces.append(records)
     if rest:
-        begun, records = _run_records(machine, begun, first + count * record_every, 1, rest)
+        begun, records = _run_records(machine, begun, count * record_every, 1, rest)
         pieces.append(records)
     return begun, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *pieces)
+
+
+def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
+    """`vmap.run` of a system that keeps the engine's contract, where this JAX's programs can be read."""
+    system, keys, state, params, *_, is_batch = arguments
+    if can_rewrite():
+        one_key = one_replicate(keys) if is_batch else keys
+        key = jax.eval_shape(lambda key: key, one_key)
+        begun = jax.eval_shape(system.init, key, params) if state is None else state
+        begun = one_replicate(begun) if is_batch and state is not None else begun
+        begun = vmap.settled(functools.partial(jax.eval_shape, system.step, key), begun, params)
+        split = split_step(system.step, key, begun, params)
+        vmap.require_next(begun, split.shapes)
+        require_counted(begun, split.added)
+    return vmap.run(*arguments)
+
+
+def _shapes_of(step: Callable[..., Any], keys: Any, is_batch: bool, state: Any, params: Any) -> Any:
+    """Of a step's result, batched or not as the state is."""
+    batch = functools.partial(trailing_vmap, is_batched=(True, True, False)) if is_batch else lambda step: step
+    return jax.eval_shape(batch(step), keys, state, params)
 
 
 def _start(stores: bool, init: Callable[..., Any], keys: Any, params: Any, is_batch: bool) -> Any:
@@ -243,7 +301,8 @@ def _machine(system, keys, state, first, params, observe, reduce, is_batch, stor
     one_key, one_state = (one_replicate(part) if is_batch else part for part in (keys, state))
     split = split_step(system.step, one_key, one_state, params)
     vmap.require_next(one_state, split.shapes)
-    key_round = batch(step_key, (True, False))
+    require_counted(one_state, split.added)
+    key_round = batch(step_key, (True, jnp.ndim(first) > 0))
     draw_round, prepare_round, act_round = (batch(part, (True, True, False)) for part in split[:3])
     observe_round = batch(observe, (True, True))
     one_info = split.shapes[1]
@@ -251,9 +310,9 @@ def _machine(system, keys, state, first, params, observe, reduce, is_batch, stor
     is_observed = _reads(observe, one_state, one_info)
     structure = jax.tree.structure(one_info)
 
-    def draw(time):
-        earlier = split.count(state, time - first)
-        drawn = draw_round(key_round(keys, time), earlier, params)
+    def draw(done):
+        earlier = split.count(state, done)
+        drawn = draw_round(key_round(keys, first + done), earlier, params)
         # Numbers that are not stored first would be drawn again for every operation that prepares.
         return prepare_round(stored(drawn), earlier, params) if stores else drawn
 
@@ -281,9 +340,9 @@ def _batching(is_batch: bool, stores: bool) -> Callable[..., Any]:
     return functools.partial(trailing_vmap, stores=stores) if is_batch else lambda function, _: function
 
 
-def _run_records(machine: _Machine, state: Any, first: Any, count: int, stride: int) -> tuple[Any, Any]:
-    """`count` records, `stride` rounds apart, from round `first` on. Short strides share a block of draws between
-    records; long ones take several blocks for each.
+def _run_records(machine: _Machine, state: Any, done: int, count: int, stride: int) -> tuple[Any, Any]:
+    """`count` records, `stride` rounds apart, of the rounds after so many `done`. Short strides share a block of draws
+    between records; long ones take several blocks for each.
     """
     ahead = _largest_divisor(stride, ROUNDS_AHEAD)
     shared = _largest_divisor(count, ROUNDS_AHEAD // stride) if stride <= ROUNDS_AHEAD else 1
@@ -292,30 +351,32 @@ def _run_records(machine: _Machine, state: Any, first: Any, count: int, stride: 
     def play(carry, draws, length):
         return jax.lax.scan(lambda carry, draws: (machine.act(draws, carry[0]), None), carry, draws, length)[0]
 
-    def long_block(state, time):
+    def long_block(state, done):
         def part(carry, offset):
-            return play(carry, machine.draw(time + offset + jnp.arange(ahead)), ahead), None
+            return play(carry, machine.draw(done + offset + jnp.arange(ahead)), ahead), None
 
         state, info = jax.lax.scan(part, (state, machine.blank), jnp.arange(0, stride, ahead))[0]
         return state, jax.tree.map(lambda leaf: leaf[None], machine.record(state, info))
 
-    def short_block(state, time):
+    def short_block(state, done):
         def one_record(state, draws):
             state, info = play((state, machine.blank), draws, stride)
             return state, machine.record(state, info)
 
-        draws = machine.draw(time + jnp.arange(shared * stride))
+        draws = machine.draw(done + jnp.arange(shared * stride))
         by_record = jax.tree.map(lambda leaf: leaf.reshape(shared, stride, *leaf.shape[1:]), draws)
         return jax.lax.scan(one_record, state, by_record, shared)
 
-    starts = first + jnp.arange(0, count * stride, shared * stride)
+    starts = done + jnp.arange(0, count * stride, shared * stride)
     state, records = jax.lax.scan(long_block if stride > ahead else short_block, state, starts)
     return state, jax.tree.map(lambda leaf: leaf.reshape(count, *leaf.shape[2:]), records)
 
 
 def _reads(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bool]:
     """For each leaf of `info`, whether `observe` looks at it."""
-    program = jax.make_jaxpr(observe)(state, info).jaxpr
+    closed, shapes = jax.make_jaxpr(observe, return_shape=True)(state, info)
+    vmap.require_bytes("what is observed", shapes)
+    program = closed.jaxpr
     looked_at = {id(atom) for equation in program.eqns for atom in equation.invars} | set(map(id, program.outvars))
     return [id(variable) in looked_at for variable in program.invars[len(jax.tree.leaves(state)) :]]
 
@@ -345,7 +406,7 @@ def width_for(state: Any, platform: str = "cpu") -> int:
     """How many replicates of this state (of arrays or their shapes) to run together, a power of two. On a CPU what fits
     a core's cache, 1 to 64; elsewhere what fills the device and fits into its memory.
     """
-    each = _bytes_of(state)
+    each = bytes_of(state)
     if platform == "cpu":
         most, room = (1 if each > ALONE_BYTES else BLOCK_WIDTH), BLOCK_BYTES // max(each, 1)
     else:
@@ -353,7 +414,7 @@ def width_for(state: Any, platform: str = "cpu") -> int:
     return min(most, 1 << max(room, 1).bit_length() - 1)
 
 
-def _bytes_of(state: Any) -> int:
+def bytes_of(state: Any) -> int:
     """Of its arrays: a state that nobody has checked may hold other things."""
     arrays = [leaf for leaf in jax.tree.leaves(state) if hasattr(leaf, "dtype")]
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in arrays)

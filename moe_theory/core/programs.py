@@ -1,17 +1,34 @@
 """The compiled programs of this process: whichever thread comes first with one compiles it, and others wait."""
 
 import contextlib
+import functools
 import threading
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import jax
 
+from moe_theory.core import faults
+from moe_theory.core.constraints import is_known
 from moe_theory.core.forks import after_fork
 
 changed = threading.Condition()  # notified whenever a program may be had that was being compiled
 _compiled: dict[Hashable, set[Any]] = {}  # the devices that a program is compiled for
 _compiling: dict[tuple[Hashable, Any], int] = {}  # by which thread, for a program and a device
+
+
+def jit(function: Callable[..., Any], **keywords: Any) -> Callable[..., Any]:
+    """`jax.jit` of a function of this package: called by itself, it avoids the known faults of libraries on a CPU."""
+    inside = jax.jit(function, **keywords)
+    alone = functools.cache(lambda: jax.jit(function, compiler_options=faults.avoiding(), **keywords))
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        # Of a program inside another one JAX takes no options.
+        is_alone = is_known(jax.lax.full((), 0), arguments, named)
+        return (alone() if is_alone else inside)(*arguments, **named)
+
+    return call
 
 
 def is_compiled(program: Hashable) -> bool:

@@ -45,14 +45,21 @@ def root_key(seed: int) -> Key[Array, ""]:
 
 def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
     """The key as a typed one, also from the raw words of `jax.random.PRNGKey`, whose axis would read as a batch.
-    Raises: InvalidRunError for anything that is not one key.
+    Raises: InvalidRunError for anything that is not one key, or that is one of another generator than threefry2x32,
+        with or without `jax_threefry_partitionable`.
     """
     key = jnp.asarray(key)
-    if key.dtype == jnp.uint32:
-        key = jax.random.wrap_key_data(key)
+    if key.dtype == jnp.uint32 and key.shape == (2,):
+        key = jax.random.wrap_key_data(key, impl=threefry.IMPLEMENTATION)
     if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.shape != ():
         raise InvalidRunError(
             f"a key of shape {key.shape} and type {key.dtype} is not one random key: make one by root_key(seed)."
+        )
+    generator = str(jax.random.key_impl(key))
+    if generator != threefry.IMPLEMENTATION:
+        raise InvalidRunError(
+            f"a key of {generator} does not draw the same numbers for a replicate in any batch, as "
+            f"{threefry.IMPLEMENTATION} does: make one by root_key(seed)."
         )
     return key
 

@@ -12,14 +12,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Key, PyTree
 
-from moe_theory.core import engine, vmap
+from moe_theory.core import engine, threefry, vmap
+from moe_theory.core.ahead import require_same_start
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidRunError, InvalidSystemError, shortened
 from moe_theory.core.fields import documented
+from moe_theory.core.machine import machine_memory
 from moe_theory.core.random import replicate_keys, typed_key
 
+BYTES_OF_NAME = 16  # of a replicate's number and of its key, which is made twice
+
 Params = Any  # a NamedTuple of arrays or Python numbers, all of them traced
-State = Any  # a NamedTuple of arrays with a field `round`: the checkpoint; `max_rounds`, if its memory has an end
+# A NamedTuple of arrays: the checkpoint. Its `round` is a whole number that all replicates begin alike and every step
+# adds 1 to; `max_rounds`, if its memory has an end.
+State = Any
 Info = Any  # a NamedTuple of arrays: what a round shows
 
 
@@ -73,14 +79,19 @@ def simulate(
     """Run one replicate for `num_rounds` rounds, compiled once for each system and length.
 
     Rounds `record_every`, 2 `record_every`, ... and always the last are recorded (`recorded_rounds` names them).
-    With `state`, the run goes on from that checkpoint; the same key continues the same replicate.
+    With `state`, the run goes on from that checkpoint; the same key continues the same replicate. A checkpoint does not
+    hold its key: under another one the run goes on with that one's draws, and nothing says so. Stores and sweeps have
+    the seed in the name of what they keep.
 
     Args:
         observe: what a recorded round keeps, (state, info) -> PyTree; a module-level function compiles once.
         plain: run the step as it is, by `jax.vmap` and `lax.scan` alone: the same to rounding, several times slower.
     Returns: the final state, and the records stacked on a leading axis.
-    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run; InvalidSystemError for a
-        state without a `round`, or a `step` that gives another state than `init`.
+    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run, such as a key of another
+        generator than threefry2x32; InvalidSystemError for a state without a `round` that `step` adds 1 to, a `step`
+        that gives another state than `init`, or a type of less than a byte.
+    Warns: RuntimeWarning inside a `jax.jit` of the caller's, where the installed jaxlib has a fault that only options
+        of the compiler avoid (`core/faults.py`).
 
     Examples:
         >>> import moe_theory as mt
@@ -92,7 +103,7 @@ def simulate(
         (5, (5,))
     """
     check_run(num_rounds, record_every)
-    shapes = check_system(system, params)
+    shapes = check_system(system, params, num_rounds if state is None else 0)
     check_checkpoint(state, shapes, ())
     check_memory(state, shapes, num_rounds)
     return engine.run(system, typed_key(key), state, params, num_rounds, record_every, observe, None, False, plain)
@@ -116,17 +127,20 @@ def simulate_batch(
     A replicate is named by an integer and draws the same numbers in any batch. `replicates` is those integers, or a
     count B for 0, ..., B - 1. A batch beyond the width that suits its state and the device (`engine.width_for`, mostly
     64 on a CPU, what fits into its memory elsewhere) runs in blocks of that width, unless it is reduced or part of
-    another program: a replicate of it comes out the same, to the last bit, whatever B, and as in a sweep.
+    another program: a replicate of it comes out the same, to the last bit, whatever B, and as in a sweep. In smaller
+    batches, and alone in `simulate`, the draws of its keys are the same and last bits of what is computed may differ:
+    XLA computes some functions, such as `sin`, otherwise where it takes several numbers at once.
 
     Args:
         observe: what a recorded round keeps of one replicate.
         reduce: applied inside the scan to each recorded leaf (..., B); `moments.over_replicates` keeps moments
             instead of replicates, so that memory does not grow with B.
-        state: a batch to go on from, as returned by an earlier call with the same replicates.
+        state: a batch to go on from, as returned by an earlier call with the same key and replicates, all at the same
+            round. Inside a caller's own program, where nobody can look at them, each goes on from its own round.
         plain: as for `simulate`.
     Returns: the final states (..., B), and the records (records, ..., B), or what `reduce` makes of them.
-    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run; InvalidSystemError for a
-        state without a `round`, or a `step` that gives another state than `init`.
+    Raises: as `simulate`; InvalidRunError also for more replicates than there is memory for, and for a batch whose
+        replicates are at different rounds.
 
     Examples:
         >>> import moe_theory as mt
@@ -138,8 +152,8 @@ def simulate_batch(
         ((3, 6, 64), (4, 64))
     """
     check_run(num_rounds, record_every)
-    names = check_replicates(replicates)
-    shapes = check_system(system, params)
+    shapes = check_system(system, params, num_rounds if state is None else 0)
+    names = check_replicates(replicates, engine.bytes_of(shapes))
     check_checkpoint(state, shapes, names.shape)
     check_memory(state, shapes, num_rounds)
     keys = replicate_keys(typed_key(root_key), jnp.asarray(names))
@@ -172,15 +186,23 @@ def check_run(num_rounds: int, record_every: int) -> None:
             raise InvalidRunError(f"{name}={value} must be a whole number of at least 1. Raise {name}.")
 
 
-def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"]) -> np.ndarray:
-    """The replicates' integers as uint32 (B,); raise InvalidRunError where they cannot name replicates."""
+def check_replicates(replicates: int | Sequence[int] | Int[Any, " B"], num_bytes: int = 0) -> np.ndarray:
+    """The replicates' integers as uint32 (B,); raise InvalidRunError where they cannot name replicates, or where those
+    of a count would not fit into this machine's memory, each with its key and a state of `num_bytes`.
+    """
     names = np.asarray(replicates)
     if names.dtype.kind not in "iu" or names.ndim > 1 or names.size == 0 or (names.ndim == 0 and names < 1):
         raise InvalidRunError(f"replicates={replicates!r} must be a count of at least 1, or a list of integers.")
-    if names.ndim == 0:
-        names = np.arange(int(names))
-    if names.min() < 0 or int(names.max()) >= 2**32:
+    if (names >= 2**32 + (names.ndim == 0)).any() or names.min() < 0:
         raise InvalidRunError("replicates must be in [0, 2**32): an integer outside would alias another replicate.")
+    if names.ndim == 0:
+        most = machine_memory() // (num_bytes + BYTES_OF_NAME)
+        if names > most:
+            raise InvalidRunError(
+                f"replicates={replicates} must be at most {most}, whose keys and states fill this machine's memory. "
+                "Lower replicates, or run them a part at a time."
+            )
+        return np.arange(int(names), dtype=np.uint32)
     return names.astype(np.uint32)
 
 
@@ -198,10 +220,20 @@ def check_checkpoint(state: State | None, like: State, shape: tuple[int, ...]) -
     expected = [(*leaf.shape, *shape) for leaf in jax.tree.leaves(like)]
     if [jnp.shape(leaf) for leaf in jax.tree.leaves(state)] != expected:
         raise InvalidRunError("the state has other dims than this system: go on with the system that it came from.")
+    leaves = jax.tree_util.tree_leaves_with_path(state)
+    for (path, leaf), own in zip(leaves, jax.tree.leaves(like), strict=True):
+        is_weak = own.weak_type or not hasattr(leaf, "dtype")  # numbers of Python's, which take the type that they meet
+        if not is_weak and leaf.dtype != own.dtype:
+            raise InvalidRunError(
+                f"the state's {jax.tree_util.keystr(path, simple=True, separator='.')} is {leaf.dtype}, where this "
+                f"system's is {own.dtype}: go on in the precision that it came from (jax_enable_x64), or convert it."
+            )
 
 
 def check_memory(state: State | None, like: State, num_rounds: int) -> None:
-    """Raise InvalidRunError for rounds, those of `state` included, that a state like the system's cannot remember."""
+    """Raise InvalidRunError for rounds, those of `state` included, that a state like the system's cannot count or
+    remember.
+    """
     max_rounds = getattr(like, "max_rounds", None)
     done = 0 if state is None or not is_known(state.round) else int(np.max(state.round))
     if max_rounds is not None and done + num_rounds > max_rounds:
@@ -209,12 +241,14 @@ def check_memory(state: State | None, like: State, num_rounds: int) -> None:
             f"num_rounds={num_rounds} after {done} rounds must be at most max_rounds={max_rounds} in all, which there "
             "is memory for. Lower num_rounds or raise Dims.max_rounds."
         )
+    _require_counting(like, done, num_rounds)
 
 
-def check_system(system: System, params: Params) -> State:
+def check_system(system: System, params: Params, num_rounds: int = 0) -> State:
     """Let the system refuse `params` on the host, before anything is compiled; the shapes of its state. A system's
     `init` validates the parameters that are concrete; here they are, while its key is abstract. Raises: InvalidRunError
-    for what cannot be run, InvalidSystemError for a state that has no `round`.
+    for what cannot be run, such as `num_rounds` from its start on; InvalidSystemError for a state that has no `round`,
+    or one that may begin at different rounds.
     """
     promotion = jax.config.values["jax_numpy_dtype_promotion"]
     if promotion != "standard":
@@ -222,9 +256,27 @@ def check_system(system: System, params: Params) -> State:
             f"jax_numpy_dtype_promotion={promotion} refuses sums of a count and a real, which systems have. Set it to "
             "standard."
         )
-    shapes = jax.eval_shape(lambda key: system.init(key, params), jax.eval_shape(lambda: jax.random.key(0)))
+    key, begun = jax.eval_shape(lambda: jax.random.key(0, impl=threefry.IMPLEMENTATION)), None
+    if engine.can_rewrite():
+        shapes, begun = require_same_start(lambda key: system.init(key, params), key)
+    else:
+        shapes = jax.eval_shape(lambda key: system.init(key, params), key)
     require_round(shapes)
+    if begun is not None and begun < 0:
+        raise InvalidSystemError(f"`init` gives round={begun}, which must be at least 0. Give round=jnp.int32(0).")
+    _require_counting(shapes, begun or 0, num_rounds)
     return shapes
+
+
+def _require_counting(like: State, done: int, num_rounds: int) -> None:
+    """Raise InvalidRunError for rounds that the `round` of such a state, or a round's key, cannot tell from others."""
+    dtype = jnp.result_type(like.round)
+    most = min(int(jnp.iinfo(dtype).max), 2**32 - 1)
+    if done + num_rounds > most:
+        raise InvalidRunError(
+            f"num_rounds={num_rounds} after {done} rounds must be at most {most} in all, as far as the state's `round` "
+            f"counts, which is {dtype}. Lower num_rounds, or let `init` begin at round=jnp.int32(0)."
+        )
 
 
 def require_round(shapes: Any) -> None:

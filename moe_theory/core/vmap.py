@@ -14,6 +14,8 @@ import jax.numpy as jnp
 from moe_theory.core.errors import InvalidSystemError
 from moe_theory.core.random import step_key
 
+NARROWER_THAN_BYTES = frozenset("int1 int2 int4 uint1 uint2 uint4 float4_e2m1fn float6_e2m3fn float6_e3m2fn".split())
+
 
 def trailing(function: Callable[..., Any], is_batched: tuple[bool, ...]) -> Callable[..., Any]:
     """`function` of one replicate over the last axis of its batched arguments and of all its results."""
@@ -29,8 +31,10 @@ def run(*arguments: Any) -> tuple[Any, Any]:
     one_round = batched(lambda key, state, params: system.step(step_key(key, state.round + 1), state, params), _STEP)
     observed = batched(observe, (True, True))
     begun = start(keys, params) if state is None else state
+    begun = settled(functools.partial(jax.eval_shape, one_round, keys), begun, params)
     shapes = jax.eval_shape(one_round, keys, begun, params)
     require_next(begun, shapes)
+    require_bytes("what is observed", jax.eval_shape(observed, begun, shapes[1]))
     blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
     def play(carry: Any, _: None) -> tuple[Any, None]:
@@ -49,9 +53,44 @@ def run(*arguments: Any) -> tuple[Any, Any]:
     return begun, records
 
 
+def settled(shapes: Callable[[Any, Any], Any], state: Any, params: Any) -> Any:
+    """A state whose numbers of Python's have taken the types that steps give them, which in a loop must not change.
+    `shapes` are those of a step's result. Raises: InvalidSystemError as `require_next`.
+    """
+    while any(map(_is_weak, jax.tree.leaves(state))):
+        result = shapes(state, params)
+        require_next(state, result)
+        leaves, structure = jax.tree.flatten(state)
+        pairs = list(zip(leaves, jax.tree.leaves(result[0]), strict=True))
+        if all(jnp.result_type(before) == after.dtype for before, after in pairs):
+            break
+        moved = [
+            before if jnp.result_type(before) == after.dtype else _in_type(before, after.dtype)
+            for before, after in pairs
+        ]
+        state = jax.tree.unflatten(structure, moved)
+    return state
+
+
+def _in_type(leaf: Any, dtype: Any) -> Any:
+    is_shape = isinstance(leaf, jax.ShapeDtypeStruct)
+    return jax.ShapeDtypeStruct(leaf.shape, dtype) if is_shape else jnp.asarray(leaf, dtype)
+
+
+def _is_weak(leaf: Any) -> bool:
+    """Whether it is a number of Python's, which takes the type that it meets if that holds it."""
+    return getattr(leaf, "weak_type", not hasattr(leaf, "dtype"))
+
+
+def _rank(dtype: Any) -> int:
+    """Of truth values, whole, real and complex numbers, in this order; -1 for what is no number."""
+    kinds = (jnp.bool_, jnp.integer, jnp.floating, jnp.complexfloating)
+    return next((rank for rank, kind in enumerate(kinds) if jnp.issubdtype(dtype, kind)), -1)
+
+
 def require_next(state: Any, result: Any) -> None:
     """Raise InvalidSystemError, naming the field, unless a step's result is a pair of which the first is a state like
-    this one.
+    this one, and no array of it has a type of less than a byte.
     """
     if not (isinstance(result, tuple) and len(result) == 2) or _form(result) == _form(state):
         raise InvalidSystemError("`step` must give (state, info), a pair; an info of () shows nothing.")
@@ -63,12 +102,27 @@ def require_next(state: Any, result: Any) -> None:
     now = jax.tree.leaves(result[0])
     for (path, before), after in zip(jax.tree_util.tree_leaves_with_path(state), now, strict=True):
         old, new = (jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in (before, after))
-        is_weak = getattr(before, "weak_type", False)  # a number of Python's, which takes the type that it meets
-        if old.shape != new.shape or (old.dtype != new.dtype and not is_weak):
+        is_taken = _is_weak(before) and _rank(new.dtype) >= _rank(old.dtype)
+        if old.shape != new.shape or (old.dtype != new.dtype and not is_taken):
             name = jax.tree_util.keystr(path, simple=True, separator=".")
             raise InvalidSystemError(
                 f"`step` gave the state's {name} as {described_array(new)}, where `init` began it as "
                 f"{described_array(old)}. Give both the same shape and type."
+            )
+    require_bytes("the state", result[0])
+    require_bytes("info", result[1])
+
+
+def require_bytes(what: str, shapes: Any) -> None:
+    """Raise InvalidSystemError for arrays whose numbers are of less than a byte, at some of whose operations, such as
+    joining two, XLA ends the process.
+    """
+    for path, leaf in jax.tree_util.tree_leaves_with_path(shapes):
+        if str(leaf.dtype) in NARROWER_THAN_BYTES:
+            name = jax.tree_util.keystr(path, simple=True, separator=".") or "value"
+            raise InvalidSystemError(
+                f"{name} of {what} is {described_array(leaf)}: numbers of less than a byte are not run, as XLA ends "
+                "the process at some of their operations. Carry int8, and convert inside the step."
             )
 
 

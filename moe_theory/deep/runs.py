@@ -25,7 +25,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key, PyTree, Shaped
 
-from moe_theory.core import engine
+from moe_theory.core import engine, programs
 from moe_theory.core.constraints import typed
 from moe_theory.core.errors import (
     DamagedChunkError,
@@ -35,6 +35,7 @@ from moe_theory.core.errors import (
     OtherChunkError,
     unknown_name,
 )
+from moe_theory.core.machine import machine_memory
 from moe_theory.core.programs import compiled_once
 from moe_theory.core.random import replicate_keys, root_key, step_key
 from moe_theory.core.system import System, observe_info
@@ -48,7 +49,7 @@ from moe_theory.runs import Run
 from moe_theory.runs.files import pack
 from moe_theory.runs.fingerprint import code_digest
 from moe_theory.runs.locks import held_by
-from moe_theory.runs.machine import available_cores, bytes_of, machine_memory
+from moe_theory.runs.machine import available_cores
 from moe_theory.runs.provenance import backend, fingerprint, is_x64, versions
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import device_executor
@@ -377,9 +378,9 @@ def bytes_needed(plan: Plan, num_threads: int) -> int:
     pool, params = pool_of(plan.data, plan.preset.classes), next(iter(plan.params().values()))
     paper, dims = paper_of(plan.preset), plan.padded.dims
     state = jax.eval_shape(lambda key: paper.begin(key, dims, params, pool), jax.eval_shape(lambda: jax.random.key(0)))
-    held = bytes_of(state._replace(pool=None))
+    held = engine.bytes_of(state._replace(pool=None))
     layers = LAYERS * min(EVALUATION_BATCH, len(pool.test.labels)) * pool.test.pixels[0].size * 4
-    return 2 * bytes_of(jax.tree.map(np.asarray, pool)) + num_threads * (COPIES * held + layers)
+    return 2 * engine.bytes_of(jax.tree.map(np.asarray, pool)) + num_threads * (COPIES * held + layers)
 
 
 def require_memory(plan: Plan, num_threads: int) -> None:
@@ -509,7 +510,7 @@ def digest_of(data: DataSet) -> str:
 @functools.cache
 def _begin_program(paper: Any, dims: Any) -> Any:
     """The compiled `begin`; the pool is an argument, as a constant would take its memory twice."""
-    return jax.jit(lambda key, params, pool: paper.begin(key, dims, params, pool))
+    return programs.jit(lambda key, params, pool: paper.begin(key, dims, params, pool))
 
 
 def _joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

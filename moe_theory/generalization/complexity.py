@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import special
 
-from moe_theory.core import constraints
+from moe_theory.core import constraints, programs
 from moe_theory.core.constraints import Count, NonNegative, Whole, require, require_active
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
 from moe_theory.core.fields import documented
@@ -425,7 +425,7 @@ def _fitter(dims: Dims) -> System:
 @functools.lru_cache
 def _begin(dims: Dims) -> Callable[..., State]:
     """Initial states of replicates from keys (B,) and the parameters; the replicate axis is last."""
-    return jax.jit(jax.vmap(_fitter(dims).init, in_axes=(0, None), out_axes=-1))
+    return programs.jit(jax.vmap(_fitter(dims).init, in_axes=(0, None), out_axes=-1))
 
 
 def _fitting(state: State, features: np.ndarray, signs: Signs) -> State:

@@ -19,6 +19,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Key
 
+from moe_theory.core import programs
 from moe_theory.core.constraints import Count, OpenProbability, Whole, require, require_active
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.fields import documented
@@ -326,7 +327,7 @@ def _counterexample(
     )
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2, 3, 4))
+@functools.partial(programs.jit, static_argnums=(1, 2, 3, 4))
 def _ascend(
     key: Key[Array, ""], num_samples: int, num_experts: int, num_features: int, num_steps: int
 ) -> dict[str, Array]:

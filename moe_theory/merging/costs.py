@@ -23,7 +23,9 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int
 
+from moe_theory.core import faults
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.programs import jit
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import System
 from moe_theory.merging import policies, rewards, uncertainty
@@ -134,7 +136,7 @@ class Timer:
 
 def _compiled(made: dict[int, Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> Program:
     if id(function) not in made:
-        made[id(function)] = jax.jit(function).lower(*arguments).compile()
+        made[id(function)] = jax.jit(function).lower(*arguments).compile(faults.avoiding())
     return Program(made[id(function)], arguments)
 
 
@@ -264,7 +266,7 @@ def choice_times(forms: Mapping[str, str], clock: Clock = time.process_time) -> 
 def untrained(setting: Setting, seed: int = 0) -> Deployment:
     """A model of the setting's sizes whose experts differ at random, with random routers of every kind."""
     random = np.random.default_rng(seed)
-    model = jax.jit(training.initial, static_argnums=(1, 2))(root_key(seed), setting, tasks_of(setting))
+    model = jit(training.initial, static_argnums=(1, 2))(root_key(seed), setting, tasks_of(setting))
     copies = [
         jax.tree.map(lambda part: np.repeat(part, setting.num_experts, axis=0), e) for e in merge.experts_of(model)
     ]
@@ -310,7 +312,7 @@ def _step_programs(methods: tuple[str, ...], setting: Setting, batch_size: int) 
             return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(values, labels))
 
         arguments = ((_norms(model), routers), model)
-        return Program(jax.jit(jax.value_and_grad(loss)).lower(*arguments).compile(), arguments)
+        return Program(jax.jit(jax.value_and_grad(loss)).lower(*arguments).compile(faults.avoiding()), arguments)
 
     return [of(named(name)) for name in methods]
 
@@ -391,7 +393,7 @@ def choice_program(trees: GrownTrees, form: str = uncertainty.DIAGONAL) -> Progr
         return policy.choose(key, memory, mix, now, params).weights
 
     arguments = (trees.state.memory, mix, now)
-    return Program(jax.jit(choose).lower(*arguments).compile(), arguments)
+    return Program(jax.jit(choose).lower(*arguments).compile(faults.avoiding()), arguments)
 
 
 def _room_for(num_experts: int) -> Dims:
@@ -416,4 +418,4 @@ def _advance(run: System) -> Any:
 
         return jax.lax.scan(slot, states, times)
 
-    return jax.jit(slots)
+    return jit(slots)

@@ -18,6 +18,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key
 
+from moe_theory.core import programs
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.random import root_key
@@ -214,7 +215,7 @@ def serve_slots(
     return np.asarray(found, np.float64).reshape(mixes.shape[:2])
 
 
-@functools.partial(jax.jit, static_argnums=(0, 5))
+@functools.partial(programs.jit, static_argnums=(0, 5))
 def _serve_all(
     serve: Any, loaded: Any, data: Examples, keys: Key[Array, " n"], mixes: Float[Array, "n V"], slot_size: int
 ) -> Float[Array, " n"]:
@@ -238,7 +239,7 @@ def best_accuracies(
     return np.asarray(found, np.float64).reshape(mixes.shape[:2])
 
 
-@jax.jit
+@programs.jit
 def _best(model: Model, data: Examples, mixes: Float[Array, "n V"], key: Key[Array, ""]) -> Float[Array, " n"]:
     num_experts, num_tasks = merge.num_experts_of(model), mixes.shape[1]
     concentrations = jnp.repeat(jnp.asarray([0.3, 1.0], jnp.float32), SEARCHED // 2)

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
+from moe_theory.core import programs
 from moe_theory.core.errors import OWN_CODE, InvalidRewardError, InvalidStreamError, described, shortened, unknown_name
 from moe_theory.core.random import root_key, step_key
 from moe_theory.merging import monitor as monitors
@@ -165,7 +166,7 @@ def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
 
 @functools.cache
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    return jax.jit(function)
+    return programs.jit(function)
 
 
 class Requests(Stream):
@@ -191,7 +192,7 @@ class Requests(Stream):
         return Feedback(np.asarray(rewards, np.float64), np.asarray(counts, np.int64))
 
 
-@functools.partial(jax.jit, static_argnums=5)
+@functools.partial(programs.jit, static_argnums=5)
 def _accuracies(model: Model, weights: Any, inputs: Any, labels: Any, tasks: Any, num_tasks: int) -> tuple[Any, Any]:
     logits = transformer.forward(merge.weighted(model, weights), inputs, merge.single)
     return arrivals.accuracies(logits, labels, tasks, num_tasks)

@@ -22,18 +22,19 @@ from moe_theory.core import engine, programs
 from moe_theory.core.engine import BLOCK_WIDTH, width_for
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.fields import documented
+from moe_theory.core.machine import machine_memory
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import (
     Observe,
     Params,
     State,
     System,
+    check_memory,
     check_run,
     check_system,
     observe_info,
     recorded_rounds,
 )
-from moe_theory.runs.machine import machine_memory
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.provenance import is_x64
 from moe_theory.runs.workers import device_executor
@@ -155,13 +156,19 @@ class RunningCells:
     ) -> None:
         if num_replicates < 1:
             raise InvalidRunError(f"replicates={num_replicates} must be at least 1. Raise replicates.")
+        if first + num_replicates > 2**32:
+            raise InvalidRunError(
+                f"replicates={num_replicates} from {first} on must end below 2**32: further ones would alias others. "
+                "Lower replicates."
+            )
         self.num_replicates, self.first, self.seed, self.progress = num_replicates, first, seed, progress
         self._widths: dict[str, int] = {}
         self._jobs: dict[Hashable, list[str]] = {}  # cells by their programs
         for cell in cells:
             check_run(cell.num_rounds, cell.record_every)
             with cell.precision():
-                state = check_system(cell.system, cell.params)
+                state = check_system(cell.system, cell.params, 0 if cell.start else cell.num_rounds)
+                check_memory(None, state, cell.num_rounds)
             # No wider than there are replicates, but a core's block at least, so that few share the program of many.
             least = max(BLOCK_WIDTH, 1 << (num_replicates - 1).bit_length())
             self._widths[cell.name] = width or min(width_for(state, jax.default_backend()), least)

@@ -1,36 +1,16 @@
-"""What this machine has, cores and memory, and what a chunk needs of it."""
+"""The cores that this process may use, and the memory that a chunk needs."""
 
-import math
 import os
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
-
-from moe_theory.core.engine import STATE_COPIES
+from moe_theory.core.engine import STATE_COPIES, bytes_of
 
 # Of records: by batch and joined, in an archive and its bytes, on their way to the disk; measured: 4.9.
 RECORD_COPIES = 6
-_CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def machine_memory() -> int:
-    """Bytes of memory that this process may use: of the machine, or of the container it runs in."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for path in _CGROUP_LIMITS:
-        try:
-            limits.append(int(Path(path).read_text()))
-        except (OSError, ValueError):
-            continue
-    return min(limits)
-
-
-def bytes_of(shapes: Any) -> int:
-    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
 
 
 class ChunkMemory(NamedTuple):

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from moe_theory.core.engine import bytes_of
 from moe_theory.core.system import recorded_rounds
-from moe_theory.runs import machine
 from moe_theory.runs.files import pack
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import DevicePool
@@ -66,7 +66,7 @@ def estimate(sweep: Specification, folder: Path | None = None, workers: int | No
         records = chunk_shapes(task)[1]
         empty = len(pack(task, {name: np.zeros(0) for name in records}))
         num_records = len(recorded_rounds(task["rounds"], task["record_every"]))
-        disk_bytes += number[program] * (empty + num_records * machine.bytes_of(records) * task["width"])
+        disk_bytes += number[program] * (empty + num_records * bytes_of(records) * task["width"])
     return Estimate(
         cells=len(sweep.grid),
         shape={axis.name: size for axis, size in zip(sweep.grid.axes, sweep.grid.shape, strict=True)},

@@ -16,6 +16,7 @@ import numpy as np
 
 from moe_theory.core.engine import width_for
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.machine import machine_memory
 from moe_theory.core.programs import compiled_once
 from moe_theory.core.system import check_system, recorded_rounds
 from moe_theory.runs import machine, provenance
@@ -103,7 +104,7 @@ class Plan:
 
     def require_memory(self, num_workers: int) -> None:
         """Raise InvalidRunError, with the widest chunk that fits, for chunks that do not fit in memory."""
-        available = machine.machine_memory()
+        available = machine_memory()
         for task in self.programs.values():
             need, share = memory_of(task), available / num_workers
             if need.of(task["width"]) > share:

@@ -103,6 +103,12 @@ def _values(name: str, given: Sequence[Any], params: Params) -> list[Any]:
     array = np.asarray(list(given) if isinstance(given, range) else given)
     if array.ndim != 1 or array.size == 0 or len(np.unique(array)) < array.size:
         raise InvalidParamsError(f"{name}={given!r} must be a list of different values. Change {name}.")
+    held = array.astype(jax.dtypes.canonicalize_dtype(array.dtype)) if array.dtype.kind == "f" else array
+    if len(np.unique(held)) < array.size:
+        raise InvalidParamsError(
+            f"{name}={given!r} must be different values in {held.dtype}, which they run in. Change {name}, or run in "
+            "float64."
+        )
     return array.tolist()
 
 

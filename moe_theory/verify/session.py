@@ -12,10 +12,10 @@ from queue import SimpleQueue
 from typing import Any
 
 from moe_theory.core.errors import OWN_CODE, InvalidSystemError, MoeTheoryError
+from moe_theory.core.machine import machine_memory
 from moe_theory.runs import Cell, Progress, Run, automatic, quiet, shown
 from moe_theory.runs.cells import RunningCells
 from moe_theory.runs.locks import Holder, held_by
-from moe_theory.runs.machine import machine_memory
 from moe_theory.runs.provenance import is_x64, now, versions
 from moe_theory.runs.workers import num_device_workers
 from moe_theory.verify.archive import Archive

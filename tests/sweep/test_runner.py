@@ -20,7 +20,7 @@ import pytest
 
 from moe_theory import root_key, simulate_batch
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
-from moe_theory.runs import Progress, machine
+from moe_theory.runs import Progress
 from moe_theory.runs.files import unpack
 from moe_theory.runs.workers import DevicePool, ExecutorPool
 from moe_theory.sweep import plan as planning
@@ -291,7 +291,7 @@ def test_chunks_that_do_not_fit_in_memory_are_refused_beforehand(tmp_path, monke
     sweep = Sweep(**{**ARGUMENTS, "chunk_width": 2**20, "replicates": 2**20, "record_every": 1})
     plan = planning.Plan(sweep, planning.fingerprint("continual"))
     needed = planning.memory_of(plan.chunks[0].task).of(2**20)
-    monkeypatch.setattr(machine, "machine_memory", lambda: needed)
+    monkeypatch.setattr(planning, "machine_memory", lambda: needed)
     plan.require_memory(1)
     with pytest.raises(InvalidRunError, match=r"Set chunk_width to (\d+)") as told:
         runner.run(sweep, tmp_path, pool=DevicePool(2))

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int
 from moe_theory.continual.algorithm import State, balance_cost, draw, learn
 from moe_theory.continual.experiments import FEW, HISTORY, at_rounds, in_blocks
 from moe_theory.continual.params import Params
-from moe_theory.core import gating
+from moe_theory.core import gating, programs
 from moe_theory.core.random import root_key
 from moe_theory.verify.statement import identity, statement
 
@@ -22,7 +22,7 @@ LEMMA_4 = statement(
 )
 
 
-@jax.jit
+@programs.jit
 def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Float[Array, " B"]:
     """|sum_m gradient_m| over the largest entry, differentiated by `jax.grad` and not by the system's closed form."""
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from moe_theory.core import programs
 from moe_theory.core.errors import InvalidDimsError
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import Examples
@@ -60,7 +61,7 @@ def fisher_average(experts: Experts, information: Experts) -> Experts:
     return Experts(*map(mean, experts, information))
 
 
-@jax.jit
+@programs.jit
 def fisher_information(model: Model, inputs: Float[Array, "E m s p"]) -> list[Experts]:
     """Diagonal of each expert's Fisher information on its own inputs, shaped as the experts of each layer."""
 
@@ -112,7 +113,7 @@ def regression_mean(
     return jnp.linalg.solve(total, wanted)
 
 
-@jax.jit
+@programs.jit
 def gram_matrices(
     model: Model, inputs: Float[Array, "E m s p"]
 ) -> list[tuple[Float[Array, "E i i"], Float[Array, "E j j"]]]:

@@ -14,6 +14,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key
 
+from moe_theory.core import programs
 from moe_theory.core.errors import OutputError
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.random import root_key
@@ -59,7 +60,7 @@ def train(
     return _descend(kind, model, on_device, num_tasks, key, start, num_steps, descent or Descent())
 
 
-@functools.partial(jax.jit, static_argnums=(0, 3, 6))
+@functools.partial(programs.jit, static_argnums=(0, 3, 6))
 def _descend(
     kind: Kind,
     model: Model,

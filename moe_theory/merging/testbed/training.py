@@ -18,6 +18,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key
 
+from moe_theory.core import programs
 from moe_theory.core.errors import OutputError
 from moe_theory.core.random import root_key
 from moe_theory.merging.testbed import transformer
@@ -89,7 +90,7 @@ def fit(setting: Setting, progress: Progress = tell) -> Fit:
     """
     data = Examples(*map(jnp.asarray, examples(setting, TRAIN)))
     key = root_key(setting.seed)
-    start = jax.jit(initial, static_argnums=(1, 2))(jax.random.fold_in(key, 0), setting, tasks_of(setting))
+    start = programs.jit(initial, static_argnums=(1, 2))(jax.random.fold_in(key, 0), setting, tasks_of(setting))
     model, dense_losses = _phase("dense", jax.random.fold_in(key, 1), setting, start, data, 1, progress)
     count = setting.num_experts
     copied = transformer.replace_experts(model, [_copies(layer.experts, count) for layer in model.layers])
@@ -155,11 +156,11 @@ def _phase(
         change, state = optimizer.update(gradient, state)
         return (optax.apply_updates(model, change), state), value
 
-    @jax.jit
+    @programs.jit
     def run(carried: Any, times: Int[Array, " n"]) -> Any:
         return jax.lax.scan(step, carried, times)
 
-    carried, losses = (model, jax.jit(optimizer.init)(model)), []
+    carried, losses = (model, programs.jit(optimizer.init)(model)), []
     num_reports = next(count for count in range(_REPORTS, 0, -1) if num_steps % count == 0)
     for times in np.split(np.arange(num_steps, dtype=np.int32), num_reports):
         carried, values = run(carried, times)

@@ -1,0 +1,17 @@
+"""The memory that this process may use."""
+
+import os
+from pathlib import Path
+
+_CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def machine_memory() -> int:
+    """Bytes of memory that this process may use: of the machine, or of the container it runs in."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for path in _CGROUP_LIMITS:
+        try:
+            limits.append(int(Path(path).read_text()))
+        except (OSError, ValueError):
+            continue
+    return min(limits)

@@ -1,0 +1,304 @@
+"""What the engine counts by: every way to break it is refused in a line wherever a run can begin, none is misread."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError, InvalidSystemError
+from moe_theory.runs import Cell, run_cells
+
+ROOT = mt.root_key(41)
+ONE = jnp.int32(1)
+
+
+class State(NamedTuple):
+    words: Any  # mixed with every round's bits: what they end with names the keys and their order
+    other: Any
+    round: Any
+
+
+class Info(NamedTuple):
+    words: Any
+
+
+def system_of(after: Callable[[Any, State, Any], Any], start: Any = 0, dtype: Any = jnp.int32) -> mt.System:
+    """A system whose next `round` is a function of (key, state, params)."""
+
+    def step(key, state, params):
+        words = state.words * np.uint32(31) + jax.random.bits(jax.random.fold_in(key, state.round), (2,))
+        return State(words, state.other + 1, after(key, state, params)), Info(words)
+
+    return mt.System(lambda key, params: State(jnp.zeros(2, jnp.uint32), jnp.int32(0), dtype(start)), step)
+
+
+def by_branches(*branches: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda key, state, params: jax.lax.cond(state.words[0] % 2 == 0, *branches, state.round)
+
+
+def add_one(number: Any) -> Any:
+    return number + 1
+
+
+GOOD = {
+    "plus one": lambda key, state, params: state.round + 1,
+    "one plus": lambda key, state, params: 1 + state.round,
+    "an array of JAX": lambda key, state, params: state.round + ONE,
+    "a number of NumPy": lambda key, state, params: np.int32(1) + state.round,
+    "ones": lambda key, state, params: state.round + jnp.ones((), jnp.int32),
+    "minus minus one": lambda key, state, params: state.round - -1,
+    "two steps": lambda key, state, params: state.round + 3 - 2,
+    "cast": lambda key, state, params: jnp.asarray(state.round.astype(jnp.int32) + 1, jnp.int32),
+    "a call": lambda key, state, params: jax.jit(add_one)(state.round),
+    "a call of calls": lambda key, state, params: jax.jit(lambda number: jax.jit(add_one)(number + 1) - 1)(state.round),
+    "either branch": by_branches(add_one, lambda number: jax.jit(add_one)(number)),
+    "either choice": lambda key, state, params: jnp.where(state.words[0] > 5, state.round + 1, 1 + state.round),
+    "a barrier": lambda key, state, params: jax.lax.optimization_barrier(state.round + 1),
+}
+ADDED = r"adds {} to the state's `round`"
+UNREAD = r"gives a `round` that cannot be read as the last one plus 1"
+BAD = {
+    "stays": (lambda key, state, params: state.round, r"leaves the state's `round` as it was"),
+    "by two": (lambda key, state, params: state.round + 2, ADDED.format(2)),
+    "back": (lambda key, state, params: state.round - 1, ADDED.format(-1)),
+    "by two in a call": (lambda key, state, params: jax.jit(add_one)(state.round + 1), ADDED.format(2)),
+    "set": (lambda key, state, params: jnp.int32(1), UNREAD),
+    "wraps": (lambda key, state, params: (state.round + 1) % 3, UNREAD),
+    "stops": (lambda key, state, params: jnp.minimum(state.round + 1, 4), UNREAD),
+    "by a draw": (lambda key, state, params: state.round + jax.random.randint(key, (), 1, 3), UNREAD),
+    "by a parameter": (lambda key, state, params: state.round + jnp.int32(params), UNREAD),
+    "by the state": (lambda key, state, params: jnp.where(state.words[0] > 5, state.round + 1, state.round), UNREAD),
+    "by a branch": (by_branches(add_one, lambda number: number), UNREAD),
+    "another's": (lambda key, state, params: state.other + 1, UNREAD),
+    "through a byte": (lambda key, state, params: (state.round + 1).astype(jnp.int8).astype(jnp.int32), UNREAD),
+    "negated": (lambda key, state, params: 1 - state.round, UNREAD),
+}
+RUNS = {
+    "one": lambda system, **how: mt.simulate(system, ROOT, 1, 3, **how),
+    "plain": lambda system, **how: mt.simulate(system, ROOT, 1, 3, plain=True, **how),
+    "a batch": lambda system, **how: mt.simulate_batch(system, ROOT, 3, 1, 3, **how),
+    "a plain batch": lambda system, **how: mt.simulate_batch(system, ROOT, 3, 1, 3, plain=True, **how),
+    "blocks": lambda system, **how: mt.simulate_batch(system, ROOT, 100, 1, 3, **how),
+    "inside a program": lambda system, **how: jax.eval_shape(lambda: mt.simulate_batch(system, ROOT, 3, 1, 3, **how)),
+    "cells": lambda system: run_cells([Cell("cell", system, 1, 3)], 3),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_round_that_does_not_rise_by_one_is_refused_by_every_run(name: str) -> None:
+    """Would catch runs whose numbers differ from those of `plain`, or repeat their draws, without a word."""
+    after, said = BAD[name]
+    for run in RUNS.values():
+        with pytest.raises(InvalidSystemError, match=f"`step` {said}.*Give round=state.round . 1") as failure:
+            run(system_of(after))
+        assert "\n" not in str(failure.value)
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_round_that_rises_by_one_in_any_way_is_run(name: str) -> None:
+    """Would catch a contract that refuses what keeps it."""
+    for run in (mt.simulate, functools.partial(mt.simulate_batch, replicates=3)):
+        for is_plain in (False, True):
+            state, _ = jax.eval_shape(
+                lambda run=run, is_plain=is_plain: run(
+                    system_of(GOOD[name]), ROOT, params=1, num_rounds=3, plain=is_plain
+                )
+            )
+            assert state.round.dtype == jnp.int32
+
+
+@pytest.mark.parametrize("name", ["a call of calls", "either branch"])
+def test_rounds_seen_through_calls_and_branches_are_known_ahead_rightly(name: str) -> None:
+    """Would catch a counter that is read as rising by 1 and does not, against the plain loop of the step."""
+    run = functools.partial(mt.simulate_batch, system_of(GOOD[name], start=5), ROOT, [4, 9], 1, 7, 2)
+    (state, info), (plain_state, plain_info) = run(), run(plain=True)
+    np.testing.assert_array_equal(state.round, [12, 12])
+    np.testing.assert_array_equal(state.words, plain_state.words)
+    np.testing.assert_array_equal(info.words, plain_info.words)
+
+
+@pytest.mark.parametrize("dtype", [jnp.int8, jnp.uint8, jnp.int16, jnp.uint16, jnp.int32, jnp.uint32])
+def test_rounds_that_a_type_cannot_count_are_refused_beforehand(dtype: Any) -> None:
+    """Would catch a `round` that wraps, after which the engine and the state count otherwise."""
+    most = int(jnp.iinfo(dtype).max)
+    late = system_of(GOOD["plus one"], most - 3, dtype)
+    assert jax.eval_shape(lambda: mt.simulate(late, ROOT, 1, 3))[0].round.dtype == dtype
+    begun = State(np.zeros(2, np.uint32), np.int32(0), np.array(most - 3, dtype))
+    kept = system_of(GOOD["plus one"], dtype=dtype)
+    for run in (
+        lambda: mt.simulate(late, ROOT, 1, 4),
+        lambda: mt.simulate(late, ROOT, 1, 4, plain=True),
+        lambda: mt.simulate_batch(late, ROOT, 3, 1, 4),
+        lambda: run_cells([Cell("cell", late, 1, 4)], 3),
+        lambda: mt.simulate(kept, ROOT, 1, 4, state=begun),
+        lambda: mt.simulate(kept, ROOT, 1, most + 1),
+    ):
+        with pytest.raises(InvalidRunError, match=rf"must be at most {most} in all.* which is {jnp.dtype(dtype)}"):
+            run()
+
+
+STARTS = {
+    "drawn": (lambda key, params: jax.random.randint(key, (), 0, 3), "`init` gives a `round` that is made of its key"),
+    "of the key in a call": (
+        lambda key, params: jax.jit(lambda key: jax.random.key_data(key)[0].astype(jnp.int32))(key),
+        "`init` gives a `round` that is made of its key",
+    ),
+    "before the first": (lambda key, params: jnp.int32(-1), "`init` gives round=-1, which must be at least 0"),
+    "made of a parameter": (lambda key, params: jnp.int32(params) - 2, "`init` gives round=-1, which must be"),
+}
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_replicates_that_may_begin_at_different_rounds_are_refused(name: str) -> None:
+    """Would catch a batch that draws all its numbers by the round of one of its replicates."""
+    begin, said = STARTS[name]
+    system = system_of(GOOD["plus one"])
+    system = system._replace(init=lambda key, params: State(jnp.zeros(2, jnp.uint32), ONE, begin(key, params)))
+    for place, run in RUNS.items():
+        if place != "inside a program":
+            with pytest.raises(InvalidSystemError, match=said):
+                run(system)
+
+
+def mixed(rounds: list[int]) -> State:
+    count = len(rounds)
+    words = np.arange(2 * count, dtype=np.uint32).reshape(2, count)
+    return State(words, np.zeros(count, np.int32), np.array(rounds, np.int32))
+
+
+def start_at_different_rounds(root, replicates, params):
+    return mixed([4] * (len(replicates) - 1) + [6])
+
+
+def test_checkpoints_of_different_ages_do_not_go_on_as_one_batch() -> None:
+    """Would catch a joined batch that repeats or skips draws of some replicates."""
+    system = system_of(GOOD["plus one"])
+    for is_plain in (False, True):
+        with pytest.raises(InvalidRunError, match="at rounds 4 to 6, but those of a batch go on from one round"):
+            mt.simulate_batch(system, ROOT, 3, 1, 3, state=mixed([4, 6, 4]), plain=is_plain)
+    with pytest.raises(InvalidRunError, match="round=-2 must be at least 0"):
+        mt.simulate_batch(system, ROOT, 3, 1, 3, state=mixed([-2, -2, -2]))
+    with pytest.raises(InvalidRunError, match="at rounds 4 to 6"):
+        run_cells([Cell("cell", system, 1, 3, start=start_at_different_rounds)], 64)
+
+
+def test_traced_replicates_go_on_from_their_own_rounds() -> None:
+    """Would catch ages that nobody can look at, inside a caller's program, taken for one."""
+    system, state = system_of(GOOD["plus one"]), mixed([4, 6, 0])
+    go_on = functools.partial(mt.simulate_batch, system, ROOT, params=1, num_rounds=3)
+    together, _ = jax.jit(lambda state: go_on([7, 8, 9], state=state))(state)
+    np.testing.assert_array_equal(together.round, [7, 9, 3])
+    for place, name in enumerate([7, 8, 9]):
+        one = jax.tree.map(lambda leaf, place=place: leaf[..., place : place + 1], state)
+        np.testing.assert_array_equal(together.words[:, place], go_on([name], state=one)[0].words[:, 0])
+
+
+@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
+def test_keys_of_generators_that_a_batch_changes_are_refused(impl: str) -> None:
+    """Would catch replicates that draw other numbers in another batch."""
+    system = system_of(GOOD["plus one"])
+    for key in (jax.random.key(4, impl=impl), jax.random.PRNGKey(4, impl=impl)):
+        for run in (mt.simulate, functools.partial(mt.simulate_batch, replicates=3)):
+            with pytest.raises(InvalidRunError, match=r"root_key\(seed\)"):
+                run(system, key, params=1, num_rounds=3)
+
+
+class Place(NamedTuple):
+    place: Any
+    round: Any
+
+
+def walk(dtype: Any) -> mt.System:
+    def step(key, state, params):
+        place = state.place.astype(jnp.float32) + jax.random.uniform(key, (3,))
+        return Place(place.astype(dtype), state.round + 1), state.place
+
+    return mt.System(lambda key, params: Place(jnp.zeros(3, dtype), jnp.int32(0)), step)
+
+
+@pytest.mark.parametrize("dtype", [jnp.int4, jnp.uint4, jnp.int2, jnp.float4_e2m1fn], ids=str)
+@pytest.mark.parametrize("run", ["one", "plain", "a batch", "cells"])
+def test_types_of_less_than_a_byte_are_refused(dtype: Any, run: str) -> None:
+    """Would catch a process that XLA ends where it joins arrays of such a type."""
+    wide = walk(jnp.float32)
+    shown = wide._replace(step=lambda key, state, params: (wide.step(key, state, params)[0], state.place.astype(dtype)))
+    said = "numbers of less than a byte are not run"
+    for system in (walk(dtype), shown):
+        with pytest.raises(InvalidSystemError, match=said):
+            RUNS[run](system)
+    if run != "cells":
+        with pytest.raises(InvalidSystemError, match=said):
+            RUNS[run](wide, observe=lambda state, info: info.astype(dtype))
+
+
+def test_a_checkpoint_of_another_precision_is_refused() -> None:
+    """Would catch numbers that are rounded, or that look more precise than they are, on the way into a run."""
+    system, states = walk(float), {}
+    for is_double in (False, True):
+        with jax.enable_x64(is_double):
+            like = system.init(ROOT, 0)
+            states[is_double] = jax.device_get(Place(like.place, jnp.int32(2)))
+    for is_double in (False, True):
+        with jax.enable_x64(is_double):
+            for state in (states[not is_double], jax.tree.map(jnp.asarray, states[False]) if is_double else None):
+                if state is not None:
+                    with pytest.raises(InvalidRunError, match=r"the state's place is float.*jax_enable_x64"):
+                        mt.simulate(system, ROOT, 1, 3, state=state)
+
+
+@pytest.mark.parametrize("is_plain", [False, True])
+@pytest.mark.parametrize("run", [mt.simulate, functools.partial(mt.simulate_batch, replicates=2)], ids=["one", "two"])
+def test_numbers_of_python_s_take_the_step_s_type_in_info_too(run, is_plain) -> None:
+    """Would catch a TypeError of `lax.scan`, whose carry must not change its type."""
+
+    def step(key, state, params):
+        return Place(state.place + jax.random.uniform(key), state.round + 1), (state.place, state.round)
+
+    system = mt.System(lambda key, params: Place(0, 0), step)
+    state, (places, _) = jax.eval_shape(lambda: run(system, ROOT, params=1, num_rounds=3, plain=is_plain))
+    assert (state.place.dtype, places.dtype, state.round.dtype) == (jnp.float32, jnp.float32, jnp.int32)
+    rounded = mt.System(lambda key, params: Place(0.5, 0), lambda key, state, params: (Place(1, state.round + 1), ()))
+    with pytest.raises(InvalidSystemError, match="`step` gave the state's place as int32"):
+        run(rounded, ROOT, params=1, num_rounds=3, plain=is_plain)
+
+
+@pytest.mark.parametrize("count", [2**32, 2**40, 10**15])
+def test_more_replicates_than_there_is_memory_for_are_refused_before_any_is_taken(count: int) -> None:
+    system = system_of(GOOD["plus one"])
+    big = mt.System(lambda key, params: Place(jnp.zeros(10**6), jnp.int32(0)), system.step)
+    for run in (
+        lambda: mt.simulate_batch(big, ROOT, count, 1, 3),
+        lambda: run_cells([Cell("cell", system, 1, 3)], count, first=1),
+    ):
+        with pytest.raises(InvalidRunError, match=r"replicates.*(2\*\*32|must be at most \d+, whose keys and states)"):
+            run()
+
+
+def test_values_that_the_precision_cannot_tell_apart_are_refused() -> None:
+    """Would catch an axis whose labels differ where its runs do not."""
+
+    class Params(NamedTuple):
+        rate: Any = 1.0
+
+    system = system_of(GOOD["plus one"])
+    with pytest.raises(InvalidParamsError, match="must be different values in float32"):
+        mt.vary(system, Params(), 3, 2, rate=[1.0, 1.0 + 1e-9])
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("compiled_for_users")
+def test_a_replicate_alone_is_the_one_of_a_batch() -> None:
+    """Would catch operations that are computed otherwise, to other last bits, in a batch of one."""
+
+    def step(key, state, params):
+        place = state.place / 2 + jax.random.normal(key, (3,))
+        return Place(place, state.round + 1), place
+
+    system = mt.System(lambda key, params: Place(jax.random.normal(key, (3,)), jnp.int32(0)), step)
+    one, three = (np.asarray(mt.simulate_batch(system, ROOT, count, 1, 20)[1]) for count in (1, 3))
+    np.testing.assert_array_equal(one[..., 0], three[..., 0])
