@@ -15,6 +15,7 @@ have made of it: its operands', times how far the operation spreads them, and wh
 """
 
 import argparse
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -23,7 +24,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import hypothesis
@@ -960,7 +961,7 @@ def programs(draw: Callable[..., Any], size: int = 40) -> Program:
     """Programs of about so many operations. A choice of 0 leaves an operation out."""
     is_wide = draw(st.booleans())
     rounds, record_every = draw(st.sampled_from(SCHEDULES))
-    with jax.enable_x64(is_wide):
+    with precision(is_wide):
         writer = _Writer(lambda count: draw(st.integers(0, count - 1)) if count > 1 else 0, is_wide)
         wide = writer.choices["wide"][0]
         state, _ = _context(wide)
@@ -1021,6 +1022,17 @@ def _bounds(
     return found
 
 
+@contextlib.contextmanager
+def precision(is_wide: bool) -> Iterator[None]:
+    """With x64 or without, in all threads: callbacks run in others, which a context of JAX's does not reach."""
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", is_wide)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_x64", before)
+
+
 class Fault(AssertionError):
     """Two runs of a program differ."""
 
@@ -1058,22 +1070,24 @@ def check(program: Program, counts: Counts) -> None:
     counts.programs += 1
     counts.wide += program.is_wide
     counts.operations.update(program.operations)
-    with jax.enable_x64(program.is_wide):
-        found = dict(_names("float64" if program.is_wide else "float32"))  # one `init`, compiled once
+    with precision(program.is_wide):
+        wide = "float64" if program.is_wide else "float32"
+        found, begun = dict(_names(wide)), _begun(wide)
         exec(compile(program.step, "<program>", "exec"), found)
         system, root, rounds = mt.System(found["init"], found["step"]), mt.root_key(0), 2 * program.rounds
         params = found["PARAMS"]
-        count_primitives(jax.make_jaxpr(system.step)(root, *_context(found["WIDE"])).jaxpr, counts.primitives)
+        count_primitives(jax.make_jaxpr(system.step)(root, *_context(wide)).jaxpr, counts.primitives)
         run = functools.partial(mt.simulate_batch, system, root, REPLICATES, params)
-        whole = _arrays(run(rounds, observe=both))[1]
-        expected = _arrays(run(rounds, observe=both, plain=True))[1]
+        whole = _arrays(run(rounds, observe=both, state=begun))[1]
+        expected = _arrays(run(rounds, observe=both, state=begun, plain=True))[1]
         every = np.arange(rounds)
         _compare("the batch and plain=True", program, whole, expected, every, counts)
         for replicate in range(REPLICATES):
-            alone = mt.simulate(system, jax.random.fold_in(root, replicate), params, rounds, observe=both)
+            key, own = jax.random.fold_in(root, replicate), jax.tree.map(lambda leaf, place=replicate: leaf[..., place], begun)
+            alone = mt.simulate(system, key, params, rounds, observe=both, state=own)
             of_batch = jax.tree.map(lambda leaf, place=replicate: leaf[..., place], whole)
             _compare(f"replicate {replicate} alone and in the batch", program, _arrays(alone)[1], of_batch, every, counts)
-        recorded, state = mt.recorded_rounds(program.rounds, program.record_every) - 1, None
+        recorded, state = mt.recorded_rounds(program.rounds, program.record_every) - 1, begun
         for name, start in (("first", 0), ("second", program.rounds)):
             state, records = run(program.rounds, program.record_every, observe=half, state=state)
             places = start + recorded
@@ -1082,6 +1096,14 @@ def check(program: Program, counts: Counts) -> None:
             last = jax.tree.map(lambda leaf: leaf[None], _arrays(state))
             states = jax.tree.map(lambda leaf: leaf[-1:], states)
             _compare(f"the state after the {name} piece", program, (last, ()), (states, ()), places[-1:], counts)
+
+
+@functools.cache
+def _begun(wide: str) -> Any:
+    """A batch of states to begin from, the same for all programs of a precision, so that none compiles its `init`."""
+    found = _names(wide)
+    keys = jax.random.split(mt.root_key(1), REPLICATES)
+    return _arrays(jax.vmap(lambda key: found["init"](key, found["PARAMS"]), out_axes=-1)(keys))
 
 
 def _arrays(tree: Any) -> Any:
@@ -1108,7 +1130,6 @@ def _compare(what: str, program: Program, one: Any, other: Any, rounds: Any, cou
             if not told and not np.all(np.isfinite(right)):
                 told = "hold what is not finite: no fault of the engine, but of an operation of the table"
         if told:
-            counts.faults += 1
             raise Fault(f"{what}: {name} {told}\n{left}\n{right}\n{program.report}")
 
 
@@ -1123,36 +1144,48 @@ def count_primitives(program: Any, found: Counter[str]) -> None:
                     count_primitives(inner, found)
 
 
-def fuzz(seconds: float, seed: int, size: int = 40, number: int | None = None) -> Counts:
+def fuzz(seconds: float, seed: int, size: int = 40, number: int | None = None, shrink: bool = False) -> Counts:
     """Check programs for so long, or so many; print each that shows a fault, as small as it could be made."""
     counts, began, told = Counts(), time.monotonic(), 0.0
-    for place in itertools.count():
-        if time.monotonic() - began > seconds or (number is not None and counts.programs >= number):
+
+    def is_over() -> bool:
+        return time.monotonic() - began > seconds or (number is not None and counts.programs >= number)
+
+    for part in itertools.count(seed):
+        if is_over():
             break
 
-        @hypothesis.seed(f"{seed} {place}")
+        @hypothesis.seed(part)
         @hypothesis.settings(
             database=None,
             deadline=None,
             max_examples=25,
-            phases=[hypothesis.Phase.generate],
+            phases=[hypothesis.Phase.generate, *([hypothesis.Phase.shrink] if shrink else [])],
             suppress_health_check=list(hypothesis.HealthCheck),
         )
         @hypothesis.given(programs(size))
         def some(program: Program) -> None:
-            if time.monotonic() - began < seconds:
+            if is_over():
+                return
+            try:
                 check(program, counts)
+            except Exception as failure:
+                if shrink:
+                    raise
+                counts.faults += 1
+                told = failure if isinstance(failure, Fault) else f"{type(failure).__name__}: {failure}\n{program.report}"
+                print(f"--- in part {part} (--seed {part} --number 25 --shrink makes it small): {told}", flush=True)
 
         try:
             some()
         except Exception as failure:
-            counts.faults += not isinstance(failure, Fault)
-            print(f"--- seed {seed}, part {place}: {type(failure).__name__}: {failure}", flush=True)
+            counts.faults += 1
+            print(f"--- in part {part}: {failure}", flush=True)
         jax.clear_caches()
-        if time.monotonic() - told > 300:
+        if time.monotonic() - told > 120:
             told = time.monotonic()
             print(f"{told - began:.0f} s: {counts}", flush=True)
-    print(f"{time.monotonic() - began:.0f} s, seed {seed}: {counts}", flush=True)
+    print(f"{time.monotonic() - began:.0f} s, from seed {seed} to {part}: {counts}", flush=True)
     return counts
 
 
@@ -1161,9 +1194,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--number", type=int, help="programs at most")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="default: another each time")
+    parser.add_argument("--shrink", action="store_true", help="make the first program of a part that fails small")
     parser.add_argument("--size", type=int, default=40, help="operations of a program, about")
     asked = parser.parse_args()
-    sys.exit(bool(fuzz(asked.seconds, asked.seed, asked.size, asked.number).faults))
+    sys.exit(bool(fuzz(asked.seconds, asked.seed, asked.size, asked.number, asked.shrink).faults))
 
 
 if __name__ == "__main__":
