@@ -40,11 +40,13 @@ REPLICATES = 3  # as many as axes have, so that a mistaken axis keeps its shape
 MOST_NUMBERS = 60  # of a value
 ROUNDING = 32  # units of last place that an operation may differ by: of sums of some terms within [-1, 1]
 TELLING = 1e-2  # a bound beyond which a comparison tells nothing
+UNASKED = (hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large)
+PART = 25  # programs that a seed makes
 SCHEDULES = ((3, 2), (4, 4), (5, 3), (1, 1), (17, 17), (18, 9))  # rounds of a piece, record_every of pieces
 FLOATS = ("float32", "float32", "float16", "bfloat16")
 INTEGERS = ("int32", "int8", "uint8", "int16", "uint16", "uint32")
 
-PRELUDE = '''
+PRELUDE = """
 from functools import partial
 from typing import Any, NamedTuple
 import jax, jax.numpy as jnp, numpy as np
@@ -67,7 +69,7 @@ def init(key, params):
         grid(k[1], (3,), "float32"), grid(k[2], (3, 4), WIDE), grid(k[3], (), WIDE), grid(k[4], (4,), NARROW),
         grid(k[5], (4,), WIDE), grid(k[6], (3, 3), "float32"),
         jax.random.randint(k[7], (4,), -9, 10), jax.random.bits(k[8], (3,), "uint8"),
-        jax.random.randint(k[9], (), 0, 1000).astype(WHOLE), jax.random.randint(k[10], (3, 4), -128, 128).astype("int8"),
+        jax.random.randint(k[9], (), 0, 1000).astype(WHOLE), jax.random.bits(k[10], (3, 4), "uint8").astype("int8"),
         jax.random.bernoulli(k[11], shape=(4,)), jax.random.bernoulli(k[0]),
     )
 
@@ -89,9 +91,23 @@ turned.defvjp(lambda x: (turned(x), x), lambda x, cotangent: (jnp.cos(x) * cotan
 def spread(x):  # distinct integers, in an order that x decides
     return jnp.argsort(x, stable=True)
 
+def shaped(x):
+    return jax.ShapeDtypeStruct(x.shape, x.dtype)
+
+def steps_to(row):
+    one = jnp.ones((), row.dtype)
+    return lax.while_loop(lambda c: c[0] < row[1], lambda c: (c[0] * 2 + 1, c[1] + 1), (one, 0))[1]
+
+def mean_of_either(is_first, x):
+    return lax.cond(is_first, lambda y: jnp.mean(jnp.sin(y)), lambda y: jnp.mean(y * y) / 2, x)
+
+def summed_draws(key, count):
+    return lax.fori_loop(0, count, lambda i, c: c + jax.random.randint(jax.random.fold_in(key, i), (), 0, 9), 0)
+
 def definite(a):  # far from singular
-    return a @ a.T / a.shape[0] + jnp.eye(a.shape[0], dtype=a.dtype)
-'''
+    a = a.astype(WIDE)
+    return a @ a.T / a.shape[0] + jnp.eye(a.shape[0], dtype=WIDE)
+"""
 
 
 class Operation(NamedTuple):
@@ -158,7 +174,7 @@ TABLE = [
         f : bent({0})
         f : turned({0})
         f : jax.checkpoint(jnp.sin)({0})
-        f : jax.pure_callback(np.negative, jax.ShapeDtypeStruct({0}.shape, {0}.dtype), {0}, vmap_method="sequential")
+        f : jax.pure_callback(np.negative, shaped({0}), {0}, vmap_method="sequential")
         f : jax.grad(lambda x: jnp.sum(jnp.sin(x)))({0})
         f : jax.grad(lambda x: jnp.sum(bent(x) * x) / 2)({0})
         f : jax.grad(lambda x: jnp.sum(turned(x)))({0})
@@ -231,7 +247,7 @@ TABLE = [
         fn : jnp.abs(jnp.fft.rfft({0}.astype("float32"))) / {0}.shape[0]
         fn Ik : lax.scan(lambda c, i: (c * 0.5 + jnp.cos({0}) * 0.25, c[i % c.shape[0]]), {0}, {1}, reverse={truth})[1]
         fnm I. : jax.grad(lambda x: jnp.sum(x[{1}] * x[0]) / 2)({0})
-        fn g. : jax.grad(lambda x: lax.cond({1} > 0, lambda y: jnp.mean(jnp.sin(y)), lambda y: jnp.mean(y * y) / 2, x))({0})
+        fn g. : jax.grad(lambda x: mean_of_either({1} > 0, x))({0})
         fn : jax.grad(lambda x: lax.scan(lambda c, y: (jnp.sin(c) / 2 + y / 2, c), x[0], x)[0])({0})
         fn : jax.grad(lambda x: jnp.mean(lax.fori_loop(0, 3, lambda i, c: jnp.sin(c) * 0.5 + x[i] * 0.5, x)))({0})
         fnm Ik : jax.ops.segment_sum({0}, jnp.arange({0}.shape[0]) % 2, 2) / {0}.shape[0]
@@ -240,10 +256,10 @@ TABLE = [
     *table(
         4,
         """
-        fnn : jnp.linalg.cholesky(definite({0}.astype({wide}))) / 2
-        fnn fn : jax.scipy.linalg.solve_triangular(definite({0}.astype({wide})), {1}.astype({wide}), lower=True) / 2 ** {0}.shape[0]
-        fnn Fn : jnp.linalg.solve(definite({0}.astype({wide})), {1}.astype({wide})) / 2
-        fnn : jnp.linalg.inv(definite({0}.astype({wide}))) / 2
+        fnn : jnp.linalg.cholesky(definite({0})) / 2
+        fnn fn : jax.scipy.linalg.solve_triangular(definite({0}), {1}.astype(WIDE), lower=True) / 2 ** {0}.shape[0]
+        fnn Fn : jnp.linalg.solve(definite({0}), {1}.astype(WIDE)) / 2
+        fnn : jnp.linalg.inv(definite({0})) / 2
         fnn : jnp.linalg.det({0}.astype({wide}) / 3 + jnp.eye({0}.shape[0])) / 8
         """,
     ),
@@ -298,7 +314,7 @@ TABLE = [
         v+ I' : {0}.at[{1}].get(mode="clip")
         v+ I' : {0}.at[{1}].get(mode="fill", fill_value=1)
         v+ I' : {0}.at[jnp.abs({1} % {0}.shape[0])].get(mode="promise_in_bounds")
-        v+ I' : {0}.at[{1} % {0}.shape[0]].get(mode="wrap")
+        v+ In : jnp.take({0}, {1}, axis={axis}, mode="wrap")
         v+ In : jnp.take({0}, {1}, axis={axis}, mode="clip")
         vnm Ik : {0}[:, {1} % {0}.shape[1]]
         vnm Ik Ik : {0}[{1} % {0}.shape[0], {2} % {0}.shape[1]]
@@ -519,9 +535,9 @@ TABLE = [
         inm inm : jax.vmap(jax.vmap(lambda x, y: jnp.where(x > 0, x, y)))({0}, {1})
         inm : lax.map(lambda row: jnp.sum(row) - row, {0})
         inm : jax.vmap(lambda row: lax.cond(row[0] > 0, lambda r: r + 1, lambda r: r * 2, row))({0})
-        inm : jax.vmap(lambda row: lax.while_loop(lambda c: c[0] < row[1], lambda c: (c[0] * 2 + 1, c[1] + 1), (jnp.ones((), {0}.dtype), 0))[1])({0} % 20)
-        i : jax.pure_callback(np.bitwise_not, jax.ShapeDtypeStruct({0}.shape, {0}.dtype), {0}, vmap_method="expand_dims")
-        i : jax.pure_callback(lambda x: np.asarray(x) // 2, jax.ShapeDtypeStruct({0}.shape, {0}.dtype), {0}, vmap_method="sequential")
+        inm : jax.vmap(steps_to)({0} % 20)
+        i : jax.pure_callback(np.bitwise_not, shaped({0}), {0}, vmap_method="expand_dims")
+        i : jax.pure_callback(lambda x: np.asarray(x) // 2, shaped({0}), {0}, vmap_method="sequential")
         i : lax.iota({integer}, 4) + {0}.size
         i. : jnp.arange(5) * {0}
         i+ : lax.reduce({0}, jnp.array(1, {0}.dtype), lax.mul, ({axis},))
@@ -588,7 +604,7 @@ TABLE = [
         k. : mt.draws({0}, 4, 0)[0] < 0.25
         kn : jax.vmap(jax.random.bits)({0})
         kn : jax.vmap(lambda key: jax.random.randint(key, (2,), 0, 9))({0})
-        k. I. : lax.fori_loop(0, {1} % 4, lambda i, c: c + jax.random.randint(jax.random.fold_in({0}, i), (), 0, 9), 0)
+        k. I. : summed_draws({0}, ({1} % 4).astype("int32"))
         """,
     ),
 ]
@@ -646,6 +662,7 @@ for plain in (False, True):
 
 PARAMS = 'PARAMS = {"rate": jnp.asarray(0.375, WIDE), "size": jnp.int32(3)}'
 Bounds = dict[str, float]  # by variable: what rounding may have made of it
+Spreading = Callable[[Bounds], None]  # adds to the bounds those of what a part of a program makes
 
 
 class _Writer:
@@ -664,7 +681,6 @@ class _Writer:
         self.count = 0
         self.used: set[str] = set()
         self.operations: list[str] = []
-        self.context: tuple[Any, Any] = ()  # pyright: ignore
 
     def say(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
@@ -698,7 +714,7 @@ class _Writer:
             found.append(value)
         return found
 
-    def operation(self, values: list[Value]) -> Callable[[Bounds], None] | None:
+    def operation(self, values: list[Value]) -> Spreading | None:
         """Write one of the table; what it makes of bounds."""
         # In two digits, as Hypothesis prefers small numbers of a wide range.
         operation = TABLE[(16 * self.choose(-(-len(TABLE) // 16)) + self.choose(16)) % len(TABLE)]
@@ -706,12 +722,20 @@ class _Writer:
         if operands is None:
             return None
         rank = len(operands[0].form[0])
-        words = {name: repr(kinds[self.choose(len(kinds))]) for name, kinds in self.choices.items() if f"{{{name}}}" in operation.expression}
-        words |= {"axis": self.choose(max(rank, 1)), "count": self.choose(4), "truth": bool(self.choose(2))}  # pyright: ignore
         expression = operation.expression
+        words = {
+            "axis": str(self.choose(max(rank, 1))),
+            "count": str(self.choose(4)),
+            "truth": str(self.choose(2) == 1),
+        }
+        for name, kinds in self.choices.items():
+            if f"{{{name}}}" in expression:
+                words[name] = repr(kinds[self.choose(len(kinds))])
         for name, word in words.items():
-            expression = expression.replace(f"{{{name}}}", str(word))
-        array = _outcome(expression, tuple((value.array.shape, value.array.dtype, bool(getattr(value.array, "weak_type", False))) for value in operands), self.context, self.choices["wide"][0])
+            expression = expression.replace(f"{{{name}}}", word)
+        arrays = [each.array for each in operands]
+        types = tuple((array.shape, array.dtype, bool(getattr(array, "weak_type", False))) for array in arrays)
+        array = _outcome(expression, types, self.choices["wide"][0])
         if array is None:
             return None
         is_rounded = isinstance(operation.spread, int | float) or (
@@ -729,7 +753,7 @@ class _Writer:
         spread, names, exact = operation.spread, [each.name for each in operands], value.is_exact
         own = 0.0 if exact or spread == SAME else ROUNDING * float(jnp.finfo(array.dtype).eps)
 
-        def bound(bounds: Bounds) -> None:
+        def bound(bounds: Bounds, /) -> None:
             before = [bounds.get(name, 0.0) for name in names]
             bounds[value.name] = 0.0 if exact else max(before) if spread == SAME else float(spread) * sum(before) + own
 
@@ -756,7 +780,7 @@ class _Writer:
         self.depth -= 1
         return result, bounds
 
-    def form(self, values: list[Value]) -> Callable[[Bounds], None] | None:
+    def form(self, values: list[Value]) -> Spreading | None:
         """Write control flow around some operations."""
         form = FORMS[self.choose(len(FORMS))]
         numbers = [value for value in values if value.kind != "k" and not value.array.weak_type]
@@ -787,7 +811,7 @@ class _Writer:
             self.say(f"{result.name} = lax.{form}({chosen}, {names}, {given.name})")
             made = [result]
 
-            def bound(bounds: Bounds) -> None:
+            def bound(bounds: Bounds, /) -> None:
                 entering(bounds)
                 found = []
                 for returned, inner in branches:
@@ -818,9 +842,7 @@ class _Writer:
             row = rows._replace(name=self.fresh("e"), array=_resized(rows.array, rows.form[0][1:]))
             head = f"def {functions[0]}({place}, {row.name})"
             returned, inner = self.body(head, [argument, row], values, given, f"{{}}, {place}")
-            second = given._replace(
-                name=self.fresh(), array=_resized(given.array, (rows.form[0][0], *given.form[0]))
-            )
+            second = given._replace(name=self.fresh(), array=_resized(given.array, (rows.form[0][0], *given.form[0])))
             reverse = bool(self.choose(2))
             self.say(
                 f"{result.name}, {second.name} = lax.scan({functions[0]}, {given.name}, {rows.name}, reverse={reverse})"
@@ -854,14 +876,14 @@ class _Writer:
         values += [value for value in made if np.prod(value.form[0]) <= MOST_NUMBERS]
         return bound
 
-    def block(self, values: list[Value], count: int) -> Callable[[Bounds], None]:
+    def block(self, values: list[Value], count: int) -> Spreading:
         """Write so many operations, some of them control flow."""
         parts = []
         for _ in range(count):
             way = self.choose(12) if self.depth < 4 else self.choose(11)
             parts.append(None if way == 0 else self.form(values) if way == 11 else self.operation(values))
 
-        def bound(bounds: Bounds) -> None:
+        def bound(bounds: Bounds, /) -> None:
             for part in parts:
                 if part is not None:
                     part(bounds)
@@ -898,16 +920,16 @@ def _fits(pattern: str, shape: tuple[int, ...], sizes: dict[str, Any]) -> dict[s
 
 
 def _repeated(
-    entering: Callable[[Bounds], None],
-    inner: Callable[[Bounds], None],
+    entering: Spreading,
+    inner: Spreading,
     place: str,
     returned: str,
     times: int,
     names: dict[str, str],
-) -> Callable[[Bounds], None]:
+) -> Spreading:
     """The bounds of a body that is run up to so many times on its own result."""
 
-    def bound(bounds: Bounds) -> None:
+    def bound(bounds: Bounds, /) -> None:
         entering(bounds)
         for _ in range(times):
             inner(bounds)
@@ -935,7 +957,7 @@ def _context(wide: str) -> tuple[Any, Any]:
 
 
 @functools.lru_cache(10_000)
-def _outcome(expression: str, operands: tuple[Any, ...], context: Any, wide: str) -> Any:
+def _outcome(expression: str, operands: tuple[Any, ...], wide: str) -> Any:
     """Shape and type of an expression of such operands; None if there is none, or not one array, or a large one."""
     letters = [f"a{place}" for place in range(len(operands))]
     for place, letter in enumerate(letters):
@@ -968,7 +990,7 @@ def programs(draw: Callable[..., Any], size: int = 40) -> Program:
         rounded = ("x", "m", "s", "h")
         values = [Value("key", jax.eval_shape(lambda: jax.random.key(0)), True)]
         values += [
-            Value(name, getattr(state, name), name not in rounded) for name in state._fields if name not in ("round", "clock")
+            Value(name, array, name not in rounded) for name, array in zip(state._fields[2:], state[2:], strict=True)
         ]
         start = len(values)
         bound = writer.block(values, size)
@@ -1004,7 +1026,7 @@ def programs(draw: Callable[..., Any], size: int = 40) -> Program:
 
 
 def _bounds(
-    bound: Callable[[Bounds], None], state: Any, sources: dict[str, str], shown: list[Value], rounds: int
+    bound: Spreading, state: Any, sources: dict[str, str], shown: list[Value], rounds: int
 ) -> list[list[float]]:
     """By round what rounding may make of every leaf of the state and of the info."""
     now: Bounds = {}
@@ -1025,7 +1047,7 @@ def _bounds(
 @contextlib.contextmanager
 def precision(is_wide: bool) -> Iterator[None]:
     """With x64 or without, in all threads: callbacks run in others, which a context of JAX's does not reach."""
-    before = jax.config.jax_enable_x64
+    before = jax.config.values["jax_enable_x64"]
     jax.config.update("jax_enable_x64", is_wide)
     try:
         yield
@@ -1033,7 +1055,7 @@ def precision(is_wide: bool) -> Iterator[None]:
         jax.config.update("jax_enable_x64", before)
 
 
-class Fault(AssertionError):
+class DifferenceError(AssertionError):
     """Two runs of a program differ."""
 
 
@@ -1066,7 +1088,7 @@ def half(state: Any, info: Any) -> Any:
 
 
 def check(program: Program, counts: Counts) -> None:
-    """Run a program in all ways. Raises: Fault, with the program, where two differ by more than rounding."""
+    """Run a program in all ways. Raises: DifferenceError, with the program, where two differ by more than rounding."""
     counts.programs += 1
     counts.wide += program.is_wide
     counts.operations.update(program.operations)
@@ -1083,16 +1105,16 @@ def check(program: Program, counts: Counts) -> None:
         every = np.arange(rounds)
         _compare("the batch and plain=True", program, whole, expected, every, counts)
         for replicate in range(REPLICATES):
-            key, own = jax.random.fold_in(root, replicate), jax.tree.map(lambda leaf, place=replicate: leaf[..., place], begun)
-            alone = mt.simulate(system, key, params, rounds, observe=both, state=own)
-            of_batch = jax.tree.map(lambda leaf, place=replicate: leaf[..., place], whole)
-            _compare(f"replicate {replicate} alone and in the batch", program, _arrays(alone)[1], of_batch, every, counts)
+            own, of_batch = jax.tree.map(lambda leaf, place=replicate: leaf[..., place], (begun, whole))
+            alone = mt.simulate(system, jax.random.fold_in(root, replicate), params, rounds, observe=both, state=own)
+            _compare("a replicate alone and in the batch", program, _arrays(alone)[1], of_batch, every, counts)
         recorded, state = mt.recorded_rounds(program.rounds, program.record_every) - 1, begun
         for name, start in (("first", 0), ("second", program.rounds)):
             state, records = run(program.rounds, program.record_every, observe=half, state=state)
             places = start + recorded
             states, infos = jax.tree.map(lambda leaf, own=places: leaf[own], whole)
-            _compare(f"the {name} piece and the whole", program, _arrays(records), (states, infos[::2]), places, counts, 2)
+            expected = states, infos[::2]
+            _compare(f"the {name} piece and the whole", program, _arrays(records), expected, places, counts, 2)
             last = jax.tree.map(lambda leaf: leaf[None], _arrays(state))
             states = jax.tree.map(lambda leaf: leaf[-1:], states)
             _compare(f"the state after the {name} piece", program, (last, ()), (states, ()), places[-1:], counts)
@@ -1112,10 +1134,12 @@ def _arrays(tree: Any) -> Any:
 
 def _compare(what: str, program: Program, one: Any, other: Any, rounds: Any, counts: Counts, every: int = 1) -> None:
     """Compare records (rounds, ...) of state and info, of which every so many leaves were observed."""
-    names = [f"state.{name}" for name in other[0]._fields] + [f"info[{place * every}]" for place in range(len(other[1]))]
+    names = [f"state.{name}" for name in other[0]._fields]
+    names += [f"info[{every * place}]" for place in range(len(other[1]))]
     bounds = np.array([program.bounds[place] for place in rounds])
-    bounds = np.concatenate([bounds[:, : len(other[0])], bounds[:, len(other[0]) :: every]], axis=1)
-    for name, left, right, bound in zip(names, jax.tree.leaves(one), jax.tree.leaves(other), bounds.T, strict=False):
+    bounds = np.concatenate([bounds[:, : len(other[0])], bounds[:, len(other[0]) :: every]], axis=1)[:, : len(names)]
+    leaves = jax.tree.leaves(one), jax.tree.leaves(other), bounds.T
+    for name, left, right, bound in zip(names, *leaves, strict=True):
         counts.comparisons += 1
         counts.untold += bound.max() > TELLING
         if left.dtype != right.dtype or left.shape != right.shape:
@@ -1130,7 +1154,7 @@ def _compare(what: str, program: Program, one: Any, other: Any, rounds: Any, cou
             if not told and not np.all(np.isfinite(right)):
                 told = "hold what is not finite: no fault of the engine, but of an operation of the table"
         if told:
-            raise Fault(f"{what}: {name} {told}\n{left}\n{right}\n{program.report}")
+            raise DifferenceError(f"{what}: {name} {told}\n{left}\n{right}\n{program.report}")
 
 
 def count_primitives(program: Any, found: Counter[str]) -> None:
@@ -1155,38 +1179,45 @@ def fuzz(seconds: float, seed: int, size: int = 40, number: int | None = None, s
         if is_over():
             break
 
-        @hypothesis.seed(part)
-        @hypothesis.settings(
-            database=None,
-            deadline=None,
-            max_examples=25,
-            phases=[hypothesis.Phase.generate, *([hypothesis.Phase.shrink] if shrink else [])],
-            suppress_health_check=list(hypothesis.HealthCheck),
-        )
-        @hypothesis.given(programs(size))
-        def some(program: Program) -> None:
-            if is_over():
-                return
-            try:
-                check(program, counts)
-            except Exception as failure:
-                if shrink:
-                    raise
-                counts.faults += 1
-                told = failure if isinstance(failure, Fault) else f"{type(failure).__name__}: {failure}\n{program.report}"
-                print(f"--- in part {part} (--seed {part} --number 25 --shrink makes it small): {told}", flush=True)
-
         try:
-            some()
-        except Exception as failure:
+            _part(part, size, shrink, is_over, counts)
+        except Exception as failure:  # the smallest that there is
             counts.faults += 1
             print(f"--- in part {part}: {failure}", flush=True)
         jax.clear_caches()
         if time.monotonic() - told > 120:
             told = time.monotonic()
             print(f"{told - began:.0f} s: {counts}", flush=True)
-    print(f"{time.monotonic() - began:.0f} s, from seed {seed} to {part}: {counts}", flush=True)
+    print(f"{time.monotonic() - began:.0f} s, from seed {seed} on: {counts}", flush=True)
     return counts
+
+
+def _part(seed: int, size: int, shrink: bool, is_over: Callable[[], bool], counts: Counts) -> None:
+    """Check the programs of a seed. Raises: what the smallest gives that fails, with `shrink`; else it is printed."""
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        database=None,
+        deadline=None,
+        max_examples=PART,
+        phases=[hypothesis.Phase.generate, *([hypothesis.Phase.shrink] if shrink else [])],
+        suppress_health_check=UNASKED,
+    )
+    @hypothesis.given(programs(size))
+    def some(program: Program) -> None:
+        if is_over():
+            return
+        try:
+            check(program, counts)
+        except Exception as failure:
+            if shrink:
+                raise
+            counts.faults += 1
+            print(f"--- in part {seed} (--seed {seed} --shrink makes it small): {type(failure).__name__}: {failure}")
+            if not isinstance(failure, DifferenceError):
+                print(program.report, flush=True)
+
+    some()
 
 
 def main() -> None:
@@ -1197,6 +1228,7 @@ def main() -> None:
     parser.add_argument("--shrink", action="store_true", help="make the first program of a part that fails small")
     parser.add_argument("--size", type=int, default=40, help="operations of a program, about")
     asked = parser.parse_args()
+    print(f"seed {asked.seed}", flush=True)
     sys.exit(bool(fuzz(asked.seconds, asked.seed, asked.size, asked.number, asked.shrink).faults))
 
 
