@@ -8,7 +8,7 @@ ASK = $(BIN)/python -c 'import shlex; from moe_theory.core.papers import all_pap
 PAPERS = $(shell $(call ASK,*papers))
 FIRST_LOOK = $(shell $(call ASK,shlex.join(glob for paper in papers.values() for glob in paper.first_look)))
 
-.PHONY: verify test thorough fuzz lint figures bench docs verdicts readme lock clean
+.PHONY: verify test thorough fuzz lowest lint figures bench docs verdicts readme lock clean
 
 verify: $(STAMP)
 	$(BIN)/moe-theory verify $(FIRST_LOOK) --reading quick --out runs/verify
@@ -20,9 +20,21 @@ test: $(STAMP)
 thorough: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist=loadfile -m thorough
 
-# Five minutes of hostile inputs; fewer with ARGS='--seconds 60', others with ARGS='--seed 2'.
+# Five minutes of hostile inputs and five of random steps, others each time; less with ARGS='--seconds 60', the same
+# again with ARGS='--seed S' of the seed that was printed.
 fuzz: $(STAMP)
 	$(BIN)/python -m benchmarks.fuzz $(ARGS)
+	$(BIN)/python -m benchmarks.differential $(ARGS)
+
+# The tests with the lowest versions that pyproject.toml allows, in an environment of its own; some with ARGS=tests/core.
+# Its Python is the lowest too: newer ones cannot have all of these versions.
+LOWEST := runs/lowest
+lowest:
+	rm -rf $(LOWEST) && python3.11 -m venv $(LOWEST)
+	$(LOWEST)/bin/pip install --quiet --disable-pip-version-check packaging
+	$(LOWEST)/bin/python .ci/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/constraints.txt --editable '.[dev]'
+	$(LOWEST)/bin/python -m pytest -n 2 --dist=loadfile $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

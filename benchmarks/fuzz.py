@@ -1,6 +1,6 @@
 """The command line on hostile documents, files, modules, options and environments: does it end as promised?
 
-python -m benchmarks.fuzz --seconds 300 --seed 0     (`make fuzz`; --only CLASS and --number N for some of it)
+python -m benchmarks.fuzz --seconds 300     (`make fuzz`; --only CLASS and --number N for some of it, --seed S again)
 
 Of each input: no traceback; what is refused is told in a line or two and replaces nothing; it ends within 10 s of
 processor time, or had begun to compute, and then ends within 10 s of Ctrl-C; nothing is written outside the places that
@@ -24,6 +24,7 @@ import os
 import random
 import re
 import resource
+import secrets
 import shutil
 import signal
 import struct
@@ -974,11 +975,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--number", type=int, help="inputs at most")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="default: another each time")
     parser.add_argument("--only", choices=CLASSES)
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
     parser.add_argument("--seeds", type=Path, help="a folder to keep what is damaged in, to begin sooner again")
     asked = parser.parse_args()
+    print(f"seed {asked.seed}", flush=True)
     sys.exit(bool(fuzz(asked.seconds, asked.number, asked.seed, asked.only, asked.first, asked.seeds)))
 
 
