@@ -96,7 +96,10 @@ class Paper:
         return self.readings[name]
 
     def import_claims(self) -> None:
-        """Import the module that declares its statements and their claims, unless that is its own."""
+        """Import the module that declares its statements and their claims, unless that is its own. Raises:
+        InvalidPaperError where it cannot be imported; InvalidRunError where Python leaves docstrings out.
+        """
+        require_docstrings()
         if self.statements:
             self._import("statements", f"{self.statements}:")
 
