@@ -127,8 +127,7 @@ def require_docstrings() -> None:
     """Raise InvalidRunError where Python leaves docstrings out, which say what a claim states."""
     if sys.flags.optimize > 1:
         raise InvalidRunError(
-            "claims say in docstrings what they state, and Python leaves docstrings out. Run it without -OO, and without "
-            "PYTHONOPTIMIZE=2."
+            "claims say in docstrings what they state, and Python leaves them out. Run it without -OO."
         )
 
 

@@ -11,7 +11,14 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
-from moe_theory.core.errors import OWN_CODE, InvalidPaperError, InvalidParamsError, described, unknown_name
+from moe_theory.core.errors import (
+    OWN_CODE,
+    InvalidPaperError,
+    InvalidParamsError,
+    described,
+    require_docstrings,
+    unknown_name,
+)
 from moe_theory.core.fields import documented
 
 

@@ -24,7 +24,10 @@ for _name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
     """A regular file, open for reading bytes. Raises: OSError, for anything else that may have a name, too."""
-    opened = os.open(path, _FLAGS)
+    try:
+        opened = os.open(path, _FLAGS)
+    except ValueError:  # of a name that no file can have
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path)) from None
     try:
         mode = os.fstat(opened).st_mode
         if stat.S_ISDIR(mode):

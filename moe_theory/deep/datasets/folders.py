@@ -108,7 +108,8 @@ def _opened(path: Path) -> Iterator[Any]:
     except DamagedDataError:
         raise
     except Exception as failure:  # decoders do not document what they raise
-        said = shortened(str(failure) or type(failure).__name__).strip("\"'")
+        is_other = isinstance(failure, pillow.UnidentifiedImageError)  # says where the data are in memory
+        said = "it is neither" if is_other else " ".join(str(failure).split())[:200] or type(failure).__name__
         raise DamagedDataError(path, f"it cannot be decoded as JPEG or PNG ({said})", WAY_OUT) from None
 
 
