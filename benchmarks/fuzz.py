@@ -934,6 +934,7 @@ def _child(root: Path, here: Path, words: Sequence[str], environment: dict[str, 
     code = 70
     try:
         os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores interrupts
         os.chdir(here)
         size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (size + MOST_MEMORY, size + MOST_MEMORY))

@@ -99,7 +99,8 @@ def load_arrays(folder: Path) -> DataSet:
     if missing := [name for name in needed if name not in held]:
         raise DamagedDataError(path, f"it has no {missing[0]}", f"Write {', '.join(needed)} by np.savez.")
     try:
-        return from_arrays(path.stem, *_with_test(held))
+        train, train_labels, test, test_labels = _with_test(held)
+        return from_arrays(path.stem, train, train_labels, test, test_labels)
     except (InvalidDimsError, InvalidParamsError) as failure:
         raise type(failure)(f"{path}: {failure}") from None
 
