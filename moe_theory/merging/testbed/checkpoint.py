@@ -79,7 +79,7 @@ def read_header(path: Path) -> Header:
         raise InvalidCheckpointError(
             f"{path} is damaged, truncated or not a safetensors file ({shortened(str(failure))}). Fetch it again."
         ) from None
-    except (OSError, ValueError) as failure:  # of a name that no file can have, too
+    except (OSError, ValueError, MemoryError) as failure:  # of more bytes than can be mapped, too
         raise InvalidCheckpointError(
             f"{path} cannot be read ({getattr(failure, 'strerror', None) or failure}). Change the path."
         ) from None
