@@ -27,12 +27,15 @@ import resource
 import secrets
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
+import warnings
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,7 +55,9 @@ MOST_MEMORY = 6 << 30  # bytes of addresses for a child beyond those that its pa
 LONGEST_LINE = 4_000  # characters of a refusal
 ENDS = (0, 1, 2, 130, 141)
 PROGRESS = re.compile(r"compiling|running|reading|\S.*: [\d,]+ replicates|waiting")  # of work that had begun
-SAID = "\x1b]0;hostile\x07\x1b[2J[/b] [red]"  # escape codes that set a title and clear the screen, and markup
+UNSEEN = "\u061c\u200b\u2066\ufeff\xad\U000e0041"  # characters that turn a line, or are there without being seen
+# Escape codes that set a title and clear the screen, markup, and those.
+SAID = f"\x1b]0;hostile\x07\x1b[2J[/b] [red]{UNSEEN}"
 WORK = (  # where computing begins
     "moe_theory.verify.session.carry_out",
     "moe_theory.verify.selftest.self_test",
@@ -667,6 +672,164 @@ def data_sets(chance: random.Random, seeds: Seeds) -> Input:
     return Input(["deep", preset, "--data", "{here}/data", "--replicates", "1", "--out", "{here}/out"], files)
 
 
+def own_data(chance: random.Random, seeds: Seeds) -> Input:
+    """Archives of arrays, `.npz`, that NumPy did not write so, or with numbers that no label or pixel is."""
+    rows = chance.choice((1, 60, 600))
+    values: dict[str, Any] = {"x_train": np.ones((rows, 8, 8), np.float32), "y_train": np.arange(rows) % 10}
+    if chance.random() < 0.3:
+        values |= {"x_test": values["x_train"], "y_test": values["y_train"]}
+    name = chance.choice(sorted(values))
+    extreme = chance.choice((-1, 2**16, 2**31 - 2, 2**32, 2**62, 0))
+    changes: tuple[Callable[[np.ndarray], Any], ...] = (
+        lambda array: array.astype(chance.choice(("c16", "U", "S", "O", "M8[s]", "m8[s]", "f2", ">f8", "?", "g"))),
+        lambda array: np.where(np.arange(array.size).reshape(array.shape) == 0, extreme, array),
+        lambda array: array * chance.choice((1e300, np.nan, 1e-320, -1.0)),
+        lambda array: array[:1],
+        lambda array: array.reshape(-1),
+        lambda array: array[..., None, None],
+        lambda array: array,
+    )
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        values[name] = chance.choice(changes)(values[name].astype("i8" if "y" in name else "f8"))
+    parts: list[tuple[str, bytes]] = []
+    for each, array in values.items():
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, np.asarray(array))
+        parts.append((f"{each}.npy", buffer.getvalue()))
+    at = chance.randrange(len(parts))
+    way = chance.randrange(5)
+    if way == 0:
+        parts[at] = (parts[at][0], npy(chance.choice((*TYPES, "'S1000000000'")), chance.choice(SHAPES), bytes(80)))
+    elif way == 1:
+        parts.append((chance.choice((parts[at][0], SAID, "../x.npy", "")), chance.choice((b"", parts[at][1]))))
+    elif way == 2:
+        parts[at] = (parts[at][0], damaged(chance, parts[at][1]))
+    buffer = io.BytesIO()
+    method = chance.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA))
+    with zipfile.ZipFile(buffer, "w", method) as made, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of two parts of a name
+        for each, data in parts:
+            made.writestr(zipfile.ZipInfo(each), data, method)
+    data = bytearray(buffer.getvalue())
+    if way == 3:
+        for mark, place in ((b"PK\1\2", 8), (b"PK\3\4", 6)):
+            number = chance.choice((0, 1, 8, 9, 14, 99))
+            struct.pack_into("<HH", data, data.find(mark) + place, chance.choice((0, 1, 8, 0x41)), number)
+    whole = damaged(chance, bytes(data)) if way == 4 else bytes(data)
+    words = ["deep", "continual-mnist-small", "--data", "{here}/data", "--replicates", "1", "--out", "{here}/out"]
+    return Input(words, {"data/mine.npz": whole})
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    """A part of a PNG."""
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+EXPANDING = zlib.compress(b"a" * (1 << 23))
+
+
+def images(chance: random.Random, seeds: Seeds) -> Input:
+    """Pictures in folders that declare any size, expand, or are damaged; the first one or another."""
+    sizes = (0, 1, 16, 9_000, 60_000, 2**31 - 1, 2**32 - 1)
+    header = struct.pack(
+        ">IIBBBBB", chance.choice(sizes), chance.choice(sizes), *chance.choices(range(9), k=2), 0, 0, 0
+    )
+    extras = (
+        b"",
+        chunk(b"zTXt", b"a\0\0" + EXPANDING),
+        chunk(b"iCCP", b"a\0\0" + EXPANDING),
+        chunk(b"tEXt", SAID.encode()),
+    )
+    body = [
+        chunk(b"IHDR", header),
+        chance.choice(extras),
+        chunk(b"IDAT", zlib.compress(bytes(784))),
+        chunk(b"IEND", b""),
+    ]
+    if chance.random() < 0.2:
+        chance.shuffle(body)
+    odd = b"\x89PNG\r\n\x1a\n" + b"".join(body)
+    sound: dict[str, bytes] = {}
+    for form, options in (("PNG", {}), ("JPEG", {"progressive": True})):
+        buffer = io.BytesIO()
+        picture = importlib.import_module("PIL.Image").new("RGB", (16, 16), (9, 90, 200))
+        picture.save(buffer, form, **options)
+        sound[form] = buffer.getvalue()
+    scans = sound["JPEG"][sound["JPEG"].rindex(b"\xff\xda") : -2] * 3000
+    odd = chance.choice((odd, damaged(chance, chance.choice((odd, *sound.values()))), sound["JPEG"][:-2] + scans))
+    files: dict[str, bytes | Path] = {
+        f"data/{split}/{name}/5.png": sound["PNG"] for split in ("train", "test") for name in ("a", "b")
+    }
+    files[f"data/{chance.choice(('train', 'test'))}/a/{chance.choice((0, 9))}.{chance.choice(('png', 'jpg'))}"] = odd
+    words = ["deep", "continual-mnist-small", "--data", "{here}/data", "--replicates", "1", "--out", "{here}/out"]
+    return Input(words, files)
+
+
+def special_files(chance: random.Random, seeds: Seeds) -> Input:
+    """Named pipes, devices, sockets, links and folders in the place of a file that a command reads."""
+    kinds: dict[str, Callable[[Path], object]] = {
+        "pipe": os.mkfifo,
+        "folder": os.mkdir,
+        "socket": _bound,
+        "device": lambda place: place.symlink_to(chance.choice(("/dev/zero", "/dev/full", "/dev/random", "/dev/tty"))),
+        "dangling": lambda place: place.symlink_to("nowhere"),
+        "loop": lambda place: place.symlink_to(place),
+        "of the kernel": lambda place: place.symlink_to(chance.choice(("/proc/self/mem", "/proc/self/environ"))),
+        "sparse": lambda place: place.touch() or os.truncate(place, 1 << 42),
+    }
+    made = kinds[chance.choice(sorted(kinds))]
+    words, name = chance.choice(SPECIAL)
+    files: dict[str, bytes | Path] = {
+        "model.safetensors": seeds.folder / "model.safetensors",
+        "grid.toml": GRID.encode(),
+    }
+    for kind in ("verify", "sweep"):
+        if f"{{here}}/{kind}" in words.split():
+            files[kind] = seeds.folder / kind
+
+    def prepare(here: Path) -> None:
+        place = here / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.is_dir():
+            shutil.rmtree(place)
+        place.unlink(missing_ok=True)
+        made(place)
+
+    return Input(words.split(), files, prepare=prepare)
+
+
+def _bound(place: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made, contextlib.suppress(OSError):  # a name may be too long for a socket
+        made.bind(str(place))
+
+
+SPECIAL = (  # commands, and what they read that is no file
+    ("report {here}/x", "x"),
+    ("report {here}/verify", "verify/verdicts.json"),
+    ("report {here}/verify", "verify/.replacing"),
+    ("cite {here}/x", "x"),
+    ("cite {here}/verify", "verify/verdicts.json"),
+    ("cite {here}/sweep", "sweep/manifest.json"),
+    ("sweep show {here}/sweep", "sweep/manifest.json"),
+    ("sweep show {here}/sweep", "sweep/runs/x.json"),
+    ("sweep {here}/x", "x"),
+    ("sweep {here}/grid.toml --out {here}/sweep", "sweep/.lock"),
+    ("sweep {here}/grid.toml --out {here}/sweep", "sweep/.claims"),
+    ("sweep {here}/grid.toml --out {here}/sweep", "sweep/.replacing"),
+    ("bound --config {here}/x", "x"),
+    ("figures continual figure-2 --style {here}/x", "x"),
+    ("verify continual.lemma-4 --list --module {here}/x.py", "x.py"),
+    ("merge --slots 1 --checkpoint {here}/x", "x"),
+    ("merge --slots 1 --checkpoint {here}/c", "c/model.safetensors"),
+    ("merge --slots 1 --checkpoint {here}/model.safetensors --stream {here}/x", "x"),
+    ("merge --slots 1 --checkpoint {here}/model.safetensors --stream {here}/x.py", "x.py"),
+    ("deep continual-mnist-small --data {here}/x --replicates 1", "x"),
+    ("deep continual-mnist-small --data {here}/data --replicates 1", "data/mine.npz"),
+    ("deep continual-mnist-small --data {here}/data --replicates 1", "data/train-images-idx3-ubyte"),
+)
+
+
 CLASSES: dict[str, tuple[int, Callable[[random.Random, Seeds], Input]]] = {  # with how often, of all inputs
     "documents": (8, documents),
     "arrays": (3, arrays),
@@ -677,6 +840,9 @@ CLASSES: dict[str, tuple[int, Callable[[random.Random, Seeds], Input]]] = {  # w
     "environments": (4, environments),
     "journals": (1, journals),
     "data sets": (1, data_sets),
+    "own data": (3, own_data),
+    "images": (2, images),
+    "special files": (2, special_files),
 }
 
 
@@ -711,6 +877,7 @@ def carried_out(given: Input) -> Outcome:
                 shutil.copytree(content, place) if content.is_dir() else shutil.copyfile(content, place)
             else:
                 place.write_bytes(content)
+        given.prepare(here)
         before = contents(here)
         words = [word.replace("{here}", str(here)).replace("\0", "") for word in given.words]  # a shell passes none on
         environment = {name: value.replace("{here}", str(here)) for name, value in given.environment.items()}
@@ -734,6 +901,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         if (
             path.is_file()
             and not path.is_symlink()
+            and path.stat().st_size < MOST_MEMORY  # a sparse one has terabytes
             and not any(part in apart for part in path.relative_to(folder).parts)
         ):
             found[str(path.relative_to(folder))] = path.read_bytes()
@@ -767,6 +935,7 @@ def _child(root: Path, here: Path, words: Sequence[str], environment: dict[str, 
     code = 70
     try:
         os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores interrupts
         os.chdir(here)
         size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (size + MOST_MEMORY, size + MOST_MEMORY))
@@ -917,6 +1086,8 @@ def broken(given: Input, found: Outcome) -> list[str]:
             told.append("refuses at length")
     if "\x1b]" in both or "\x1b[2J" in both or "\x07" in both:
         told.append("passes on escape codes")
+    if any(letter in both for letter in UNSEEN):
+        told.append("passes on what is not seen")
     if given.same_as and found.code == 0 and found.out != given.same_as:
         told.append("accepts changed numbers")
     return told

@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from moe_theory import __version__
-from moe_theory.cli.output import EXITS, UNREAD, brief, discard, insistent, refuse, stop
-from moe_theory.core.errors import InvalidRunError, MoeTheoryError, OutputError
+from moe_theory.cli.output import EXITS, FAILED, UNREAD, brief, discard, insistent, refuse, stop
+from moe_theory.core.errors import InvalidRunError, MoeTheoryError, OutputError, require_docstrings
 
 GROUPS = {  # commands by heading; "sweep show" is `show` of sweep.py
     "See what there is": ("tour", "statements", "why", "claims", "figures"),
@@ -38,6 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `moe-theory`: run a command, sys.argv's unless given; exits with a code where it is not 0."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # of a terminal that knows fewer letters, or a folder with odd ones
         sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        require_docstrings()
+    except InvalidRunError as failure:
+        refuse(failure)
     gc.set_threshold(100_000, 20, 20)  # imports make objects by the million that last: to look them through takes .5 s
     try:
         with insistent():
@@ -71,6 +75,8 @@ def _told() -> Iterator[None]:
         raise SystemExit(UNREAD) from None
     except MoeTheoryError as failure:
         refuse(failure)
+    except (EOFError, click.Abort):  # as Click raises at a question that standard input does not answer
+        stop("ended, as its input did: what it asks for was not answered", FAILED)
 
 
 def _is_of_environment(failure: Exception) -> bool:

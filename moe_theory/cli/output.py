@@ -8,6 +8,7 @@ import shlex
 import signal
 import sys
 import threading
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 DONE, FAILED, BAD_INPUT, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 EXITS = {
     DONE: "it ran, whatever the verdicts",
-    FAILED: "`verify --self-test` found errors or a power that are not as declared",
+    FAILED: "`verify --self-test` found errors or a power that are not as declared; or its input ended at a question",
     BAD_INPUT: "what was asked for cannot be done: standard error says what to change",
     INTERRUPTED: "it was interrupted (Ctrl-C, SIGTERM): one line says what is kept",
     UNREAD: "nobody reads its output any more, as after `| head -1`: nothing is said",
@@ -32,8 +33,10 @@ _LEAST_WIDTH = 20  # columns that tables can be laid out in
 
 
 def harmless(text: str) -> str:
-    """Text of whoever wrote it, in which no character controls the terminal or turns the direction of a line."""
-    return text if text.isprintable() else _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
+    """Text of whoever wrote it, in which no character controls the terminal, turns the direction of a line or is there
+    without being seen: such ones are escaped, but for tabs and ends of lines.
+    """
+    return text if text.isascii() and text.isprintable() else text.translate(_ESCAPES)
 
 
 def brief(text: str) -> str:
@@ -42,7 +45,22 @@ def brief(text: str) -> str:
     return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 2 :]}"
 
 
-_CONTROLS = re.compile(r"[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # categories of Unicode
+# Letters and marks that nothing is drawn for: fillers, joiners and selectors of variants.
+_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+
+
+class _Escapes(dict[int, str]):
+    """What each character, by its code, is shown as."""
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        is_hidden = letter not in "\t\n" and (unicodedata.category(letter) in _HIDDEN or _BLANK.match(letter))
+        self[code] = ascii(letter)[1:-1] if is_hidden else letter
+        return self[code]
+
+
+_ESCAPES = _Escapes()
 
 
 def open_console(to_stderr: bool = False) -> "Console":
@@ -101,9 +119,9 @@ def discard(*streams: IO[str] | None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def stop(reason: str) -> NoReturn:
+def stop(reason: str, code: int = INTERRUPTED) -> NoReturn:
     click.echo(f"moe-theory: {reason}", err=True)
-    raise SystemExit(INTERRUPTED) from None
+    raise SystemExit(code) from None
 
 
 def stop_at_once(reason: str) -> NoReturn:

@@ -55,6 +55,7 @@ def tour(asked: str | None, out: Path, pauses: bool | None, only_script: bool, a
     tour.html.
     """
     from moe_theory.runs.files import prepare_folder, write_whole
+    from moe_theory.runs.reading import read_bytes
     from moe_theory.tour import steps
 
     place = json.dumps(out.as_posix(), ensure_ascii=False)
@@ -66,7 +67,7 @@ def tour(asked: str | None, out: Path, pauses: bool | None, only_script: bool, a
     wanted = _chosen(asked, len(plan) - 1)
     folder = prepare_folder(out, (SCRIPT, PAGE))
     script = folder / SCRIPT
-    if script.is_file() and script.read_text(encoding="utf-8") != text:
+    if script.is_file() and read_bytes(script) != text.encode():
         raise OutputError(
             f"{script} was changed, or is another version's, and is not overwritten: run it by `python {script}`, or "
             "name another --out."

@@ -7,6 +7,7 @@ exits with code 2. Each also derives from `ValueError`, so that library users ma
 import contextlib
 import difflib
 import reprlib
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,14 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
 def shortened(value: Any) -> str:
     """What a user gave, for a message: in one line, escaped, and cut in the middle where it is long."""
     return " ".join(_BRIEF.repr(value).split())
+
+
+def require_docstrings() -> None:
+    """Raise InvalidRunError where Python leaves docstrings out, which say what a claim states."""
+    if sys.flags.optimize > 1:
+        raise InvalidRunError(
+            "claims say in docstrings what they state, and Python leaves them out. Run it without -OO."
+        )
 
 
 OWN_CODE = (Exception, SystemExit)  # what somebody's own code may end with, other than by Ctrl-C

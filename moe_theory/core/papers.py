@@ -11,7 +11,14 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
-from moe_theory.core.errors import OWN_CODE, InvalidPaperError, InvalidParamsError, described, unknown_name
+from moe_theory.core.errors import (
+    OWN_CODE,
+    InvalidPaperError,
+    InvalidParamsError,
+    described,
+    require_docstrings,
+    unknown_name,
+)
 from moe_theory.core.fields import documented
 
 
@@ -96,7 +103,10 @@ class Paper:
         return self.readings[name]
 
     def import_claims(self) -> None:
-        """Import the module that declares its statements and their claims, unless that is its own."""
+        """Import the module that declares its statements and their claims, unless that is its own. Raises:
+        InvalidPaperError where it cannot be imported; InvalidRunError where Python leaves docstrings out.
+        """
+        require_docstrings()
         if self.statements:
             self._import("statements", f"{self.statements}:")
 

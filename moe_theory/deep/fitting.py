@@ -21,7 +21,7 @@ from moe_theory.deep.gate import mean_image
 from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
 from moe_theory.deep.runs import WITHOUT_EFFECT, Plan, digest_of, pilot
 from moe_theory.deep.tasks import pool_of, sample_rows
-from moe_theory.runs.files import write_whole
+from moe_theory.runs.files import read_json, write_whole
 from moe_theory.verify.interim import alpha_spent
 
 CHOSEN = "chosen.json"  # beside the results
@@ -149,7 +149,7 @@ def keep(path: Path, choice: Choice, plan: Plan, given: Sizes, minutes: float | 
 def kept_choice(path: Path, plan: Plan, given: Sizes, minutes: float | None, kappa: float | None) -> Choice | None:
     """What was chosen before for the same request; None where nothing is kept that can be read."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
         if found["request"] != json.loads(json.dumps(_request(plan, given, minutes, kappa))):
             return None
         sizes = Sizes(**found["sizes"])

@@ -1,10 +1,10 @@
 """The sizes of published language models with sparse experts, from the `config.json` that their weights come with."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import InvalidParamsError, shortened
+from moe_theory.runs.files import read_json
 
 BITS = {"float32": 32, "bfloat16": 16, "float16": 16, "float8_e4m3fn": 8, "float8_e5m2": 8}
 EXPERTS = ("num_local_experts", "num_experts")  # T, as families name it
@@ -80,9 +80,10 @@ def published(path: str | Path) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
     except (OSError, ValueError) as failure:
-        raise InvalidParamsError(f"{path} cannot be read as JSON: {failure}. Name a model's config.json.") from None
+        reason = getattr(failure, "strerror", None) or failure
+        raise InvalidParamsError(f"{path} cannot be read as JSON: {reason}. Name a model's config.json.") from None
     if not isinstance(found, dict):
         raise InvalidParamsError(f"{path} holds no JSON object. Name a model's config.json.")
     return found

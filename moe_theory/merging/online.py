@@ -8,7 +8,6 @@ import functools
 import importlib.util
 import math
 import time
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -31,8 +30,11 @@ from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.checkpoint import load_experts
 from moe_theory.merging.testbed.tasks import Examples
 from moe_theory.merging.testbed.transformer import Model
+from moe_theory.runs.arrays import read_arrays
+from moe_theory.runs.reading import read_bytes
 
 ARRAYS = ("inputs", "labels", "tasks", "slots")  # of a file of requests
+MOST_TASKS = 1 << 10  # of a file of requests: a policy's memory and its picture have a part for each
 
 
 class Stream(Protocol):
@@ -224,15 +226,14 @@ def from_file(path: Path, model: Model) -> Requests:
     Raises: InvalidStreamError for a file that cannot be read or has other arrays.
     """
     try:
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in ARRAYS}
-    except KeyError as missing:
+        arrays = read_arrays(path, ARRAYS)
+    except (OSError, ValueError) as failure:
+        reason = getattr(failure, "strerror", None) or failure
+        raise InvalidStreamError(f"{path} cannot be read as an .npz of arrays ({reason}). Name another.") from None
+    if missing := [name for name in ARRAYS if name not in arrays]:
         raise InvalidStreamError(
-            f"{path} has no array {missing}: a stream needs {', '.join(ARRAYS)}. Write it with np.savez."
-        ) from None
-    except (OSError, ValueError, EOFError, TypeError, MemoryError, zipfile.BadZipFile) as failure:
-        # A TypeError is of one array, an .npy; a MemoryError of one that declares more than there can be.
-        raise InvalidStreamError(f"{path} cannot be read as an .npz of arrays ({failure}). Name another.") from None
+            f"{path} has no array {missing[0]!r}: a stream needs {', '.join(ARRAYS)}. Write it with np.savez."
+        )
     count = arrays["inputs"].shape[:1]
     if count in ((), (0,)) or any(
         arrays[name].shape != count or arrays[name].dtype.kind not in "iu" for name in ARRAYS[1:]
@@ -247,11 +248,16 @@ def from_file(path: Path, model: Model) -> Requests:
             f"{path} has inputs of shape {arrays['inputs'].shape[1:]}, but the checkpoint reads {tokens} tokens of "
             f"{features} features. Name the checkpoint that the stream is for."
         )
-    for name in ARRAYS[1:]:
-        if arrays[name].min() < 0:
-            raise InvalidStreamError(
-                f"{path}: {name} must be counted from 0, but one is {arrays[name].min()}. Change it."
-            )
+    for name, most in {"labels": model.b_head.shape[0], "tasks": MOST_TASKS, "slots": None}.items():
+        lowest, highest = int(arrays[name].min()), int(arrays[name].max())
+        if lowest < 0:
+            raise InvalidStreamError(f"{path}: {name} must be counted from 0, but one is {lowest}. Change it.")
+        if most is not None and highest >= most:
+            raise InvalidStreamError(f"{path}: {name} must be below {most}, but one is {highest}. Change it.")
+    with np.errstate(over="ignore"):
+        is_finite = np.isfinite(arrays["inputs"].astype(np.float32)).all()
+    if not is_finite:
+        raise InvalidStreamError(f"{path} has inputs that are no finite numbers in single precision. Change it.")
 
     def requests() -> Iterator[Examples]:
         for slot in np.unique(arrays["slots"]):
@@ -271,7 +277,11 @@ def from_module(path: Path, checkpoint: Path, pattern: str, seed: int) -> Stream
     Raises: InvalidStreamError for a file that fails or lacks one of them; InvalidCheckpointError.
     """
     specification = importlib.util.spec_from_file_location(path.stem, path)
-    if specification is None or specification.loader is None or not path.is_file():
+    try:
+        read_bytes(path)  # importing would wait for a pipe, and read a file of any size
+    except OSError:
+        specification = None
+    if specification is None or specification.loader is None:
         raise InvalidStreamError(f"{path} is no Python file. Name one that has num_tasks, slots and serve.")
     module = importlib.util.module_from_spec(specification)
     try:

@@ -19,6 +19,7 @@ from moe_theory.report import deep, merging, pages, plots
 from moe_theory.report.bibliography import entry_of, escaped, software, title_of
 from moe_theory.report.tables import ruled
 from moe_theory.runs.files import finish_replacing, unsealed
+from moe_theory.runs.reading import read_bytes
 from moe_theory.sweep.manifest import MANIFEST, read_manifest
 from moe_theory.sweep.systems import sweepable
 from moe_theory.verify import explore
@@ -188,9 +189,10 @@ def _schema(file: Path) -> str | None:
 
 def _json(file: Path) -> dict[str, Any]:
     try:
-        return unsealed(file.read_bytes(), is_sealed=False)  # earlier ones are not
+        return unsealed(read_bytes(file), is_sealed=False)  # earlier ones are not
     except (OSError, ValueError) as failure:
-        raise InvalidReportError(f"{file} cannot be read as JSON ({failure}). Run what wrote it again.") from None
+        reason = getattr(failure, "strerror", None) or failure
+        raise InvalidReportError(f"{file} cannot be read as JSON ({reason}). Run what wrote it again.") from None
 
 
 def _unjudged(claim: Claim) -> tuple[str, Statement]:

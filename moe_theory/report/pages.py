@@ -10,6 +10,7 @@ from moe_theory.core.papers import all_papers
 from moe_theory.report import panels, wording
 from moe_theory.report.rendering import to_html, to_markdown
 from moe_theory.runs.files import JOURNAL, finish_replacing, sealed, unsealed, write_together
+from moe_theory.runs.reading import read_bytes
 from moe_theory.verify import recorded
 from moe_theory.verify.statement import answered
 from moe_theory.verify.verdict import ID_WORDS, Report, Status, Verdict, is_id
@@ -143,7 +144,8 @@ def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise InvalidReportError(f"{path} does not exist: name a folder that `moe-theory verify --out` wrote.")
+        fault = "is neither a file nor a folder" if path.exists() else "does not exist"
+        raise InvalidReportError(f"{path} {fault}: name a folder that `moe-theory verify --out` wrote.")
     found = numbers_below(path) or [file for file in [path / REPORT_JSON] if file.is_file()]
     if not found:
         raise InvalidReportError(
@@ -154,7 +156,7 @@ def _files(path: Path) -> list[Path]:
 
 def _read(path: Path) -> Report:
     try:
-        document = unsealed(path.read_bytes(), is_sealed=False)  # earlier ones are not
+        document = unsealed(read_bytes(path), is_sealed=False)  # earlier ones are not
     except (OSError, ValueError) as failure:
         reason = " ".join(str(getattr(failure, "strerror", None) or failure).split())
         raise InvalidReportError(f"{path} cannot be read as JSON ({reason}). Run `moe-theory verify` again.") from None

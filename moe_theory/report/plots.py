@@ -28,6 +28,7 @@ from moe_theory.core.random import root_key
 from moe_theory.report import svg
 from moe_theory.runs import Progress, quiet
 from moe_theory.runs.files import prepare_folder, write_together
+from moe_theory.runs.reading import read_text
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import OPTIONS
 from moe_theory.verify.registry import SPECIAL_NAMES, select_readings
@@ -353,7 +354,7 @@ def _read_style(path: Path) -> dict[str, Any]:
     import matplotlib
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as failure:
         reason = getattr(failure, "strerror", None) or "not a text in UTF-8"
         raise InvalidRunError(f"style={path} cannot be read: {reason}. Name a file such as mine.mplstyle.") from None

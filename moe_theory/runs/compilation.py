@@ -14,6 +14,7 @@ from typing import Any
 from moe_theory.core.errors import OutputError
 from moe_theory.runs.files import user_cache
 from moe_theory.runs.provenance import processor_fact
+from moe_theory.runs.reading import read_bytes
 
 VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own; child processes inherit it
 THRESHOLDS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
@@ -80,7 +81,7 @@ def _removing_broken(folder: Path, show: Callable[..., Any]) -> Callable[..., An
             return
         for path in folder.glob(f"{found[1]}-*-cache"):
             with contextlib.suppress(OSError):
-                if not _is_whole(path.read_bytes()):
+                if not _is_whole(read_bytes(path)):
                     path.unlink()
 
     return remove

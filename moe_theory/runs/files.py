@@ -19,7 +19,6 @@ import sys
 import tempfile
 import time
 import uuid
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,8 @@ import numpy as np
 from jaxtyping import Shaped
 
 from moe_theory.core.errors import OutputError
+from moe_theory.runs.arrays import NUMBERS, read_arrays
+from moe_theory.runs.reading import open_file, read_bytes
 
 SUFFIX = ".part"  # of what is being written
 ABANDONED = 600.0  # seconds after which nobody is still writing a file
@@ -39,6 +40,7 @@ _PREFIX = "observable."  # keeps arrays apart from the task
 _HERE, _EXCHANGE = -100, 2  # of Linux: AT_FDCWD, RENAME_EXCHANGE
 _MARK = re.compile("[0-9a-f]{12}")  # of a temporary name
 JOURNAL = ".replacing"  # the file that lists what is to be put in its place
+_LARGEST_JOURNAL = 1 << 20  # bytes
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)  # of file systems without hard links
 _NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EINVAL)  # of folders that somebody else made
 
@@ -102,12 +104,16 @@ def finish_replacing(folder: Path) -> None:
     """
     journal = folder / JOURNAL
     try:
-        file = journal.open("rb")
-    except OSError:  # there is none
-        return
+        file = open_file(journal)
+    except OSError as failure:
+        if not (os.path.islink(journal) if isinstance(failure, FileNotFoundError) else os.path.lexists(journal)):
+            return
+        raise OutputError(
+            f"{journal} is in the place of a list of files, and cannot be read ({failure.strerror}): remove it."
+        ) from None
     try:
         with file, contextlib.suppress(FileNotFoundError):  # somebody else was faster
-            for temporary, name in _journaled(journal, file.read()).items():
+            for temporary, name in _journaled(journal, file.read(_LARGEST_JOURNAL)).items():
                 with contextlib.suppress(FileNotFoundError):  # it is in its place already
                     _put(folder / temporary, folder / name)
             _sync(folder)
@@ -303,11 +309,11 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if _checksum(data[:-DIGEST_SIZE]) != data[-DIGEST_SIZE:]:
         raise ValueError("its checksum does not match its contents: it is cut short or changed")
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            task = json.loads(file[TASK].tobytes())
-            return task, {name.removeprefix(_PREFIX): file[name] for name in file.files if name.startswith(_PREFIX)}
-    except (KeyError, OSError, EOFError, zipfile.BadZipFile) as failure:
+        found = read_arrays(data, kinds=f"{NUMBERS}U")
+        task = _parsed(found.pop(TASK).tobytes())
+    except (KeyError, OSError, ValueError) as failure:
         raise ValueError(f"it is no entry ({failure})") from None
+    return task, {name.removeprefix(_PREFIX): array for name, array in found.items() if name.startswith(_PREFIX)}
 
 
 def _canonical(data: Mapping[str, Any]) -> bytes:
@@ -343,7 +349,7 @@ def read_json(path: Path) -> Any:
     """What a JSON file holds. Raises: OSError; ValueError for what is no JSON, NaN and lone surrogates among it, or
     nested 200 deep.
     """
-    return _parsed(path.read_bytes())
+    return _parsed(read_bytes(path))
 
 
 def _parsed(data: bytes) -> Any:

@@ -38,6 +38,7 @@ from jax.core import Tracer
 
 from moe_theory.core.errors import OWN_CODE, InvalidRunError
 from moe_theory.core.papers import paper_names, paper_package
+from moe_theory.runs.reading import read_bytes
 
 # Attributes that say something and decide nothing.
 DECLARATIVE = frozenset(
@@ -484,5 +485,9 @@ def _sources(home: str) -> str:
         raise InvalidRunError(f"{home} looks code up by name, and has no file by which that could be told.")
     digest = hashlib.sha256()
     for file in files:
-        digest.update(f"{file.relative_to(path.parent)} ".encode() + file.read_bytes())
+        try:
+            text = read_bytes(file)
+        except OSError as failure:
+            raise InvalidRunError(f"{file} cannot be read ({failure.strerror or failure}): move it.") from None
+        digest.update(f"{file.relative_to(path.parent)} ".encode() + text)
     return digest.hexdigest()

@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple
 
 from moe_theory.core.errors import shortened
 from moe_theory.core.forks import after_fork
+from moe_theory.runs.reading import read_text
 
 try:
     import fcntl
@@ -106,6 +107,7 @@ class Locks:
             own = Holder(os.getpid(), platform.node(), self._started, time.time())
             with contextlib.suppress(OSError):  # who does not find it does not learn who holds what, and no more
                 self._record(name).parent.mkdir(exist_ok=True)
+                self._record(name).unlink(missing_ok=True)  # a pipe would be written to for ever
                 self._record(name).write_text(json.dumps(own._asdict() | {"name": name}))
             return True
 
@@ -123,7 +125,7 @@ class Locks:
     def holder(self, name: str) -> Holder | None:
         """Who holds a name that could not be claimed; None where that is not known."""
         try:
-            known = json.loads(self._record(name).read_text())
+            known = json.loads(read_text(self._record(name)))
             return Holder(int(known["pid"]), str(known["host"]), float(known["started"]), float(known["since"]))
         except (OSError, ValueError, TypeError, KeyError):
             return None

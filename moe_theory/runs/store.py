@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import DamagedChunkError, MissingChunkError, OtherChunkError, OutputError
+from moe_theory.runs.arrays import most_bytes
 from moe_theory.runs.files import WAY_OUT, digest, remove_leftovers, unpack, write_whole
 from moe_theory.runs.locks import Holder, Locks
+from moe_theory.runs.reading import read_bytes
 
 
 class Store:
@@ -54,7 +56,7 @@ class Store:
         """
         path = self.path(name)
         try:
-            data = path.read_bytes()
+            data = read_bytes(path, most_bytes())
         except FileNotFoundError:
             raise MissingChunkError(f"{path} is not there: run the same command again to compute it.") from None
         except OSError as failure:

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import functools
 import importlib.util
-import json
 import logging
 import re
 import signal
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError, MoeTheoryError
+from moe_theory.runs.files import read_json
 
 FIRST_PATIENCE = 6.0  # seconds in which a scheduler must answer at first: its address may be mistyped
 PATIENCE = 120.0  # seconds in which a lost scheduler must answer again
@@ -131,7 +131,7 @@ class DaskPool:
         """The scheduler's address; one in a file may have changed."""
         if not self._address.startswith("file:"):
             return self._address
-        found = json.loads(Path(self._address.removeprefix("file:")).read_text())
+        found = read_json(Path(self._address.removeprefix("file:")))
         if not isinstance(found, dict) or not isinstance(found.get("address"), str):
             raise ValueError("the file names no address")
         return found["address"]

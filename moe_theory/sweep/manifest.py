@@ -14,6 +14,7 @@ from typing import Any
 
 from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.runs.files import read_json, sealed, unsealed, write_whole
+from moe_theory.runs.reading import read_bytes
 
 SCHEMA = "moe-theory/sweep/2"
 MANIFEST = "manifest.json"
@@ -28,12 +29,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     require_version(folder)
     try:
-        manifest = unsealed(path.read_bytes())
+        manifest = unsealed(read_bytes(path))
     except FileNotFoundError:
         raise InvalidRunError(f"{folder} holds no sweep: there is no {MANIFEST} in it. Name another folder.") from None
     except (OSError, ValueError) as failure:
+        reason = getattr(failure, "strerror", None) or failure
         raise InvalidRunError(
-            f"{path} cannot be read ({failure}): run the sweep again, which computes nothing twice."
+            f"{path} cannot be read ({reason}): run the sweep again, which computes nothing twice."
         ) from None
     if manifest.get("schema") != SCHEMA:
         raise InvalidRunError(f"{path} is no manifest of a sweep ({SCHEMA}). Name another folder.")
@@ -77,5 +79,5 @@ def _runs(folder: Path) -> list[dict[str, Any]]:
     found = []
     for path in sorted((folder / _RUNS).glob("*.json")):
         with contextlib.suppress(OSError, ValueError):
-            found.append(unsealed(path.read_bytes()))
+            found.append(unsealed(read_bytes(path)))
     return found

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Self, get_type_hints
 from pydantic import AfterValidator, Field, TypeAdapter, create_model
 
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, about, shortened, unknown_name
+from moe_theory.runs.reading import open_file
 from moe_theory.sweep import formulas, toml
 from moe_theory.sweep.grid import Fixed, Grid, GridAxis, build_grid, formula_names, require_few_cells
 from moe_theory.sweep.systems import sweepable
@@ -315,10 +316,10 @@ def _text_of(path: str | os.PathLike[str]) -> str:
     """The text of a specification's file. Raises: InvalidSpecError where there is none."""
     name = _name_of(path)
     try:
-        if not Path(path).is_file():
-            reason = "is a folder, not a file" if Path(path).is_dir() else "is not there, or is no file"
+        if Path(path).is_dir() or not Path(path).exists():
+            reason = "is a folder, not a file" if Path(path).is_dir() else "is not there"
             raise InvalidSpecError(f"{name}: the specification {reason}. Give the path of a TOML file.")
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
             raise InvalidSpecError(

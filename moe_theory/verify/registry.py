@@ -12,6 +12,7 @@ from pathlib import Path
 from moe_theory.core.errors import OWN_CODE, InvalidClaimError, UnknownNameError, described, unknown_name
 from moe_theory.core.notebook import Listing
 from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_of, paper_place
+from moe_theory.runs.reading import read_bytes
 from moe_theory.verify import statement as declarations
 from moe_theory.verify.claim import Claim, ReadingLike, registered
 from moe_theory.verify.interim import frames
@@ -135,7 +136,11 @@ def run_file(path: Path) -> None:
     """Run a user's Python file, as a module. Raises: InvalidClaimError for one that cannot be read or run."""
     name = f"moe_theory_claims_{path.stem}"
     specification = importlib.util.spec_from_file_location(name, path)
-    if not path.is_file() or specification is None or specification.loader is None:
+    try:
+        read_bytes(path)  # importing would wait for a pipe, and read a file of any size
+    except OSError:
+        specification = None
+    if specification is None or specification.loader is None:
         raise InvalidClaimError(f"--module {path} is no Python file. Name a file that ends in .py.")
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module

@@ -9,7 +9,10 @@ import signal
 import subprocess
 import sys
 import time
+import types
+from pathlib import Path
 
+import click
 import pytest
 from rich.console import Console
 from rich.table import Table
@@ -18,6 +21,7 @@ from rich.text import Text
 from moe_theory import __version__, cli
 from moe_theory.cli import output
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.papers import find_paper
 from moe_theory.report import pages
 from moe_theory.runs import terminal_progress
 
@@ -116,11 +120,35 @@ def test_options_may_be_repeated(ran):
     assert second.startswith("continual.lemma-4 under weak-signal")
 
 
+ENDS = (EOFError(), click.Abort())  # of a question that standard input does not answer
+
+
+def test_a_question_that_nobody_answers_is_one_line(refused, monkeypatch):
+    """Would catch the traceback, and the empty line before it, that Click makes of the end of standard input."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    monkeypatch.setattr(cli.command("claims"), "invoke", lambda context: click.confirm("Sure?", prompt_suffix=""))
+    assert "ended, as its input did" in refused("claims", code=1, may_print=True)
+
+
+def test_python_without_docstrings_is_told_so(monkeypatch):
+    """Would catch `python -OO` that blames a paper for the docstrings of its claims."""
+    told = "Python leaves them out. Run it without -OO."
+    command = [sys.executable, "-OO", "-m", "moe_theory.cli", "why", "continual.lemma-4"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert re.fullmatch(f"moe-theory: .*{told}\n", done.stderr)
+    flags = types.SimpleNamespace(flags=types.SimpleNamespace(optimize=2))
+    monkeypatch.setattr("moe_theory.core.errors.sys", flags)
+    with pytest.raises(InvalidRunError, match=told):  # nor does a script's own
+        find_paper("continual").import_claims()
+
+
 @pytest.mark.parametrize(
     ("raised", "code", "said"),
     [
         (InvalidRunError("no [such] run"), output.BAD_INPUT, "moe-theory: no [such] run"),
         (KeyboardInterrupt(), output.INTERRUPTED, "moe-theory: interrupted; unfinished output is not written"),
+        *((end, 1, "moe-theory: ended, as its input did: what it asks for was not answered") for end in ENDS),
     ],
 )
 def test_an_end_is_one_line(raised, code, said, refused, monkeypatch):
@@ -200,6 +228,64 @@ def test_no_word_of_anybody_controls_the_terminal(capsys, refused, monkeypatch):
     for text in said:
         assert "]0;title" in text
         assert not re.search("\x1b\\]|\x1b\\[2J|[\x07\x9b\u202e\r]", text)
+
+
+BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\ufe0e\ufe0f\uffa0\U000e0100"
+INVISIBLE = "\xad\u061c\u200b\u200c\u200d\u200e\u202a\u202e\u2060\u2064\u2066\u2069\ufeff\U000e0041\ue000\U0001bca0"
+READABLE = "naïve café, Ελληνικά, Русский, العربية, עברית, हिन्दी, ไทย, 日本語, 한국어, 𝔄, ∑, 😀, \xa0, e\u0301"
+
+
+def test_what_is_not_seen_is_shown_and_what_is_read_stays():
+    """Would catch a letter that turns or hides a name, whichever it is, and words of any script that are escaped."""
+    assert output.harmless(READABLE) == READABLE
+    for letter in BLANK + INVISIBLE:
+        assert output.harmless(f"a{letter}b") == f"a{ascii(letter)[1:-1]}b"
+    for letter in map(chr, [*range(0x3000), *range(0xD700, 0x10000), *range(0xDFF00, 0xE1000)]):
+        if letter.isprintable():  # of Python's own
+            assert output.harmless(letter) == letter or not letter.isalnum() or letter in BLANK
+        elif letter not in "\t\n" and not letter.isspace():
+            assert output.harmless(letter).isascii()
+
+
+@pytest.fixture
+def soon():
+    """What waits for ever fails."""
+
+    def fail(*_):
+        raise AssertionError("it waits")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "report {}",
+        "cite {}",
+        "sweep {}",
+        "sweep show {}",
+        "bound --config {}",
+        "merge --slots 1 --checkpoint {}",
+        "merge --slots 1 --checkpoint {} --stream {}",
+        "deep continual-mnist-small --data {}",
+        "verify continual.lemma-4 --list --module {}",
+        "figures continual figure-2 --style {}",
+    ],
+)
+def test_what_is_no_file_is_refused_in_a_line(command, refused, tmp_path, monkeypatch, soon):
+    """Would catch a command that waits for a named pipe, or reads `/dev/zero` until memory ends."""
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    os.mkfifo("pipe.py")
+    for name in ("verdicts.json", "manifest.json", "report.json", "model.safetensors.index.json", "a.safetensors"):
+        Path("folder").mkdir(exist_ok=True)
+        os.mkfifo(Path("folder", name))
+    for place in ("pipe", "pipe.py", "/dev/zero", "folder"):
+        refused(*command.replace("{}", place).split())
 
 
 def test_a_refusal_is_one_short_line(refused, capsys, monkeypatch):

@@ -1,6 +1,7 @@
 """What users bring: catches data that are read wrongly or refused without a way out, and names that are not known."""
 
 import dataclasses
+import os
 import re
 
 import jax.numpy as jnp
@@ -15,6 +16,7 @@ from moe_theory.core.errors import (
     InvalidParamsError,
     InvalidRunError,
     InvalidSystemError,
+    MissingDataError,
 )
 from moe_theory.deep import datasets, fitting, networks, own, presets, runs, tasks
 
@@ -220,7 +222,7 @@ def test_a_network_that_does_not_fit_is_told_in_a_line(apply, said):
     ("changes", "error", "said"),
     [
         ({"y_train": np.arange(6) / 2}, InvalidParamsError, "labels of type float64"),
-        ({"y_train": np.array(list("abcdef"))}, InvalidParamsError, "labels of type <U1"),
+        ({"y_train": np.array(list("abcdef"))}, DamagedDataError, "'y_train' holds text ('<U1'), not real numbers"),
         ({"y_train": np.arange(4)}, InvalidDimsError, "y_train of shape (4,)"),
         ({"y_train": np.int64(3)}, InvalidDimsError, "y_train of shape ()"),
         ({"x_test": np.zeros((2, 5))}, DamagedDataError, "it has no y_test"),
@@ -233,3 +235,52 @@ def test_arrays_that_do_not_fit_are_told_in_a_line(tmp_path, changes, error, sai
     with pytest.raises(error, match=re.escape(said)) as refused:
         datasets.load("arrays", tmp_path)
     assert "\n" not in str(refused.value)
+
+
+NUMBERS = np.arange(30.0).reshape(6, 5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"y_train": np.arange(6) + 2**32}, "one is 4294967301"),  # class 0 and more, were they cast first
+        ({"y_train": np.array([0, 1, 2, 3, 4, 2**31 - 2])}, "labels must be in 0..65535"),
+        ({"y_train": np.array([0, 1, 2, 3, 4, 2**63], np.uint64)}, "labels must be in 0..65535"),
+        ({"y_train": np.array([0, 1, 2, 3, 4, -1])}, "one is -1"),
+        ({"y_train": np.arange(6) == 3}, "labels of type bool"),
+        ({"x_train": NUMBERS * 1e300}, "at most 3.40282e+38 in size"),
+        ({"x_train": np.where(NUMBERS > 3, np.inf, NUMBERS)}, "finite"),
+        ({"x_train": NUMBERS * 1j}, "'x_train' holds complex numbers"),
+        ({"x_train": NUMBERS.astype(str)}, "'x_train' holds text"),
+        ({"x_train": NUMBERS.astype(int).astype("M8[s]")}, "'x_train' holds dates"),
+        ({"x_train": NUMBERS.astype(int).astype("m8[s]")}, "'x_train' holds lengths of time"),
+        ({"x_train": NUMBERS.astype(object)}, "'x_train' holds objects"),
+    ],
+)
+def test_numbers_that_a_cast_would_change_are_refused(tmp_path, changes, said, recwarn):
+    """Would catch labels that wrap around, memory for classes that nobody has, and whatever is no real number."""
+    path = tmp_path / "mine.npz"
+    np.savez(path, **({"x_train": NUMBERS, "y_train": np.arange(6) % 2} | changes))
+    with pytest.raises((DamagedDataError, InvalidParamsError), match=re.escape(said)) as refused:
+        datasets.load("arrays", tmp_path)
+    assert str(path) in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert not recwarn.list
+    given = {"x_train": NUMBERS, "y_train": np.arange(6) % 2} | changes
+    values = (given["x_train"], given["y_train"])
+    with pytest.raises(InvalidParamsError):  # arrays in memory are of no other kinds
+        datasets.from_arrays("mine", *values, *values)
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", ">f8", "i8", ">i2", "u4", "?"])
+def test_numbers_of_every_kind_are_read_as_they_are(tmp_path, kind):
+    held = NUMBERS.astype(kind)
+    np.savez_compressed(tmp_path / "mine.npz", x_train=held, y_train=np.arange(6), x_test=held, y_test=np.arange(6))
+    found = datasets.load("arrays", tmp_path)
+    np.testing.assert_array_equal(found.test.pixels[:, 0, 0, :], held.astype(float))
+
+
+def test_a_pipe_is_no_file_of_arrays(tmp_path):
+    os.mkfifo(tmp_path / "mine.npz")
+    with pytest.raises(MissingDataError):
+        datasets.load("arrays", tmp_path)

@@ -226,7 +226,7 @@ def test_indices_that_are_wrong_say_why(tmp_path):
         ({}, "no index"),
         (index["weight_map"] | {name: "\ud800"}, "no index"),
         (index["weight_map"] | {name: "\0"}, "not there"),
-        (index["weight_map"] | {name: "a" * 300}, "not there"),
+        (index["weight_map"] | {name: "a" * 300}, "name too long"),
         (index["weight_map"] | {name: 1}, "no index"),
     ):
         (folder / INDEX).write_text(json.dumps({"weight_map": weight_map}))

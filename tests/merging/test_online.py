@@ -1,5 +1,6 @@
 """Merging for a stream of one's own: catches slots that are lost or served twice, and streams that are misread."""
 
+import os
 import zipfile
 from collections.abc import Iterator
 
@@ -136,6 +137,17 @@ def test_requests_are_read_from_a_file(model, tmp_path):
         ({"inputs": np.zeros((2, 3, 5), np.float32)}, "the checkpoint reads"),
         ({"slots": np.array([-1, 0])}, "counted from 0"),
         ({"labels": np.array([1, 2, 3])}, "one for each input"),
+        (
+            {"labels": np.array([1, 2**32])},
+            "labels must be below 10, but one is 4294967296",
+        ),  # class 0, were it cast first
+        ({"labels": np.array([1, 10])}, "labels must be below 10"),
+        ({"tasks": np.array([0, 2**62])}, "tasks must be below 1024"),  # or a policy would remember as many
+        ({"tasks": np.array([0, 2**63], np.uint64)}, "tasks must be below 1024"),
+        ({"inputs": "complex"}, "'inputs' holds complex numbers"),
+        ({"inputs": "S8"}, "'inputs' holds bytes of text"),
+        ({"inputs": 1e300}, "no finite numbers"),
+        ({"inputs": np.nan}, "no finite numbers"),
     ],
 )
 def test_a_file_that_is_no_stream_is_refused(changed, said, model, tmp_path):
@@ -147,6 +159,10 @@ def test_a_file_that_is_no_stream_is_refused(changed, said, model, tmp_path):
         "slots": np.array([0, 0]),
     }
     path = tmp_path / "requests.npz"
+    if isinstance(kind := changed.get("inputs"), str):
+        changed = {"inputs": data.inputs[:2].astype(kind)}
+    elif isinstance(kind, float):
+        changed = {"inputs": np.full(data.inputs[:2].shape, kind)}
     np.savez(path, **{name: array for name, array in (arrays | changed).items() if array is not None})
     with pytest.raises(InvalidStreamError, match=said):
         from_file(path, model)
@@ -154,6 +170,7 @@ def test_a_file_that_is_no_stream_is_refused(changed, said, model, tmp_path):
 
 def test_a_file_that_is_no_npz_is_refused(model, tmp_path):
     """Each ends in another exception of NumPy's or of the standard library's."""
+    os.mkfifo(tmp_path / "pipe")
     (tmp_path / "empty").touch()
     (tmp_path / "zip").write_bytes(b"PK\x03\x04 and no more")
     np.save(tmp_path / "array.npy", np.zeros(3))
@@ -166,6 +183,8 @@ def test_a_file_that_is_no_npz_is_refused(model, tmp_path):
         ("zip", "cannot be"),
         ("array.npy", "cannot be"),
         ("scalar.npz", "one"),
+        ("pipe", "it is a named pipe, not a file"),
+        (".", "Is a directory"),
     ):
         with pytest.raises(InvalidStreamError, match=said):
             from_file(tmp_path / name, model)

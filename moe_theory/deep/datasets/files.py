@@ -2,18 +2,19 @@
 
 import contextlib
 import dataclasses
-import functools
 import gzip
 import hashlib
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from jaxtyping import Int32, Num
 
 from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
 from moe_theory.core.fields import documented
+from moe_theory.runs.reading import open_file, read_bytes
 
 
 @documented
@@ -38,6 +39,7 @@ class DataSet:
 
 
 _WAY_OUT = "Name the folder that has them."
+_PIECE, _LARGEST = 1 << 20, 1 << 28  # bytes that are hashed at once, and at all: the largest published file has 155 MB
 
 
 class Layout(NamedTuple):
@@ -89,8 +91,15 @@ def changed_files(found: Found) -> tuple[str, ...]:
 
 
 def _content_md5(path: Path) -> str:
-    with reading(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        return hashlib.file_digest(file, functools.partial(hashlib.md5, usedforsecurity=False)).hexdigest()  # pyright: ignore[reportArgumentType]
+    """Of what a file holds; empty for more than any published file does, of which no more is decompressed."""
+    known, size = hashlib.md5(usedforsecurity=False), 0
+    with opened(path) as file:
+        while data := file.read(_PIECE):
+            known.update(data)
+            size += len(data)
+            if size > _LARGEST:
+                return ""
+    return known.hexdigest()
 
 
 def no_folder_error(name: str, title: str, layouts: tuple[Layout, ...]) -> MissingDataError:
@@ -109,15 +118,20 @@ def reading(path: Path) -> Iterator[None]:
         raise DamagedDataError(path, reason, "Fix its permissions or the disk, or get it again.") from None
 
 
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """A file, decompressed where its name ends in .gz. Raises: DamagedDataError for one that cannot be read."""
+    with reading(path), open_file(path) as file, gzip.open(file) if path.suffix == ".gz" else file as content:
+        try:
+            yield content  # pyright: ignore[reportReturnType]
+        except (gzip.BadGzipFile, EOFError, zlib.error) as failure:
+            raise DamagedDataError(path, f"it cannot be decompressed ({failure})") from None
+
+
 def read_bounded(path: Path, max_bytes: int) -> bytes:
     """A file's bytes. Raises: DamagedDataError, without reading, for one far larger than the published one."""
     with reading(path):
-        size = path.stat().st_size
-        if size > max_bytes:
-            raise DamagedDataError(
-                path, f"it has {size:,} bytes, far more than the published one; at most {max_bytes:,} are read"
-            )
-        return path.read_bytes()
+        return read_bytes(path, max_bytes)
 
 
 def read_lines(path: Path, max_bytes: int) -> list[str]:

@@ -3,17 +3,14 @@
 The format: two zero bytes, a type code, the number of dimensions, each as a big-endian uint32, and the numbers.
 """
 
-import gzip
-import io
 import math
-import zlib
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from moe_theory.core.errors import DamagedDataError
-from moe_theory.deep.datasets.files import DataSet, Images, Layout, changed_files, checked_labels, locate, reading
+from moe_theory.deep.datasets.files import DataSet, Images, Layout, changed_files, checked_labels, locate, opened
 
 
 class Idx(NamedTuple):
@@ -82,14 +79,11 @@ def _split(images: Path, labels: Path) -> Images:
 
 
 def _read(path: Path, shape: tuple[int, ...]) -> np.ndarray:
-    with reading(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        try:
-            return _unpacked(path, file, shape)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as failure:
-            raise DamagedDataError(path, f"it cannot be decompressed ({failure})") from None
+    with opened(path) as file:
+        return _unpacked(path, file, shape)
 
 
-def _unpacked(path: Path, file: io.BufferedIOBase, shape: tuple[int, ...]) -> np.ndarray:
+def _unpacked(path: Path, file: BinaryIO, shape: tuple[int, ...]) -> np.ndarray:
     magic = bytes([0, 0, _BYTES, 1 + len(shape)])
     header = file.read(len(magic) + 4 * (1 + len(shape)))
     if header[:4] != magic:

@@ -1,6 +1,5 @@
 """Images and features of one's own: as arrays, as the `.npz` file of a folder, or as one folder for each class."""
 
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,12 +9,15 @@ from jaxtyping import Int, Num
 from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError
 from moe_theory.deep.datasets.files import DataSet, Images, Layout, locate
 from moe_theory.deep.datasets.folders import by_folder, decoded, folders, size_of
+from moe_theory.runs.arrays import NUMBERS, read_arrays
 
 ARRAYS, FOLDERS = "images or features in an .npz file", "images in folders"
 ARRAY_LAYOUTS = (Layout(("*.npz",), (".",)),)
 FOLDER_LAYOUTS = (Layout(("train/", "test/"), (".",)),)
 TESTED = 5  # every so many are the test split of data that have none
 LARGEST = 64  # pixels a side: larger images are scaled
+MOST_CLASSES = 1 << 16  # each has a name, a share of every count and, in most networks, an output
+_LARGEST_NUMBER = float(np.finfo(np.float32).max)
 _NAMES = ("x_train", "y_train", "x_test", "y_test")
 
 
@@ -45,7 +47,7 @@ def from_arrays(
         >>> data.train.pixels.shape, data.class_names
         ((60, 1, 1, 5), ('0', '1', '2'))
     """
-    splits = []
+    splits, lowest, highest = [], 0, 0
     for values, labels in ((train, train_labels), (test, test_labels)):
         values, labels = np.asarray(values), np.asarray(labels)
         if values.ndim not in (2, 3, 4) or labels.shape != values.shape[:1] or not len(labels):
@@ -55,19 +57,28 @@ def from_arrays(
             )
         if labels.dtype.kind not in "iu":
             raise InvalidParamsError(f"labels of type {labels.dtype} must be whole numbers. Convert them.")
+        if values.dtype.kind not in NUMBERS:
+            raise InvalidParamsError(f"data of type {values.dtype} must be real numbers. Convert them.")
         if values.dtype != np.uint8:
-            values = values.astype(np.float32)
             if not np.isfinite(values).all():
                 raise InvalidParamsError("features must be finite: there are NaN or infinite ones. Remove them.")
+            if values.dtype.kind == "f" and max(float(values.max()), -float(values.min())) > _LARGEST_NUMBER:
+                raise InvalidParamsError(f"features must be at most {_LARGEST_NUMBER:g} in size. Scale them.")
+            values = values.astype(np.float32)
         if values.ndim == 2:
             values = values[:, None, None, :]
         elif values.ndim == 3:
             values = values[..., None]
-        splits.append(Images(values, labels.astype(np.int32)))
-    known = [int(each.labels.max()) + 1 for each in splits]
-    names = tuple(map(str, range(max(known)) if class_names is None else class_names))
-    if min(int(each.labels.min()) for each in splits) < 0 or max(known) > len(names):
-        raise InvalidParamsError(f"labels must be in 0..{len(names) - 1}, one for each class. Change the labels.")
+        lowest, highest = min(lowest, int(labels.min())), max(highest, int(labels.max()))
+        splits.append((values, labels))
+    num_classes = min(highest + 1, MOST_CLASSES) if class_names is None else len(class_names)
+    if lowest < 0 or highest >= num_classes:
+        raise InvalidParamsError(
+            f"labels must be in 0..{num_classes - 1}, one for each class, and one is "
+            f"{lowest if lowest < 0 else highest}. Change the labels."
+        )
+    names = tuple(map(str, range(num_classes) if class_names is None else class_names))
+    splits = [Images(values, labels.astype(np.int32)) for values, labels in splits]
     if splits[0].pixels.shape[1:] != splits[1].pixels.shape[1:] or splits[0].pixels.dtype != splits[1].pixels.dtype:
         found = [f"{each.pixels.shape[1:]} of {each.pixels.dtype}" for each in splits]
         raise InvalidDimsError(
@@ -80,15 +91,18 @@ def load_arrays(folder: Path) -> DataSet:
     """The first `.npz` file: `x_train`, `y_train` and, or else every fifth of these, `x_test`, `y_test`."""
     (path,) = locate(ARRAYS, folder, ARRAY_LAYOUTS).files
     try:
-        with np.load(path, allow_pickle=False) as file:
-            held = {name: file[name] for name in _NAMES if name in file}
-    except (OSError, ValueError, zipfile.BadZipFile) as failure:
-        raise DamagedDataError(path, f"it cannot be read as arrays ({failure})") from None
+        held = read_arrays(path, _NAMES)
+    except (OSError, ValueError) as failure:
+        reason = f"it cannot be read as arrays ({getattr(failure, 'strerror', None) or failure})"
+        raise DamagedDataError(path, reason, f"Write {', '.join(_NAMES)} as numbers by np.savez.") from None
     needed = _NAMES[:2] if not held.keys() & {*_NAMES[2:]} else _NAMES
     if missing := [name for name in needed if name not in held]:
         raise DamagedDataError(path, f"it has no {missing[0]}", f"Write {', '.join(needed)} by np.savez.")
-    train, train_labels, test, test_labels = _with_test(held)
-    return from_arrays(path.stem, train, train_labels, test, test_labels)
+    try:
+        train, train_labels, test, test_labels = _with_test(held)
+        return from_arrays(path.stem, train, train_labels, test, test_labels)
+    except (InvalidDimsError, InvalidParamsError) as failure:
+        raise type(failure)(f"{path}: {failure}") from None
 
 
 def _with_test(held: Mapping[str, np.ndarray]) -> list[np.ndarray]:

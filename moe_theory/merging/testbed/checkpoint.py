@@ -25,6 +25,7 @@ from safetensors.numpy import save_file
 
 from moe_theory.core.errors import InvalidParamsError, MoeTheoryError, OutputError, shortened
 from moe_theory.runs.files import digest, read_json, whole
+from moe_theory.runs.reading import open_file
 
 SEAL = "moe-theory.sha256"  # the digest of a file's content, among its metadata
 _NAME = "moe-theory.name"
@@ -45,7 +46,8 @@ class Tensor(NamedTuple):
 
     def bytes(self) -> np.ndarray:
         """Its bytes, memory-mapped."""
-        return np.memmap(self.path, np.uint8, "r")[self.start : self.stop]
+        with open_file(self.path) as file:
+            return np.memmap(file, np.uint8, "r")[self.start : self.stop]
 
 
 class Header(NamedTuple):
@@ -65,6 +67,7 @@ def read_header(path: Path) -> Header:
     if os.path.isdir(path):  # which is false of names that no file can have
         raise InvalidCheckpointError(f"{path} is a folder, but one file is read here. Name a file in it.")
     try:
+        open_file(path).close()
         with safe_open(path, framework="np") as file:  # checks the header against itself and the file's size
             slices = {name: file.get_slice(name) for name in file.offset_keys()}
             metadata = file.metadata() or {}
@@ -76,7 +79,7 @@ def read_header(path: Path) -> Header:
         raise InvalidCheckpointError(
             f"{path} is damaged, truncated or not a safetensors file ({shortened(str(failure))}). Fetch it again."
         ) from None
-    except (OSError, ValueError) as failure:  # of a name that no file can have, too
+    except (OSError, ValueError, MemoryError) as failure:  # of more bytes than can be mapped, too
         raise InvalidCheckpointError(
             f"{path} cannot be read ({getattr(failure, 'strerror', None) or failure}). Change the path."
         ) from None
@@ -134,12 +137,12 @@ def write_kept(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[s
 
 def _digest_of(path: Path) -> str:
     """A digest of a file's tensors and metadata, itself apart."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         tensors = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         metadata = tensors.pop("__metadata__", {})
         metadata.pop(SEAL, None)
         begun = hashlib.sha256(digest({"tensors": tensors, "metadata": metadata}).encode())
-        return hashlib.file_digest(file, lambda: begun).hexdigest()
+        return hashlib.file_digest(file, lambda: begun).hexdigest()  # pyright: ignore[reportArgumentType]
 
 
 _PARTS = {"layer": r"[0-9]{1,9}", "expert": r"[0-9]{1,9}", "name": r".+"}
@@ -464,7 +467,7 @@ def _write_folder(out: Path, found: ExpertTensors, plans: dict[str, list[_Planne
         if path.is_file() and path.suffix not in _WEIGHTS and path.name != INDEX:
             shutil.copyfile(path, out / path.name)
     if (checkpoint.path / INDEX).is_file():
-        index = json.loads((checkpoint.path / INDEX).read_text(encoding="utf-8"))
+        index = read_json(checkpoint.path / INDEX)
         total = sum(_size(tensor.sources[0]) for plan in plans.values() for tensor in plan)
         index["metadata"] = {**(index.get("metadata") or {}), "total_size": total}
         index["weight_map"] = {tensor.name: shard for shard, plan in plans.items() for tensor in plan}
