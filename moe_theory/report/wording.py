@@ -52,7 +52,8 @@ ABOUT_MEANS = (
 ABOUT_ERROR = (
     "The error is the probability that a verdict is false: that of the whole report is split evenly over its verdicts, "
     "and that of a verdict is spent over all looks at its data there could have been. It is exact where the interval "
-    "is exact; where the interval is asymptotic, it is approached as replicates grow."
+    "is exact; where the interval is asymptotic, it is approached as replicates grow, and an event may have been missed "
+    "that is rarer than the card says."
 )
 ABOUT_POWER = (
     "The smallest discrepancy is the power: a departure from the claim that large would have been refuted with "
@@ -243,8 +244,7 @@ def _open(verdict: Verdict) -> str:
     if verdict.kind in {"identity", *LIMITS} or not math.isfinite(verdict.observed):
         return _begun(headline(verdict))
     if not (math.isfinite(low) and math.isfinite(high)):
-        about = f"measured {measured(verdict)}, claimed {claimed(verdict)}"
-        return f"{verdict.replicates:,} runs leave it open: {about}; their tails are too heavy for an interval."
+        return _begun(headline(verdict))
     is_share = verdict.kind == "probability"
     what = {"rate": verdict.at or "slope", "probability": "frequency"}.get(verdict.kind, "difference")
     shift = verdict.predicted if what != "difference" else 0.0
@@ -315,6 +315,8 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
         # Nobody is to take an interval that is asymptotic for one that is exact.
         name = "exact interval" if verdict.is_exact else "asymptotic interval"
         yield name, ("[", low, ", ", high, f"] {about}")
+    if math.isfinite(verdict.unseen):
+        yield "may have been missed", (verdict.unseen, " of replicates: an event that rare, whatever it carries")
     yield "tolerance" if verdict.kind == "identity" else "margin", (verdict.margin,)
     if verdict.status is Status.VACUOUS:
         yield "true anyway", (verdict.trivial,)

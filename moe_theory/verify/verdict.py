@@ -135,6 +135,15 @@ class Verdict(Shown):
     also: list[str] = dataclasses.field(default_factory=list)  # readings that differ in nothing the claim depends on
 
     @property
+    def unseen(self) -> float:
+        """The frequency up to which an event may have been missed by all replicates, at the error of this verdict,
+        whatever it would have carried. NaN where the interval takes that into account, or nothing random enters.
+        """
+        if self.is_exact or self.is_computed or not self.replicates:
+            return math.nan
+        return -math.expm1(math.log(self.error) / self.replicates)
+
+    @property
     def settings(self) -> list[str]:
         """What it holds for, as reports say it: its readings, each with the data set where there is one."""
         return [f"{reading} on {self.data}" if self.data else reading for reading in (self.reading, *self.also)]
