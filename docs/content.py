@@ -303,6 +303,19 @@ def excerpt(text: str) -> Markup:
     return Markup(highlight(text, PythonLexer(), HtmlFormatter()))
 
 
+@functools.cache
+def laws() -> pd.DataFrame:
+    """What the self-test measured of laws that are not normal: false and undecided verdicts, by law and replicates."""
+    rows = pd.read_csv(gallery.ROOT / "figures" / "verify" / "self-test.csv", keep_default_na=False)
+    hostile = rows[(rows.law != "normal") & (rows.condition == "edge")]
+    shares = hostile.pivot_table("measured", ["law", "replicates", "kind"], "decision", sort=False)
+    worst, decided = shares.max(axis=1), shares.sum(axis=1)
+    by_size = pd.DataFrame({"false": worst, "undecided": 1 - decided}).groupby(["law", "replicates"], sort=False)
+    extremes = by_size.agg({"false": "max", "undecided": "min"})
+    said = [f"false {row.false:.1%}, undecided {row.undecided:.0%}" for row in extremes.itertuples()]
+    return pd.Series(said, extremes.index).unstack(sort=False)
+
+
 def render(template: str, **values: Any) -> str:
     """A template with everything here at hand."""
     return templates().get_template(template).render(**values)

@@ -159,18 +159,26 @@ def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:
     regret = 0.5 * math.log(math.pi) + scipy.special.gammaln(count + 1) - scipy.special.gammaln(count + 0.5)
     target = -math.log(error) + regret
 
-    def bet(log_theta: float) -> tuple[float, float]:
+    def mean_at(log_theta: float) -> float:
         odds = 1 + math.exp(log_theta) * values
-        mean = np.sum(values / odds) / np.sum(1 / odds)
-        return float(mean), float(np.sum(np.log(odds)) - count * math.log1p(math.exp(log_theta) * mean))
+        return float(np.sum(values / odds) / np.sum(1 / odds))
+
+    def excess(log_theta: float) -> float:
+        theta, mean = math.exp(log_theta), mean_at(log_theta)
+        return float(np.sum(np.log1p(theta * values))) - count * math.log1p(theta * mean) - target
 
     if values.min() > 0:
         total = float(np.sum(np.log(values)))
         harmonic = count / float(np.sum(1 / values))
         if total - count * math.log(harmonic) < target + 1e-6:  # all of the wealth
             return scale * math.exp((total - target) / count)
-    found = scipy.optimize.brentq(lambda place: bet(place)[1] - target, -40.0, 600.0, xtol=1e-6)
-    return scale * bet(found)[0]
+    guess = 0.5 * math.log(2 * target / (count * max(float(values.var()), 1e-12)))  # as if values were normal
+    low, high = guess - 0.5, guess + 0.5
+    while excess(low) > 0:
+        low -= 2
+    while excess(high) < 0:
+        high += 2
+    return scale * mean_at(scipy.optimize.brentq(excess, low, high, xtol=1e-9))
 
 
 def clopper_pearson(

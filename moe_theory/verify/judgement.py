@@ -652,8 +652,8 @@ def _limit_rate_reason(
 
 
 def _limit_ordering_reason(judgement: Judgement, measured: np.ndarray, label: str, num_replicates: int) -> str:
-    ends = np.exp([measured, judgement.low, judgement.high])
-    ratio, further = (_rounded(*map(float, ends[:, place]), judgement) for place in (-2, -1))
+    ends = np.exp([measured[-2:], judgement.low[-2:], judgement.high[-2:]]).T
+    ratio, further = (_rounded(value, low, high, judgement) for value, low, high in ends)
     said = (
         f"at {label} the side claimed smaller is {ratio} times the other, claimed below "
         f"{np.exp(judgement.margin):.3g}; one step further it would be {further} times"

@@ -106,6 +106,9 @@ LAWS: dict[Law, Draw] = {  # mean 0; of the first ones, that powers are predicte
     "pairs of a seed": _shared(2, 0.0),
     "64 share a part": _shared(64, 0.5),
 }
+# By how rare the event is that carries the mean, and that a claim without a range may miss.
+UNSEEN: dict[Law, float] = {"noise, but 1 in 100": 0.01, "noise, but 1 in 1,000": 0.001}
+LAWS |= {law: _rare(probability, _ones, 0.1) for law, probability in UNSEEN.items()}
 # Of values in [0, 1], as their claims declare, and their means.
 BOUNDED: dict[Law, tuple[Draw, float]] = {
     "in [0, 1]: coin": (lambda generator, shape: generator.random(shape) < 0.5, 0.5),
