@@ -52,7 +52,7 @@ ABOUT_MEANS = (
 ABOUT_ERROR = (
     "The error is the probability that a verdict is false: that of the whole report is split evenly over its verdicts, "
     "and that of a verdict is spent over all looks at its data there could have been. It is exact where the interval "
-    "is exact; where the interval is asymptotic, it is approached as replicates grow, and an event may have been missed "
+    "is exact; where the interval is asymptotic, it is approached as replicates grow, and it may have missed an event "
     "that is rarer than the card says."
 )
 ABOUT_POWER = (

@@ -190,7 +190,7 @@ class Verdict(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary for JSON, where numbers that do not exist are null."""
-        return _plain(dataclasses.asdict(self))
+        return _plain(dataclasses.asdict(self) | {"unseen": self.unseen})
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Verdict":

@@ -194,7 +194,7 @@ def test_a_new_paper_has_everything(tmp_path):
     page = docs["papers/queues.md"]
     missing = "not recorded yet: run <code>moe-theory verify queues</code>"
     assert page.count(missing) == 3  # of the paper and of its claims
-    for shown in (listed["statement"], "largest_load", "<code>queues.py</code>"):
+    for shown in (listed["statement"], "loads_stay_small", "<code>queues.py</code>"):
         assert shown in page
     written = (tmp_path / "queues.py").read_text().splitlines()
     places = re.findall("<code>queues.py</code>, lines ([0-9]+) to ([0-9]+)", page)
@@ -216,7 +216,7 @@ def test_a_claim_is_added_to_the_page_s_statement_in_one_file(forgotten):
     file = {"__name__": name.removesuffix(".py").replace("/", ".")}
     exec(whole, file)
     exec(end, file)
-    verdicts = mt.verify("continual.remark-model-gap", readings="quick", replicates=256)
+    verdicts = mt.verify("continual.remark-model-gap", readings="quick", replicates=4096)
     assert {verdict.claim: verdict.status for verdict in verdicts} == {
         "continual.remark-model-gap.rise": mt.Status.SUPPORTED,
         "continual.remark-model-gap.square": mt.Status.SUPPORTED,

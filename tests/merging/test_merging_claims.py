@@ -60,8 +60,9 @@ def clock_records(name, cell, rng, rounds):
         return ChoiceCosts(number * 1e-6 * rng.uniform(0.9, 1.1, (1, REPLICATES)))
     made, methods = (StepCosts, STEPPED) if name == STEP_TIMES.name else (MethodCosts, TIMED)
     levels = {MERGED: 1.0} | dict.fromkeys(methods, 2.5)
+    drawn = lambda field: rng.uniform(0.9, 1.1, (1, 1 if field.endswith("bytes") else REPLICATES))  # noqa: E731
     return {
-        method: made(*(level * rng.uniform(0.9, 1.1, (1, REPLICATES)) for _ in made._fields))
+        method: made(*(np.broadcast_to(level * drawn(field), (1, REPLICATES)) for field in made._fields))
         for method, level in levels.items()
     }
 

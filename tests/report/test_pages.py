@@ -132,7 +132,7 @@ def test_numbers_are_those_of_the_json(report, page):
         shown = page.numbers(f"verdict:{verdict['claim']}:{verdict['reading']}")
         known = {repr(verdict[name]) for name in ("predicted", "observed", "margin", "error", "smallest_discrepancy")}
         known |= {repr(end) for end in verdict["interval"]} | {str(verdict["replicates"])}
-        known |= {repr(verdict["trivial"]), repr(verdict["standard_error"])}
+        known |= {repr(verdict[name]) for name in ("trivial", "standard_error", "unseen")}
         if verdict["observed"] is not None:
             known.add(repr(verdict["observed"] - verdict["predicted"]))
         assert set(shown) <= known

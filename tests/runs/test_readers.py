@@ -42,7 +42,7 @@ ELSEWHERE = {
     "runs/locks.py:command": "of the kernel",
     "runs/locks.py:is_stopped": "of the kernel",
     "runs/locks.py:__init__": "for locks, which read nothing",
-    "runs/machine.py:machine_memory": "of the kernel",
+    "core/machine.py:machine_memory": "of the kernel",
     "runs/provenance.py:processor_fact": "of the kernel",
     "sweep/specification.py:example": "of this package",
     "tour/steps.py:script": "of this package",
