@@ -21,6 +21,7 @@ from moe_theory.generalization.model import READINGS as READINGS
 from moe_theory.generalization.model import Dims as Dims
 from moe_theory.generalization.model import Params as Params
 from moe_theory.generalization.model import Reading as Reading
+from moe_theory.generalization.published import Published as Published
 from moe_theory.generalization.published import published as published
 from moe_theory.generalization.training import Info as Info
 from moe_theory.generalization.training import State as State

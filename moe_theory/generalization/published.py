@@ -1,29 +1,81 @@
-"""The sizes of published language models with sparse experts, from the `config.json` that their weights come with."""
+"""The sizes of published language models with sparse experts, from the `config.json` that their weights come with.
 
-import json
+Tensors are those of the model whose predictions are bounded: learned corrections of the router and vision parts are
+counted, layers for predicting further tokens are not. What a family is made of is in `families`.
+"""
+
+import functools
+import math
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import CodeType
+from typing import Any, NamedTuple
 
 from moe_theory.core.errors import InvalidParamsError, shortened
+from moe_theory.core.fields import documented
+from moe_theory.generalization.families import FAMILIES, SYNONYMS, Family
+from moe_theory.generalization.quantised import Quantisation, quantisation
+from moe_theory.runs.files import read_json
 
-BITS = {"float32": 32, "bfloat16": 16, "float16": 16, "float8_e4m3fn": 8, "float8_e5m2": 8}
-EXPERTS = ("num_local_experts", "num_experts")  # T, as families name it
-# Of each family that is known: numbers in the norms of one head's, or all heads', queries and keys; hidden units of an
-# expert. Queries, keys, values and outputs have no biases, experts are gated units of three matrices.
-FAMILIES = {
-    "mixtral": (lambda heads, groups, size: 0, "intermediate_size"),
-    "olmoe": (lambda heads, groups, size: (heads + groups) * size, "intermediate_size"),
-    "qwen3_moe": (lambda heads, groups, size: 2 * size, "moe_intermediate_size"),
-}
+BITS = {"float64": 64, "float32": 32, "bfloat16": 16, "float16": 16, "float8_e4m3fn": 8, "float8_e5m2": 8}
+ASSUMED_BITS = 32  # of tensors of which nothing says how they are stored
+MOST_LAYERS = 10_000  # as no model has, and a file may say
+_OF_WINDOWS = {"full_attention", "sliding_attention", "chunked_attention"}  # kinds of layers that have the same tensors
+OF_OTHER_TOKENS = ("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers")  # layers not counted
+WAY_OUT = "Count its weights and give --weights, or name the folder of its weights with --checkpoint"
+_UNSEEN = re.compile("expert|moe|shared|layers|tie|quant|latent|rank|mlp|bias")  # in names of keys that may add tensors
+_HARMLESS = {  # keys that match, and add none
+    "aux_loss_alpha", "expert_capacity", "max_window_layers", "moe_jitter_noise", "moe_loss_weight", "moe_norm_min",
+    "moe_normalize_expert_weights", "moe_renormalize", "moe_router_dtype", "mlp_hidden_act", "no_rope_layers",
+    "num_expert_group", "quantization_config", "router_bias_update_speed", "use_expert_bias",
+}  # fmt: skip
 
 
-def published(path: str | Path) -> dict[str, Any]:
-    """Fields of `calculator.Setting` for a model: T, k, d (its hidden size), its number of weights, and their bits.
+class _Missing(Exception):
+    """A key that is not in the file, and has no default."""
+
+
+@documented
+class Part(NamedTuple):
+    """Tensors of one kind."""
+
+    name: str  # as its family calls it, such as "layers.mlp.experts.up_proj"
+    count: int  # weights, in all layers
+    bits: int  # that they are stored in, all of them, with the scales of quantised ones
+
+
+@documented
+class Published(NamedTuple):
+    """A published model, as far as its configuration tells."""
+
+    family: str  # its `model_type`
+    num_experts: int  # T
+    num_active: int  # k
+    num_features: int  # d, its hidden size
+    parts: tuple[Part, ...]  # empty where the family is not known
+    notes: tuple[str, ...]  # what was counted, assumed or left out, in sentences
+    dtype_bits: int  # of a weight that is not quantised
+
+    @property
+    def num_weights(self) -> int:
+        """The number of weights."""
+        return sum(part.count for part in self.parts)
+
+    @property
+    def num_bits(self) -> int:
+        """The bits that all weights are stored in."""
+        return sum(part.bits for part in self.parts)
+
+
+def published(path: str | Path, is_counted: bool = True) -> Published:
+    """A model's sizes: T, k, d, and its tensors with their numbers of weights and bits.
 
     Args:
-        path: a `config.json` of one of `FAMILIES`: what each layer is made of is known of these alone.
-    Source: the configurations as published; their sums are those of the published weights.
-    Raises: InvalidParamsError for a file that is no such configuration.
+        path: a `config.json`, or the folder that it is in.
+        is_counted: whether the weights are counted, which takes one of `families.FAMILIES`; else T, k and d alone.
+    Source: the configurations as published; sums are those of Transformers' own models.
+    Raises: InvalidParamsError for a file that is no such configuration, or that has what cannot be counted.
 
     Examples:
         >>> import json, tempfile
@@ -37,52 +89,253 @@ def published(path: str | Path) -> dict[str, Any]:
         >>> path = Path(tempfile.mkdtemp()) / "config.json"
         >>> path.write_text(json.dumps(config)) > 0
         True
-        >>> generalization.published(path)["num_weights"]
+        >>> generalization.published(path).num_weights
         46702792704
     """
-    config = _read(Path(path))
-    family = config.get("model_type")
-    if family not in FAMILIES:
+    path = Path(path)
+    path = path / "config.json" if path.is_dir() else path
+    config = _read(path)
+    name = config.get("model_type")
+    if is_counted and (not isinstance(name, str) or name not in FAMILIES):
         raise InvalidParamsError(
-            f"{path} has model_type={shortened(family)}, not one of {', '.join(FAMILIES)}, whose layers are known. "
-            "Count its weights and give num_weights."
+            f"{path} has model_type={shortened(name)}, not one of {', '.join(FAMILIES)}, whose tensors are known. "
+            f"{WAY_OUT}."
         )
-    normed, units = FAMILIES[family]
-    if config.get("mlp_only_layers") or config.get("decoder_sparse_step", 1) != 1 or config.get("attention_bias"):
-        raise InvalidParamsError(
-            f"{path} has layers without experts, or biases, which are not counted. Count its weights and give "
-            "num_weights."
-        )
+    family = FAMILIES.get(name) if isinstance(name, str) else None
+    keys = _Keys(path, config, family or _guessed(config))
+    if family is not None and is_counted:
+        _require_known(keys, family)
+    sizes = {size: keys.whole(size) for size in ("num_experts", "num_experts_per_tok", "hidden_size")}
+    how = quantisation(path, config)
+    dtype_bits, notes = _dtype_bits(path, keys)
+    parts = tuple(_parts(keys, family, how, dtype_bits)) if family is not None and is_counted else ()
+    if parts and not any(".experts." in part.name and part.count for part in parts):
+        raise InvalidParamsError(f"{path} has no layer of experts: it is no sparse mixture. Name another model's.")
+    notes = [*(notes if parts else []), *([how.words] if how and parts else []), *(_notes(keys) if parts else [])]
+    return Published(str(name), *sizes.values(), parts=parts, notes=tuple(notes), dtype_bits=dtype_bits)
 
-    def whole(*names: str, default: int | None = None) -> int:
-        found = next((config[name] for name in names if config.get(name) is not None), default)
-        if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-            raise InvalidParamsError(f"{path} must have {' or '.join(names)}, a whole number from 1 on; got {found!r}.")
+
+def _guessed(config: Mapping[str, Any]) -> Family:
+    """A family of which T, k and d alone are looked for."""
+    inner = next((name for name in ("text_config", "llm_config") if isinstance(config.get(name), dict)), "")
+    return Family("", {}, {} if "d_model" not in config else {"hidden_size": "d_model"}, inner=inner)
+
+
+class _Keys(dict):
+    """A configuration's keys as formulas read them: rules, then the file, then defaults."""
+
+    def __init__(self, path: Path, config: Mapping[str, Any], family: Family) -> None:
+        super().__init__(max=max, len=len, bool=bool)
+        self.path, self.config, self.family = path, config, family
+        inner = config.get(family.inner) if family.inner else None
+        if family.inner and not isinstance(inner, dict):
+            raise InvalidParamsError(f"{path} has no {family.inner}, where this family's sizes are. {WAY_OUT}.")
+        self.scopes = [inner, config] if inner else [config]
+        self.read: set[str] = set()
+        self.assumed: dict[str, Any] = {}
+
+    def __missing__(self, name: str) -> Any:
+        if name in self.family.rules:
+            return self.value(self.family.rules[name])
+        found = self.found(name)
+        if found is None:
+            if name not in self.family.defaults:
+                raise _Missing(name)
+            found = self.value(self.family.defaults[name])
+            self.assumed[name] = found
+        return _Nested(self, name, found) if isinstance(found, dict) else found
+
+    def found(self, name: str) -> Any:
+        """What the file says, None if nothing. Raises: InvalidParamsError where it contradicts itself."""
+        names = (name, *SYNONYMS.get(name, ()))
+        said = [(one, scope[one]) for one in names for scope in self.scopes if scope.get(one) is not None]
+        self.read.update(names)
+        if any(value != said[0][1] for _, value in said):
+            both = " and ".join(f"{one}={shortened(value)}" for one, value in said)
+            raise InvalidParamsError(f"{self.path} has {both}, which contradict each other. {WAY_OUT}.")
+        return self.checked(*said[0]) if said else None
+
+    def checked(self, name: str, value: Any) -> Any:
+        """A value that formulas can compute with: lists of one number each layer become that number."""
+        if isinstance(value, list) and value and all(type(one) is int and one == value[0] for one in value):
+            if not name.endswith(("_freq", "_pattern", "_layers")):
+                value = value[0]
+        is_number = isinstance(value, bool) or (isinstance(value, int) and 0 <= value < 2**62)
+        is_list = isinstance(value, list) and len(value) <= MOST_LAYERS and all(type(one) in (int, str) for one in value)
+        is_text = isinstance(value, str) and name.endswith("_pattern") and len(value) <= MOST_LAYERS
+        if not (is_number or is_list or is_text or isinstance(value, dict)):
+            if name == "moe_layer_end_index" and type(value) is int:
+                return value
+            raise InvalidParamsError(
+                f"{self.path} has {name}={shortened(value)}, which is no size, or no list of one a layer. {WAY_OUT}."
+            )
+        return value
+
+    def value(self, formula: str, what: str = "") -> Any:
+        """A formula's value. Raises: InvalidParamsError that names the key it fails at."""
+        try:
+            return eval(_compiled(formula), {"__builtins__": {}}, self)
+        except _Missing as missing:
+            known = " or ".join((missing.args[0], *SYNONYMS.get(missing.args[0], ())))
+            raise InvalidParamsError(f"{self.path} has no {known}, which its family needs. {WAY_OUT}.") from None
+        except (ArithmeticError, LookupError, TypeError, AttributeError) as failure:
+            raise InvalidParamsError(
+                f"{self.path} has values of which {what or formula} cannot be computed ({failure}). {WAY_OUT}."
+            ) from None
+
+    def whole(self, name: str) -> int:
+        """A size of at least 1."""
+        found = self.value(name)
+        if type(found) is not int or found < 1:
+            raise InvalidParamsError(f"{self.path} must have {name}, a whole number from 1 on; got {shortened(found)}.")
         return found
 
-    hidden, heads = whole("hidden_size"), whole("num_attention_heads")
-    groups, size = whole("num_key_value_heads", default=heads), whole("head_dim", default=hidden // heads)
-    experts, active = whole(*EXPERTS), whole("num_experts_per_tok")
-    attention = 2 * hidden * size * (heads + groups) + normed(heads, groups, size)
-    layer = attention + 2 * hidden + experts * hidden + experts * 3 * hidden * whole(units)
-    embeddings = (1 if config.get("tie_word_embeddings") else 2) * whole("vocab_size") * hidden
-    stored_as = str(config.get("torch_dtype") or config.get("dtype") or "float32")
-    if stored_as not in BITS:
-        raise InvalidParamsError(f"{path} has torch_dtype={shortened(stored_as)}, not one of {', '.join(BITS)}.")
-    return {
-        "num_experts": experts,
-        "num_active": active,
-        "num_features": hidden,
-        "num_weights": whole("num_hidden_layers") * layer + hidden + embeddings,
-        "bits": BITS[stored_as],
-    }
+
+class _Nested:
+    """A table inside a configuration, as formulas read it: vision_config.hidden_size."""
+
+    def __init__(self, keys: _Keys, name: str, table: Mapping[str, Any]) -> None:
+        self._keys, self._name, self._table = keys, name, table
+
+    def __getattr__(self, name: str) -> Any:
+        self._keys.read.add(f"{self._name}.{name}")
+        if self._table.get(name) is None:
+            raise _Missing(f"{self._name}.{name}")
+        return self._keys.checked(name, self._table[name])
+
+    __getitem__ = __getattr__
+
+
+@functools.cache
+def _compiled(formula: str) -> CodeType:
+    return compile(formula, "<formula>", "eval")
+
+
+def lines(block: str) -> Iterator[tuple[str, str, str]]:
+    """Name, shape and condition of each tensor of a block; the condition is "True" where there is none."""
+    for line in filter(None, block.split("\n")):
+        name, _, rest = line.partition(": ")
+        shape, _, condition = rest.partition(" if ")
+        yield name, shape, condition or "True"
+
+
+def _parts(keys: _Keys, family: Family, how: Quantisation | None, bits: int) -> Iterator[Part]:
+    yield from _stack(keys, "", 1, family.once, how, bits)
+    for name, (number, block) in family.stacks.items():
+        count = keys.value(number)
+        if type(count) is not int or not 0 < count <= MOST_LAYERS:
+            raise InvalidParamsError(
+                f"{keys.path} has {shortened(count)} layers by {number}, not 1 to {MOST_LAYERS:,}. {WAY_OUT}."
+            )
+        yield from _stack(keys, name, count, block, how, bits)
+
+
+def _stack(
+    keys: _Keys, stack: str, count: int, block: str, how: Quantisation | None, bits: int
+) -> Iterator[Part]:
+    """The tensors of a stack, those of all its layers together."""
+    for name, shape, condition in lines(block):
+        weights = stored = 0
+        for layer in range(count):
+            keys["layer"] = layer
+            if not keys.value(condition, name):
+                continue
+            found = keys.value(shape, name)
+            sizes = found if isinstance(found, tuple) else (found,)
+            if any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
+                raise InvalidParamsError(
+                    f"{keys.path} has sizes by which {name} of shape ({shape}) is {shortened(sizes)}, which is no shape "
+                    f"of a tensor. {WAY_OUT}."
+                )
+            weights += math.prod(sizes)
+            stored += how.bits(stack, layer, name, sizes, bits) if how else math.prod(sizes) * bits
+        keys.pop("layer", None)
+        if weights:
+            yield Part(f"{stack}.{name}" if stack else name, weights, stored)
+
+
+@functools.cache
+def _names(family: str) -> frozenset[str]:
+    """Keys that a family's description speaks of."""
+    own = FAMILIES[family]
+    blocks = [own.once, *(block for _, block in own.stacks.values())]
+    texts = [text for block in blocks for _, *both in lines(block) for text in both]
+    texts += [*own.rules.values(), *own.defaults.values(), *(number for number, _ in own.stacks.values())]
+    found = {name for text in texts for name in _compiled(text).co_names}
+    found |= {*own.defaults, *(key.split(".")[-1] for key in own.only), *own.ignored, own.inner}
+    return frozenset(found | {other for name in found for other in SYNONYMS.get(name, ())})
+
+
+@functools.cache
+def _names_of_all() -> frozenset[str]:
+    return frozenset().union(*(_names(family) for family in FAMILIES))
+
+
+def _require_known(keys: _Keys, family: Family) -> None:
+    """Refuse what is known to add tensors, and is not known to do so here."""
+    for key, allowed in family.only.items():
+        outer, _, name = key.rpartition(".")
+        tables = [scope.get(outer) or {} for scope in keys.scopes] if outer else keys.scopes
+        names = (name, *SYNONYMS.get(name, ()))
+        for said in (table[one] for table in tables for one in names if table.get(one) is not None):
+            said = said[0] if isinstance(said, list) and said and all(one == said[0] for one in said) else said
+            if said not in allowed:
+                raise InvalidParamsError(
+                    f"{keys.path} has {key}={shortened(said)}, and the tensors of a {keys.config['model_type']} are "
+                    f"known for {key}={shortened(allowed[0])} alone. {WAY_OUT}."
+                )
+    own = _names(str(keys.config["model_type"]))
+    for scope in keys.scopes:
+        for key in sorted(scope.keys() & _names_of_all() - own):
+            if scope[key] in (None, False, 0, [], "") or isinstance(scope[key], dict):
+                continue
+            if key != "layer_types" or not _OF_WINDOWS.issuperset(scope[key]):
+                raise InvalidParamsError(
+                    f"{keys.path} has {key}={shortened(scope[key])}, which changes what other families are made of, and "
+                    f"is not known for {keys.config['model_type']}. {WAY_OUT}."
+                )
+
+
+def _notes(keys: _Keys) -> Iterator[str]:
+    """What was assumed, not counted, or not understood."""
+    said = {key: scope[key] for scope in keys.scopes for key in scope}
+    assumed = {name: value for name, value in keys.assumed.items() if value not in ([], "")}
+    if assumed:
+        listed = ", ".join(f"{name}={shortened(value)}" for name, value in sorted(assumed.items()))
+        yield f"Not in the file, and taken as the family's own code does: {listed}."
+    further = [f"{key}={said[key]}" for key in OF_OTHER_TOKENS if said.get(key)]
+    if further:
+        yield f"Not counted, as the next token's prediction does not use them: layers for further tokens ({', '.join(further)})."
+    own = _names(str(keys.config["model_type"])) | keys.read | _HARMLESS | {*OF_OTHER_TOKENS}
+    unread = sorted(
+        f"{key}={shortened(value)}"
+        for key, value in said.items()
+        if _UNSEEN.search(key) and key not in own and not key.startswith("mtp_") and value not in (None, False, 0, 0.0, [], "")
+    )
+    if unread:
+        yield f"Not known, so not counted: {', '.join(unread)}. If one of them adds weights, use --checkpoint."
+
+
+def _dtype_bits(path: Path, keys: _Keys) -> tuple[int, list[str]]:
+    """Bits of a weight that is not quantised, and what to say about them."""
+    said = next((scope[name] for name in ("torch_dtype", "dtype") for scope in keys.scopes[::-1] if scope.get(name)), None)
+    if said is None:
+        return ASSUMED_BITS, [
+            f"Neither torch_dtype nor dtype is in the file: {ASSUMED_BITS} bits are taken for each weight that is not "
+            "quantised, the most there are; --bits or --checkpoint says better."
+        ]
+    if not isinstance(said, str) or said.removeprefix("torch.") not in BITS:
+        raise InvalidParamsError(f"{path} has torch_dtype={shortened(said)}, not one of {', '.join(BITS)}.")
+    return BITS[said.removeprefix("torch.")], []
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
     except (OSError, ValueError) as failure:
-        raise InvalidParamsError(f"{path} cannot be read as JSON: {failure}. Name a model's config.json.") from None
+        raise InvalidParamsError(
+            f"{path} cannot be read as JSON: {shortened(str(failure))}. Name a model's config.json."
+        ) from None
     if not isinstance(found, dict):
         raise InvalidParamsError(f"{path} holds no JSON object. Name a model's config.json.")
     return found

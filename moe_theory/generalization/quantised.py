@@ -1,0 +1,146 @@
+"""The bits that quantised tensors are stored in, by the `quantization_config` of a published model.
+
+A matrix of a layer that the configuration does not leave out is quantised, scales and zero points included; routers,
+embeddings, norms, biases, convolutions and vision parts are taken as not quantised, as they are in published models.
+Where the file does not say which of them are, this counts no fewer bits than there are, so that bounds hold.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from moe_theory.core.errors import InvalidParamsError, shortened
+
+METHODS = ("fp8", "mxfp4", "nvfp4", "gptq", "awq", "bitsandbytes", "compressed-tensors", "modelopt")
+WAY_OUT = "Give --bits, or name the folder of its weights with --checkpoint"
+_MATRIX = re.compile(r"(_proj|\.w[io]|\.fc[12]|\.wq_b|\.wk)$")
+_EXPERTS = re.compile(r"\.experts\.")
+_BLOCK = 128
+_DOUBLE = 256  # absolute maxima that bitsandbytes quantises together
+
+
+class Quantisation(NamedTuple):
+    """How a model's matrices are quantised."""
+
+    words: str  # a sentence about it
+    weight: int  # bits of a weight
+    scale: float  # bits of a block's scale and zero point
+    block: tuple[int, int]  # rows and columns of a block; 0 for all of them
+    kept: tuple[str, ...]  # patterns of names of modules that are not quantised
+    only_experts: bool = False
+
+    def bits(self, stack: str, layer: int, name: str, sizes: tuple[int, ...], unquantised: int) -> int:
+        """Of all weights of a tensor of this shape, the scales among them."""
+        count = math.prod(sizes)
+        is_matrix = stack == "layers" and len(sizes) > 1 and _MATRIX.search(f".{name}") is not None
+        if not is_matrix or (self.only_experts and not _EXPERTS.search(name)) or self.keeps(layer, name):
+            return count * unquantised
+        rows, columns = sizes[-2:]
+        per_row, per_column = (size or whole for size, whole in zip(self.block, (rows, columns), strict=True))
+        blocks = math.prod(sizes[:-2]) * math.ceil(rows / per_row) * math.ceil(columns / per_column)
+        return count * self.weight + math.ceil(blocks * self.scale)
+
+    def keeps(self, layer: int, name: str) -> bool:
+        """Whether a module, or one inside it, is left unquantised."""
+        full = f"model.layers.{layer}.{name}"
+        return any(_matches(pattern, full) for pattern in self.kept)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    if pattern.startswith("re:"):
+        return re.search(pattern[3:], name) is not None
+    plain = pattern.replace("model.language_model.", "model.").replace("backbone.", "model.")
+    if "*" in plain:
+        return re.match(re.escape(plain).replace(r"\*", ".*"), name) is not None
+    parts, whole = plain.split("."), name.split(".")
+    begins = whole[: len(parts)] == parts or parts[: len(whole)] == whole  # a pattern may name one expert of them
+    return begins or (len(parts) <= 2 and whole[-len(parts) :] == parts)
+
+
+def quantisation(path: Path, config: Mapping[str, Any]) -> Quantisation | None:
+    """How the model of a configuration is quantised; None if it does not say that it is.
+
+    Raises: InvalidParamsError for a method whose bits are not known.
+    """
+    said = config.get("quantization_config")
+    if said is None:
+        said = next(
+            (part["quantization_config"] for part in config.values() if isinstance(part, dict) and part.get("quantization_config")),
+            None,
+        )
+    if said is None:
+        return None
+    if not isinstance(said, dict):
+        raise InvalidParamsError(f"{path} has quantization_config={shortened(said)}, which is no table. {WAY_OUT}.")
+    method = str(said.get("quant_method") or said.get("quant_algo") or "").lower()
+    try:
+        found = _read(method, said)
+    except (TypeError, ValueError, KeyError, AttributeError, re.error) as failure:
+        raise InvalidParamsError(
+            f"{path} has a quantization_config of {shortened(method)} that cannot be read ({failure}). {WAY_OUT}."
+        ) from None
+    if found is None:
+        raise InvalidParamsError(
+            f"{path} has a quantization_config of {shortened(method)}, whose bits are not known; {', '.join(METHODS)} "
+            f"are. {WAY_OUT}."
+        )
+    return found
+
+
+def _read(method: str, said: Mapping[str, Any]) -> Quantisation | None:
+    kept = tuple(
+        str(name)
+        for key in ("modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules", "llm_int8_skip_modules")
+        for name in said.get(key) or ()
+    )
+    if method == "fp8":
+        block = said.get("weight_block_size")
+        rows, columns = (_whole(size) for size in block) if block else (0, 0)
+        return _made("fp8", 8, 32, (rows, columns), kept)
+    if method == "mxfp4":  # the experts' matrices alone; blocks of 32 share an exponent
+        return _made("mxfp4", 4, 8, (1, 32), kept, only_experts=True)
+    if method in ("gptq", "awq"):
+        weight, group = _whole(said.get("bits", said.get("w_bit"))), int(said.get("group_size", said.get("q_group_size", 128)))
+        scale = 16 + weight  # a half-precision scale, and a zero point
+        made = _made(method, weight, scale, (1, max(group, 0)), kept)
+        # an index of each column's group besides, of 32 bits: no more than a bit a weight for matrices of 32 rows
+        return made._replace(weight=weight + 1) if method == "gptq" and said.get("desc_act") else made
+    if method == "bitsandbytes":
+        if said.get("load_in_4bit") or said.get("_load_in_4bit"):
+            twice = said.get("bnb_4bit_use_double_quant")
+            return _made("bitsandbytes", 4, 8 + 32 / _DOUBLE if twice else 32, (1, 64), kept)
+        if said.get("load_in_8bit") or said.get("_load_in_8bit"):
+            return _made("bitsandbytes", 8, 32, (1, 0), kept)
+        return None
+    algorithm = str(said.get("quant_algo") or said.get("format") or method).lower()
+    if "nvfp4" in algorithm:  # blocks of 16 share a scale of 8 bits; a tensor's own of 32 bits is within one block's
+        return _made("nvfp4", 4, 8, (1, 16), kept)
+    if method == "modelopt" and algorithm == "fp8":
+        return _made("fp8", 8, 64, (0, 0), kept)
+    if method == "compressed-tensors":
+        groups = list(said["config_groups"].values())
+        weights = [group["weights"] for group in groups if group.get("weights")]
+        widest = max(weights, key=lambda one: _whole(one["num_bits"]))
+        block, group = widest.get("block_structure"), widest.get("group_size")
+        shape = tuple(map(_whole, block)) if block else (1, _whole(group)) if group and group > 0 else (1, 0)
+        return _made("compressed-tensors", _whole(widest["num_bits"]), 32 + _whole(widest["num_bits"]), shape, kept)
+    return None
+
+
+def _made(
+    method: str, weight: int, scale: float, block: tuple[int, ...], kept: tuple[str, ...], only_experts: bool = False
+) -> Quantisation:
+    what = "the experts' matrices" if only_experts else "matrices of layers"
+    words = (
+        f"By its quantization_config ({method}), {what} have {weight} bits a weight and their scales beside them; "
+        "routers, embeddings, the output layer, norms and what it leaves out are not quantised."
+    )
+    return Quantisation(words, weight, scale, (block[0], block[1]), kept, only_experts)
+
+
+def _whole(number: Any) -> int:
+    if type(number) is not int or number < 1:
+        raise ValueError(f"{shortened(number)} is no size")
+    return number
