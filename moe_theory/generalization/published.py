@@ -9,12 +9,11 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import CodeType
 from typing import Any, NamedTuple
 
 from moe_theory.core.errors import InvalidParamsError, shortened
 from moe_theory.core.fields import documented
-from moe_theory.generalization.families import FAMILIES, SYNONYMS, Family
+from moe_theory.generalization.families import SYNONYMS, Family, Stack, compiled, families
 from moe_theory.generalization.quantised import Quantisation, quantisation
 from moe_theory.runs.files import read_json
 
@@ -73,7 +72,7 @@ def published(path: str | Path, is_counted: bool = True) -> Published:
 
     Args:
         path: a `config.json`, or the folder that it is in.
-        is_counted: whether the weights are counted, which takes one of `families.FAMILIES`; else T, k and d alone.
+        is_counted: whether the weights are counted, which takes a family of `families.toml`; else T, k and d alone.
     Source: the configurations as published; sums are those of Transformers' own models.
     Raises: InvalidParamsError for a file that is no such configuration, or that has what cannot be counted.
 
@@ -96,12 +95,12 @@ def published(path: str | Path, is_counted: bool = True) -> Published:
     path = path / "config.json" if path.is_dir() else path
     config = _read(path)
     name = config.get("model_type")
-    if is_counted and (not isinstance(name, str) or name not in FAMILIES):
+    family = families().get(name) if isinstance(name, str) else None
+    if is_counted and family is None:
         raise InvalidParamsError(
-            f"{path} has model_type={shortened(name)}, not one of {', '.join(FAMILIES)}, whose tensors are known. "
+            f"{path} has model_type={shortened(name)}, not one of {', '.join(families())}, whose tensors are known. "
             f"{WAY_OUT}."
         )
-    family = FAMILIES.get(name) if isinstance(name, str) else None
     keys = _Keys(path, config, family or _guessed(config))
     if family is not None and is_counted:
         _require_known(keys, family)
@@ -118,7 +117,8 @@ def published(path: str | Path, is_counted: bool = True) -> Published:
 def _guessed(config: Mapping[str, Any]) -> Family:
     """A family of which T, k and d alone are looked for."""
     inner = next((name for name in ("text_config", "llm_config") if isinstance(config.get(name), dict)), "")
-    return Family("", {}, {} if "d_model" not in config else {"hidden_size": "d_model"}, inner=inner)
+    rules = {"hidden_size": "d_model"} if "d_model" in config else {}
+    return Family((), rules, {}, {}, {}, (), inner)
 
 
 class _Keys(dict):
@@ -139,10 +139,13 @@ class _Keys(dict):
             return self.value(self.family.rules[name])
         found = self.found(name)
         if found is None:
-            if name not in self.family.defaults:
+            is_null = any(one in scope for one in (name, *SYNONYMS.get(name, ())) for scope in self.scopes)
+            formula = (self.family.nulls if is_null else {}).get(name, self.family.defaults.get(name))
+            if formula is None:
                 raise _Missing(name)
-            found = self.value(self.family.defaults[name])
-            self.assumed[name] = found
+            found = self.value(formula)
+            if not is_null:
+                self.assumed[name] = found
         return _Nested(self, name, found) if isinstance(found, dict) else found
 
     def found(self, name: str) -> Any:
@@ -161,7 +164,9 @@ class _Keys(dict):
             if not name.endswith(("_freq", "_pattern", "_layers")):
                 value = value[0]
         is_number = isinstance(value, bool) or (isinstance(value, int) and 0 <= value < 2**62)
-        is_list = isinstance(value, list) and len(value) <= MOST_LAYERS and all(type(one) in (int, str) for one in value)
+        is_list = (
+            isinstance(value, list) and len(value) <= MOST_LAYERS and all(type(one) in (int, str) for one in value)
+        )
         is_text = isinstance(value, str) and name.endswith("_pattern") and len(value) <= MOST_LAYERS
         if not (is_number or is_list or is_text or isinstance(value, dict)):
             if name == "moe_layer_end_index" and type(value) is int:
@@ -174,7 +179,7 @@ class _Keys(dict):
     def value(self, formula: str, what: str = "") -> Any:
         """A formula's value. Raises: InvalidParamsError that names the key it fails at."""
         try:
-            return eval(_compiled(formula), {"__builtins__": {}}, self)
+            return eval(compiled(formula), {"__builtins__": {}}, self)
         except _Missing as missing:
             known = " or ".join((missing.args[0], *SYNONYMS.get(missing.args[0], ())))
             raise InvalidParamsError(f"{self.path} has no {known}, which its family needs. {WAY_OUT}.") from None
@@ -205,70 +210,44 @@ class _Nested:
 
     __getitem__ = __getattr__
 
-
-@functools.cache
-def _compiled(formula: str) -> CodeType:
-    return compile(formula, "<formula>", "eval")
-
-
-def lines(block: str) -> Iterator[tuple[str, str, str]]:
-    """Name, shape and condition of each tensor of a block; the condition is "True" where there is none."""
-    for line in filter(None, block.split("\n")):
-        name, _, rest = line.partition(": ")
-        shape, _, condition = rest.partition(" if ")
-        yield name, shape, condition or "True"
+    def __bool__(self) -> bool:
+        return bool(self._table)
 
 
 def _parts(keys: _Keys, family: Family, how: Quantisation | None, bits: int) -> Iterator[Part]:
-    yield from _stack(keys, "", 1, family.once, how, bits)
-    for name, (number, block) in family.stacks.items():
-        count = keys.value(number)
+    for stack in family.stacks:
+        count = keys.value(stack.count)
         if type(count) is not int or not 0 < count <= MOST_LAYERS:
             raise InvalidParamsError(
-                f"{keys.path} has {shortened(count)} layers by {number}, not 1 to {MOST_LAYERS:,}. {WAY_OUT}."
+                f"{keys.path} has {shortened(count)} layers by {stack.count}, not 1 to {MOST_LAYERS:,}. {WAY_OUT}."
             )
-        yield from _stack(keys, name, count, block, how, bits)
+        yield from _stack(keys, stack, count, how, bits)
 
 
-def _stack(
-    keys: _Keys, stack: str, count: int, block: str, how: Quantisation | None, bits: int
-) -> Iterator[Part]:
+def _stack(keys: _Keys, stack: Stack, count: int, how: Quantisation | None, bits: int) -> Iterator[Part]:
     """The tensors of a stack, those of all its layers together."""
-    for name, shape, condition in lines(block):
+    for line in stack.lines:
         weights = stored = 0
         for layer in range(count):
             keys["layer"] = layer
-            if not keys.value(condition, name):
+            if not all(keys.value(condition, line.name) for condition in line.conditions):
                 continue
-            found = keys.value(shape, name)
+            found = keys.value(line.shape, line.name)
             sizes = found if isinstance(found, tuple) else (found,)
-            if any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
+            if any(type(size) is not int or size < 1 for size in sizes):
                 raise InvalidParamsError(
-                    f"{keys.path} has sizes by which {name} of shape ({shape}) is {shortened(sizes)}, which is no shape "
-                    f"of a tensor. {WAY_OUT}."
+                    f"{keys.path} has sizes by which {line.name}, of shape ({line.shape}), is {shortened(sizes)}, which "
+                    f"is no shape of a tensor. {WAY_OUT}."
                 )
             weights += math.prod(sizes)
-            stored += how.bits(stack, layer, name, sizes, bits) if how else math.prod(sizes) * bits
-        keys.pop("layer", None)
+            stored += how.bits(stack.name, layer, line.name, sizes, bits) if how else math.prod(sizes) * bits
         if weights:
-            yield Part(f"{stack}.{name}" if stack else name, weights, stored)
-
-
-@functools.cache
-def _names(family: str) -> frozenset[str]:
-    """Keys that a family's description speaks of."""
-    own = FAMILIES[family]
-    blocks = [own.once, *(block for _, block in own.stacks.values())]
-    texts = [text for block in blocks for _, *both in lines(block) for text in both]
-    texts += [*own.rules.values(), *own.defaults.values(), *(number for number, _ in own.stacks.values())]
-    found = {name for text in texts for name in _compiled(text).co_names}
-    found |= {*own.defaults, *(key.split(".")[-1] for key in own.only), *own.ignored, own.inner}
-    return frozenset(found | {other for name in found for other in SYNONYMS.get(name, ())})
+            yield Part(f"{stack.name}.{line.name}".lstrip("."), weights, stored)
 
 
 @functools.cache
 def _names_of_all() -> frozenset[str]:
-    return frozenset().union(*(_names(family) for family in FAMILIES))
+    return frozenset().union(*(family.names() for family in families().values()))
 
 
 def _require_known(keys: _Keys, family: Family) -> None:
@@ -280,11 +259,12 @@ def _require_known(keys: _Keys, family: Family) -> None:
         for said in (table[one] for table in tables for one in names if table.get(one) is not None):
             said = said[0] if isinstance(said, list) and said and all(one == said[0] for one in said) else said
             if said not in allowed:
+                where = f"for {key}={shortened(allowed[0])} alone" if allowed else f"without {key} alone"
                 raise InvalidParamsError(
                     f"{keys.path} has {key}={shortened(said)}, and the tensors of a {keys.config['model_type']} are "
-                    f"known for {key}={shortened(allowed[0])} alone. {WAY_OUT}."
+                    f"known {where}. {WAY_OUT}."
                 )
-    own = _names(str(keys.config["model_type"]))
+    own = family.names()
     for scope in keys.scopes:
         for key in sorted(scope.keys() & _names_of_all() - own):
             if scope[key] in (None, False, 0, [], "") or isinstance(scope[key], dict):
@@ -306,11 +286,14 @@ def _notes(keys: _Keys) -> Iterator[str]:
     further = [f"{key}={said[key]}" for key in OF_OTHER_TOKENS if said.get(key)]
     if further:
         yield f"Not counted, as the next token's prediction does not use them: layers for further tokens ({', '.join(further)})."
-    own = _names(str(keys.config["model_type"])) | keys.read | _HARMLESS | {*OF_OTHER_TOKENS}
+    own = keys.family.names() | keys.read | _HARMLESS | {*OF_OTHER_TOKENS}
     unread = sorted(
         f"{key}={shortened(value)}"
         for key, value in said.items()
-        if _UNSEEN.search(key) and key not in own and not key.startswith("mtp_") and value not in (None, False, 0, 0.0, [], "")
+        if _UNSEEN.search(key)
+        and key not in own
+        and not key.startswith("mtp_")
+        and value not in (None, False, 0, 0.0, [], "")
     )
     if unread:
         yield f"Not known, so not counted: {', '.join(unread)}. If one of them adds weights, use --checkpoint."
@@ -318,7 +301,9 @@ def _notes(keys: _Keys) -> Iterator[str]:
 
 def _dtype_bits(path: Path, keys: _Keys) -> tuple[int, list[str]]:
     """Bits of a weight that is not quantised, and what to say about them."""
-    said = next((scope[name] for name in ("torch_dtype", "dtype") for scope in keys.scopes[::-1] if scope.get(name)), None)
+    said = next(
+        (scope[name] for name in ("torch_dtype", "dtype") for scope in keys.scopes[::-1] if scope.get(name)), None
+    )
     if said is None:
         return ASSUMED_BITS, [
             f"Neither torch_dtype nor dtype is in the file: {ASSUMED_BITS} bits are taken for each weight that is not "

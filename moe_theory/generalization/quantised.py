@@ -15,7 +15,8 @@ from moe_theory.core.errors import InvalidParamsError, shortened
 
 METHODS = ("fp8", "mxfp4", "nvfp4", "gptq", "awq", "bitsandbytes", "compressed-tensors", "modelopt")
 WAY_OUT = "Give --bits, or name the folder of its weights with --checkpoint"
-_MATRIX = re.compile(r"(_proj|\.w[io]|\.fc[12]|\.wq_b|\.wk)$")
+_MATRIX = re.compile(r"(_proj|in_proj_\w+|output_gate|\.(w[iok]|fc[12]|wq_b|[qkvo]))$")
+_LAYERS = ("layers", "encoder", "decoder")  # stacks of the language model
 _EXPERTS = re.compile(r"\.experts\.")
 _BLOCK = 128
 _DOUBLE = 256  # absolute maxima that bitsandbytes quantises together
@@ -34,7 +35,7 @@ class Quantisation(NamedTuple):
     def bits(self, stack: str, layer: int, name: str, sizes: tuple[int, ...], unquantised: int) -> int:
         """Of all weights of a tensor of this shape, the scales among them."""
         count = math.prod(sizes)
-        is_matrix = stack == "layers" and len(sizes) > 1 and _MATRIX.search(f".{name}") is not None
+        is_matrix = stack in _LAYERS and len(sizes) > 1 and _MATRIX.search(f".{name}") is not None
         if not is_matrix or (self.only_experts and not _EXPERTS.search(name)) or self.keeps(layer, name):
             return count * unquantised
         rows, columns = sizes[-2:]
@@ -67,7 +68,11 @@ def quantisation(path: Path, config: Mapping[str, Any]) -> Quantisation | None:
     said = config.get("quantization_config")
     if said is None:
         said = next(
-            (part["quantization_config"] for part in config.values() if isinstance(part, dict) and part.get("quantization_config")),
+            (
+                part["quantization_config"]
+                for part in config.values()
+                if isinstance(part, dict) and part.get("quantization_config")
+            ),
             None,
         )
     if said is None:
@@ -102,7 +107,10 @@ def _read(method: str, said: Mapping[str, Any]) -> Quantisation | None:
     if method == "mxfp4":  # the experts' matrices alone; blocks of 32 share an exponent
         return _made("mxfp4", 4, 8, (1, 32), kept, only_experts=True)
     if method in ("gptq", "awq"):
-        weight, group = _whole(said.get("bits", said.get("w_bit"))), int(said.get("group_size", said.get("q_group_size", 128)))
+        weight, group = (
+            _whole(said.get("bits", said.get("w_bit"))),
+            int(said.get("group_size", said.get("q_group_size", 128))),
+        )
         scale = 16 + weight  # a half-precision scale, and a zero point
         made = _made(method, weight, scale, (1, max(group, 0)), kept)
         # an index of each column's group besides, of 32 bits: no more than a bit a weight for matrices of 32 rows
