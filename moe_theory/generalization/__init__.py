@@ -10,6 +10,7 @@ Source: J. Zhao, P. Wang, Z. Wang, "Generalization Error Analysis for Sparse Mix
 """
 
 from moe_theory.core.papers import Paper
+from moe_theory.generalization import certificate as certificate
 from moe_theory.generalization import complexity as complexity
 from moe_theory.generalization import corrected as corrected
 from moe_theory.generalization import counterexamples as counterexamples
@@ -22,7 +23,9 @@ from moe_theory.generalization.model import Dims as Dims
 from moe_theory.generalization.model import Params as Params
 from moe_theory.generalization.model import Reading as Reading
 from moe_theory.generalization.published import Published as Published
+from moe_theory.generalization.published import Stored as Stored
 from moe_theory.generalization.published import published as published
+from moe_theory.generalization.published import stored as stored
 from moe_theory.generalization.training import Info as Info
 from moe_theory.generalization.training import State as State
 from moe_theory.generalization.training import best_experts as best_experts

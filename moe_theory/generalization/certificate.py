@@ -1,29 +1,32 @@
 """A bound on the risk of one trained model, by the length of a code for its weights and its training error.
 
 Let a prefix-free code, fixed before the samples, have length L(h) in bits for each model h, so that the 2^-L(h) sum to
-at most 1 (Kraft). For one h, m independent samples and a loss in [0, 1], with risk p and mean loss q <= p on the samples,
-P(kl(q, p) >= x) <= exp(-m x) (Hoeffding 1963, Theorem 1, of which Chernoff's bound is the case of losses 0 and 1), where
+at most 1 (Kraft). For one h, m independent samples and a loss in [0, 1], with risk p and mean loss q <= p on the
+samples, P(kl(q, p) >= x) <= exp(-m x) (Hoeffding 1963, Theorem 1; Chernoff for losses 0 and 1), where
 kl(q, p) = q log(q/p) + (1 - q) log((1 - q)/(1 - p)). With x(h) = (L(h) log 2 + log(1/delta)) / m the failures of all
 models sum to at most delta, so that, whatever the samples chose, kl(q, p) < x(h) with probability 1 - delta: p is below
 the largest number for which that holds.
 
-The code pays for all that training chose: how many tensors there are and their shapes, whether a tensor is written as it
-is stored or by its levels, these levels, and which of them each weight has, by the Krichevsky-Trofimov estimate and an
-arithmetic coder. How a network computes its output from tensors in the order of their names is fixed before the samples,
-or else one of a number of choices, which costs its logarithm.
+The code pays for all that training chose: how many tensors there are and their shapes, whether a tensor is written as
+it is stored or by its levels, these levels, and which of them each weight has, by the estimate of Krichevsky and
+Trofimov and an arithmetic coder. How a network computes its output from tensors in the order of their names is fixed
+before the samples, or else one of a number of choices, which costs its logarithm.
 """
 
 import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
 from moe_theory.core.constraints import Count, OpenProbability, Probability, require
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidParamsError, shortened
 from moe_theory.core.fields import documented
+from moe_theory.runs.tensors import NUMBERS, array_of, open_checkpoint
 
+MOST_WEIGHTS = 4_000_000  # that are coded, in about half a minute
 MOST_LEVELS = 4096  # of a tensor that is coded by its levels
 _KINDS = ("bfloat16", "float16", "float32", "float64")  # in the order of their codes
 _WORDS = {"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8}  # bytes of a number
@@ -169,6 +172,88 @@ def decode(code: str) -> list[Float[np.ndarray, "..."]]:
     return arrays
 
 
+@documented
+class Coded(NamedTuple):
+    """The weights of a trained model, and the length of their code."""
+
+    num_weights: int
+    stored_bits: int  # of the weights as they are stored
+    num_bits: int  # of their code
+
+
+def code_of(path: str | Path) -> Coded:
+    """The code's length for the weights of a checkpoint.
+
+    Args:
+        path: a safetensors file, or a folder of shards, of at most `MOST_WEIGHTS` floating-point weights.
+    Source: `encode`.
+    Raises: InvalidCheckpointError for what is no checkpoint; InvalidParamsError for other dtypes, or too many weights.
+
+    Examples:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from safetensors.numpy import save_file
+        >>> from moe_theory.generalization import certificate
+        >>> path = Path(tempfile.mkdtemp()) / "model.safetensors"
+        >>> save_file({"experts": np.float32([[1, -1, 0, 0], [0, 0, 0, 1]])}, path)
+        >>> certificate.code_of(path)
+        Coded(num_weights=8, stored_bits=256, num_bits=92)
+    """
+    tensors = open_checkpoint(Path(path)).tensors
+    count = sum(math.prod(tensor.shape) for tensor in tensors.values())
+    if not 0 < count <= MOST_WEIGHTS:
+        raise InvalidParamsError(
+            f"{path} has {count:,} weights, but 1 to {MOST_WEIGHTS:,} are coded, which takes half a minute. Name another, "
+            "or drop --errors and --losses."
+        )
+    if other := next((name for name, tensor in tensors.items() if tensor.kind not in NUMBERS), None):
+        raise InvalidParamsError(
+            f"{path} has {other} of type {tensors[other].kind}, but weights of {', '.join(NUMBERS)} are coded. "
+            "Convert it."
+        )
+    stored = 8 * sum(tensor.stop - tensor.start for tensor in tensors.values())
+    return Coded(count, stored, len(encode({name: array_of(tensor) for name, tensor in tensors.items()})))
+
+
+def mean_loss(path: str | Path) -> tuple[float, int]:
+    """The mean of losses in [0, 1], and how many there are.
+
+    Args:
+        path: an .npy of numbers, (m,), or text of one a line.
+    Source: the loss of each sample, as `certificate` needs it.
+    Raises: InvalidParamsError for a file that is none, or numbers that are not in [0, 1].
+
+    Examples:
+        >>> import tempfile
+        >>> from moe_theory.generalization import certificate
+        >>> path = Path(tempfile.mkdtemp()) / "losses.txt"
+        >>> path.write_text("0.5\\n1\\n") > 0
+        True
+        >>> certificate.mean_loss(path)
+        (0.75, 2)
+    """
+    try:
+        if Path(path).suffix == ".npy":
+            losses = np.load(path, allow_pickle=False)
+        else:
+            losses = np.array([float(line) for line in Path(path).read_text(encoding="utf-8").split()])
+        if losses.ndim != 1 or not len(losses) or losses.dtype.kind not in "biuf":
+            raise ValueError(f"it has {losses.dtype.name} of shape {losses.shape}")
+    except (OSError, ValueError, EOFError) as failure:
+        raise InvalidParamsError(
+            f"{path} cannot be read as losses ({shortened(str(failure))}). Name an .npy of m numbers, or text of one a "
+            "line."
+        ) from None
+    losses = losses.astype(np.float64)
+    if not np.all((losses >= 0) & (losses <= 1)):
+        worst = losses[~((losses >= 0) & (losses <= 1))][0]
+        raise InvalidParamsError(
+            f"{path} has the loss {worst:g}, which is not in [0, 1]: for other losses no bound here holds. Clip or scale "
+            "it."
+        )
+    return min(math.fsum(losses) / len(losses), 1.0), len(losses)
+
+
 def _by_levels(array: np.ndarray) -> str:
     """Code of a tensor by its levels; empty for one of too many, or of none."""
     flat = array.reshape(-1)
@@ -176,7 +261,13 @@ def _by_levels(array: np.ndarray) -> str:
     if not 0 < len(levels) <= MOST_LEVELS:
         return ""
     kind = next(kind for kind in _KINDS if _holds(kind, levels))
-    return "1" + _number(_KINDS.index(kind), 2) + _elias(len(levels)) + _bits_of(levels, kind) + _coded(symbols, len(levels))
+    return (
+        "1"
+        + _number(_KINDS.index(kind), 2)
+        + _elias(len(levels))
+        + _bits_of(levels, kind)
+        + _coded(symbols, len(levels))
+    )
 
 
 def _dtype(kind: str) -> np.dtype:

@@ -16,9 +16,11 @@ from moe_theory.core.fields import documented
 from moe_theory.generalization.families import SYNONYMS, Family, Stack, compiled, families
 from moe_theory.generalization.quantised import Quantisation, quantisation
 from moe_theory.runs.files import read_json
+from moe_theory.runs.tensors import INDEX, open_checkpoint
 
 BITS = {"float64": 64, "float32": 32, "bfloat16": 16, "float16": 16, "float8_e4m3fn": 8, "float8_e5m2": 8}
 ASSUMED_BITS = 32  # of tensors of which nothing says how they are stored
+_PACKED = {"U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64"}  # dtypes that quantised weights are packed into
 MOST_LAYERS = 10_000  # as no model has, and a file may say
 _OF_WINDOWS = {"full_attention", "sliding_attention", "chunked_attention"}  # kinds of layers that have the same tensors
 OF_OTHER_TOKENS = ("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers")  # layers not counted
@@ -31,7 +33,7 @@ _HARMLESS = {  # keys that match, and add none
 }  # fmt: skip
 
 
-class _Missing(Exception):
+class _MissingError(Exception):
     """A key that is not in the file, and has no default."""
 
 
@@ -114,6 +116,54 @@ def published(path: str | Path, is_counted: bool = True) -> Published:
     return Published(str(name), *sizes.values(), parts=parts, notes=tuple(notes), dtype_bits=dtype_bits)
 
 
+@documented
+class Stored(NamedTuple):
+    """What a checkpoint's headers say of its size."""
+
+    num_weights: int | None  # numbers in all its tensors; None where several are packed into one
+    num_bits: int  # of all its tensors
+    note: str  # a sentence about where this is from
+
+
+def stored(path: str | Path) -> Stored:
+    """The size of a published checkpoint, from its headers alone.
+
+    Args:
+        path: a safetensors file, a folder of its shards, or its index alone.
+    Source: the safetensors format.
+    Raises: InvalidCheckpointError for what is no checkpoint; InvalidParamsError for an index that says no size.
+
+    Examples:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from safetensors.numpy import save_file
+        >>> from moe_theory import generalization
+        >>> path = Path(tempfile.mkdtemp()) / "model.safetensors"
+        >>> save_file({"experts": np.zeros((4, 3), np.float16)}, path)
+        >>> generalization.stored(path)[:2]
+        (12, 192)
+    """
+    path = Path(path)
+    index = path / INDEX if path.is_dir() else path
+    if index.name.endswith(".index.json") and index.is_file() and not any(index.parent.glob("*.safetensors")):
+        said = _read(index).get("metadata")
+        size, count = (said.get(key) if isinstance(said, dict) else None for key in ("total_size", "total_parameters"))
+        if type(size) is not int or not 0 < size < 2**58:
+            raise InvalidParamsError(
+                f"{index} has no total_size in its metadata, and its shards are not beside it. Fetch them, or give "
+                "--weights and --bits."
+            )
+        count = count if type(count) is int and 0 < count < 2**62 else None
+        return Stored(count, 8 * size, f"Sizes are those that {index.name} states: its shards are not here.")
+    tensors = open_checkpoint(index.parent if index.name == INDEX else path).tensors.values()
+    packed = sorted({tensor.kind for tensor in tensors} & _PACKED)
+    bits = 8 * sum(tensor.stop - tensor.start for tensor in tensors)
+    count = None if packed else sum(math.prod(tensor.shape) for tensor in tensors)
+    words = f"By the headers of {path.name}: {len(tensors):,} tensors in {bits // 8:,} bytes"
+    return Stored(count, bits, words + (f", some of them packed ({', '.join(packed)})." if packed else "."))
+
+
 def _guessed(config: Mapping[str, Any]) -> Family:
     """A family of which T, k and d alone are looked for."""
     inner = next((name for name in ("text_config", "llm_config") if isinstance(config.get(name), dict)), "")
@@ -142,7 +192,7 @@ class _Keys(dict):
             is_null = any(one in scope for one in (name, *SYNONYMS.get(name, ())) for scope in self.scopes)
             formula = (self.family.nulls if is_null else {}).get(name, self.family.defaults.get(name))
             if formula is None:
-                raise _Missing(name)
+                raise _MissingError(name)
             found = self.value(formula)
             if not is_null:
                 self.assumed[name] = found
@@ -160,9 +210,9 @@ class _Keys(dict):
 
     def checked(self, name: str, value: Any) -> Any:
         """A value that formulas can compute with: lists of one number each layer become that number."""
-        if isinstance(value, list) and value and all(type(one) is int and one == value[0] for one in value):
-            if not name.endswith(("_freq", "_pattern", "_layers")):
-                value = value[0]
+        is_one = isinstance(value, list) and value and all(type(one) is int and one == value[0] for one in value)
+        if is_one and not name.endswith(("_freq", "_pattern", "_layers")):
+            value = value[0]
         is_number = isinstance(value, bool) or (isinstance(value, int) and 0 <= value < 2**62)
         is_list = (
             isinstance(value, list) and len(value) <= MOST_LAYERS and all(type(one) in (int, str) for one in value)
@@ -180,7 +230,7 @@ class _Keys(dict):
         """A formula's value. Raises: InvalidParamsError that names the key it fails at."""
         try:
             return eval(compiled(formula), {"__builtins__": {}}, self)
-        except _Missing as missing:
+        except _MissingError as missing:
             known = " or ".join((missing.args[0], *SYNONYMS.get(missing.args[0], ())))
             raise InvalidParamsError(f"{self.path} has no {known}, which its family needs. {WAY_OUT}.") from None
         except (ArithmeticError, LookupError, TypeError, AttributeError) as failure:
@@ -205,7 +255,7 @@ class _Nested:
     def __getattr__(self, name: str) -> Any:
         self._keys.read.add(f"{self._name}.{name}")
         if self._table.get(name) is None:
-            raise _Missing(f"{self._name}.{name}")
+            raise _MissingError(f"{self._name}.{name}")
         return self._keys.checked(name, self._table[name])
 
     __getitem__ = __getattr__
@@ -236,8 +286,8 @@ def _stack(keys: _Keys, stack: Stack, count: int, how: Quantisation | None, bits
             sizes = found if isinstance(found, tuple) else (found,)
             if any(type(size) is not int or size < 1 for size in sizes):
                 raise InvalidParamsError(
-                    f"{keys.path} has sizes by which {line.name}, of shape ({line.shape}), is {shortened(sizes)}, which "
-                    f"is no shape of a tensor. {WAY_OUT}."
+                    f"{keys.path} has sizes by which {line.name}, of shape ({line.shape}), is {shortened(sizes)}, "
+                    f"which is no shape of a tensor. {WAY_OUT}."
                 )
             weights += math.prod(sizes)
             stored += how.bits(stack.name, layer, line.name, sizes, bits) if how else math.prod(sizes) * bits
@@ -271,8 +321,8 @@ def _require_known(keys: _Keys, family: Family) -> None:
                 continue
             if key != "layer_types" or not _OF_WINDOWS.issuperset(scope[key]):
                 raise InvalidParamsError(
-                    f"{keys.path} has {key}={shortened(scope[key])}, which changes what other families are made of, and "
-                    f"is not known for {keys.config['model_type']}. {WAY_OUT}."
+                    f"{keys.path} has {key}={shortened(scope[key])}, which changes what other families are made of, "
+                    f"and is not known for {keys.config['model_type']}. {WAY_OUT}."
                 )
 
 
@@ -285,7 +335,8 @@ def _notes(keys: _Keys) -> Iterator[str]:
         yield f"Not in the file, and taken as the family's own code does: {listed}."
     further = [f"{key}={said[key]}" for key in OF_OTHER_TOKENS if said.get(key)]
     if further:
-        yield f"Not counted, as the next token's prediction does not use them: layers for further tokens ({', '.join(further)})."
+        listed = ", ".join(further)
+        yield f"Not counted, as the next token's prediction does not use them: layers for further tokens ({listed})."
     own = keys.family.names() | keys.read | _HARMLESS | {*OF_OTHER_TOKENS}
     unread = sorted(
         f"{key}={shortened(value)}"
