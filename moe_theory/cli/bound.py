@@ -206,7 +206,7 @@ def _published(config: Path | None, checkpoint: Path | None, values: dict[str, A
             raise InvalidParamsError(f"{clash[0]} is what --config {config} says. Drop one of both.")
         notes += [f"{config} is of the family {model.family}.", *model.notes]
         if is_counted:
-            found |= {"num_weights": model.num_weights, "num_bits": model.num_bits}
+            found |= _sizes(model.num_weights, model.num_bits)
         elif checkpoint is None:
             found["bits"] = values["bits"] if "bits" in given else model.dtype_bits
     if checkpoint is not None:
@@ -219,13 +219,19 @@ def _published(config: Path | None, checkpoint: Path | None, values: dict[str, A
                 f"{checkpoint} has several weights packed into a number, so that headers do not count them, and its "
                 "bits alone are known. Add --config of a family that is known."
             )
-        found |= {"num_weights": count, "num_bits": size.num_bits}
+        found |= _sizes(count, size.num_bits)
         notes.append(size.note)
     if "bits" in given:
         found.pop("num_bits", None)
         found["bits"] = values["bits"]
     notes.append("Tokens of a text are not independent samples: m counts independent ones, such as documents.")
     return found, notes
+
+
+def _sizes(num_weights: int, num_bits: int) -> dict[str, Any]:
+    """Fields for weights of as many bits each, or on average."""
+    each, rest = divmod(num_bits, num_weights)
+    return {"num_weights": num_weights, **({"num_bits": num_bits} if rest or not each else {"bits": each})}
 
 
 def _counted(config: Path) -> int | None:
@@ -270,8 +276,7 @@ def _trained(
     model = certificate.code_of(checkpoint)
     found = {"code_bits": model.num_bits, "training_error": training_error, "num_samples": num_samples}
     if not given - {"num_samples", "delta", "threshold", "num_choices", "bits"}:
-        found |= {"num_weights": model.num_weights}
-        found |= {} if "bits" in given else {"num_bits": model.stored_bits}
+        found |= _sizes(model.num_weights, values["bits"] * model.num_weights if "bits" in given else model.stored_bits)
     return found, [
         f"{checkpoint}: {model.num_weights:,} weights, {model.stored_bits:,} bits as stored and {model.num_bits:,} as "
         f"coded; training error {training_error:.4g} of {num_samples:,} samples."

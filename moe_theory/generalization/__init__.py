@@ -15,6 +15,7 @@ from moe_theory.generalization import complexity as complexity
 from moe_theory.generalization import corrected as corrected
 from moe_theory.generalization import counterexamples as counterexamples
 from moe_theory.generalization import model as model
+from moe_theory.generalization import ternary as ternary
 from moe_theory.generalization import theory as theory
 from moe_theory.generalization.calculator import bound as bound
 from moe_theory.generalization.data import Sample as Sample

@@ -28,8 +28,9 @@ from moe_theory.runs.tensors import NUMBERS, array_of, open_checkpoint
 
 MOST_WEIGHTS = 4_000_000  # that are coded, in about half a minute
 MOST_LEVELS = 4096  # of a tensor that is coded by its levels
-_KINDS = ("bfloat16", "float16", "float32", "float64")  # in the order of their codes
-_WORDS = {"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8}  # bytes of a number
+_KINDS = {"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8}  # bytes of a number, in the order of their codes
+_WHOLE_NUMBERS = len(_KINDS)  # the code of levels that are whole numbers
+_LARGEST = 2**31  # of these
 _PRECISION = 48  # bits of the arithmetic coder's interval
 _WHOLE, _HALF, _QUARTER = 1 << _PRECISION, 1 << (_PRECISION - 1), 1 << (_PRECISION - 2)
 
@@ -130,12 +131,12 @@ def encode(arrays: Arrays) -> str:
         array = np.asarray(arrays[name])
         if array.dtype.name not in _KINDS or np.isnan(array.astype(np.float64)).any():
             raise InvalidParamsError(
-                f"{name} has numbers of type {array.dtype.name}, or NaN among them; weights of {', '.join(_KINDS)} are "
-                "coded. Convert it."
+                f"{name} has numbers of type {array.dtype.name}, or NaN among them, but weights of {', '.join(_KINDS)} "
+                "are coded. Convert it."
             )
         shape = (array.ndim, *array.shape)
         parts += [_elias(size + 1) for size in shape]
-        as_stored = "0" + _number(_KINDS.index(array.dtype.name), 2) + _bits_of(array, array.dtype.name)
+        as_stored = "0" + _kind(array.dtype.name) + _bits_of(array, array.dtype.name)
         by_levels = _by_levels(array)
         parts.append(min((as_stored, by_levels), key=len) if by_levels else as_stored)
     return "".join(parts)
@@ -158,9 +159,9 @@ def decode(code: str) -> list[Float[np.ndarray, "..."]]:
         for _ in range(reader.elias() - 1):
             shape = [reader.elias() - 1 for _ in range(reader.elias() - 1)]
             size = math.prod(shape)
-            has_levels, kind = reader.number(1), _KINDS[reader.number(2)]
+            has_levels, kind = reader.number(1), reader.number(3)
             if has_levels:
-                levels = reader.numbers(reader.elias(), kind)
+                levels = reader.whole_numbers() if kind == _WHOLE_NUMBERS else reader.numbers(reader.elias(), kind)
                 symbols, used = _decoded(reader.code[reader.place :], size, len(levels))
                 reader.place += used
                 values = levels[np.asarray(symbols, int)]
@@ -197,19 +198,18 @@ def code_of(path: str | Path) -> Coded:
         >>> path = Path(tempfile.mkdtemp()) / "model.safetensors"
         >>> save_file({"experts": np.float32([[1, -1, 0, 0], [0, 0, 0, 1]])}, path)
         >>> certificate.code_of(path)
-        Coded(num_weights=8, stored_bits=256, num_bits=92)
+        Coded(num_weights=8, stored_bits=256, num_bits=47)
     """
     tensors = open_checkpoint(Path(path)).tensors
     count = sum(math.prod(tensor.shape) for tensor in tensors.values())
     if not 0 < count <= MOST_WEIGHTS:
         raise InvalidParamsError(
-            f"{path} has {count:,} weights, but 1 to {MOST_WEIGHTS:,} are coded, which takes half a minute. Name another, "
-            "or drop --errors and --losses."
+            f"{path} has {count:,} weights, but 1 to {MOST_WEIGHTS:,} are coded, which takes half a minute. Name "
+            "another, or drop --errors and --losses."
         )
     if other := next((name for name, tensor in tensors.items() if tensor.kind not in NUMBERS), None):
         raise InvalidParamsError(
-            f"{path} has {other} of type {tensors[other].kind}, but weights of {', '.join(NUMBERS)} are coded. "
-            "Convert it."
+            f"{path} has {other} of type {tensors[other].kind}, but {', '.join(NUMBERS)} are coded. Convert it."
         )
     stored = 8 * sum(tensor.stop - tensor.start for tensor in tensors.values())
     return Coded(count, stored, len(encode({name: array_of(tensor) for name, tensor in tensors.items()})))
@@ -248,8 +248,8 @@ def mean_loss(path: str | Path) -> tuple[float, int]:
     if not np.all((losses >= 0) & (losses <= 1)):
         worst = losses[~((losses >= 0) & (losses <= 1))][0]
         raise InvalidParamsError(
-            f"{path} has the loss {worst:g}, which is not in [0, 1]: for other losses no bound here holds. Clip or scale "
-            "it."
+            f"{path} has the loss {worst:g}, which is not in [0, 1]: for other losses no bound here holds. Clip "
+            "or scale it."
         )
     return min(math.fsum(losses) / len(losses), 1.0), len(losses)
 
@@ -260,14 +260,13 @@ def _by_levels(array: np.ndarray) -> str:
     levels, symbols = np.unique(flat, return_inverse=True)  # -0.0 is 0.0, and computes the same but for its inverse
     if not 0 < len(levels) <= MOST_LEVELS:
         return ""
+    if np.all(levels == np.round(levels)) and np.max(np.abs(levels)) < _LARGEST:
+        first, *rest = map(int, levels)
+        gaps = np.diff([first, *rest]).tolist()
+        written = f"{_WHOLE_NUMBERS:03b}" + _elias(len(levels)) + _elias(2 * abs(first) + (first < 0) + 1)
+        return "1" + written + "".join(map(_elias, gaps)) + _coded(symbols, len(levels))
     kind = next(kind for kind in _KINDS if _holds(kind, levels))
-    return (
-        "1"
-        + _number(_KINDS.index(kind), 2)
-        + _elias(len(levels))
-        + _bits_of(levels, kind)
-        + _coded(symbols, len(levels))
-    )
+    return "1" + _kind(kind) + _elias(len(levels)) + _bits_of(levels, kind) + _coded(symbols, len(levels))
 
 
 def _dtype(kind: str) -> np.dtype:
@@ -286,8 +285,8 @@ def _bits_of(values: np.ndarray, kind: str) -> str:
     return "".join(f"{byte:08b}" for byte in np.ascontiguousarray(values.astype(_dtype(kind))).tobytes())
 
 
-def _number(number: int, width: int) -> str:
-    return f"{number:0{width}b}"
+def _kind(kind: str) -> str:
+    return f"{[*_KINDS].index(kind):03b}"
 
 
 def _elias(number: int) -> str:
@@ -316,9 +315,15 @@ class _Reader:
         length = self.number(zeros + 1)
         return (1 << (length - 1)) | self.number(length - 1)
 
-    def numbers(self, count: int, kind: str) -> np.ndarray:
-        data = bytes(self.number(8) for _ in range(count * _WORDS[kind]))
-        return np.frombuffer(data, _dtype(kind)).astype(np.float64)
+    def numbers(self, count: int, kind: int) -> np.ndarray:
+        name = [*_KINDS][kind]
+        data = bytes(self.number(8) for _ in range(count * _KINDS[name]))
+        return np.frombuffer(data, _dtype(name)).astype(np.float64)
+
+    def whole_numbers(self) -> np.ndarray:
+        count, folded = self.elias(), self.elias() - 1
+        first = -(folded // 2) if folded % 2 else folded // 2
+        return np.cumsum([first, *(self.elias() for _ in range(count - 1))]).astype(np.float64)
 
 
 class _Frequencies:

@@ -28,7 +28,7 @@ class Stack(NamedTuple):
     """Layers that may have the same tensors."""
 
     name: str  # empty for what there is once
-    count: str  # formula, of the number of layers
+    num_layers: str  # formula
     lines: tuple[Line, ...]
 
 
@@ -47,7 +47,7 @@ class Family(NamedTuple):
         """Keys that it speaks of, by any of their names."""
         lines = [line for stack in self.stacks for line in stack.lines]
         texts = [text for line in lines for text in (line.shape, *line.conditions)]
-        texts += [*self.rules.values(), *self.defaults.values(), *(stack.count for stack in self.stacks)]
+        texts += [*self.rules.values(), *self.defaults.values(), *(stack.num_layers for stack in self.stacks)]
         found = {name for text in texts for name in compiled(text).co_names}
         found |= {*self.defaults, *(key.rpartition(".")[-1] for key in self.only), *self.ignored}
         return frozenset(found | {other for name in found for other in SYNONYMS.get(name, ())})
@@ -79,7 +79,7 @@ def _merged(parent: Mapping[str, Any], sets: Mapping[str, Any], own: Mapping[str
     return merged
 
 
-def _family(blocks: Mapping[str, Any], entry: Mapping[str, Any]) -> Family:
+def _family(blocks: dict[str, Any], entry: Mapping[str, Any]) -> Family:
     stacks = [Stack("", "1", _lines(blocks, entry, entry.get("once", ["embeddings"])))]
     if "layers" in entry:
         count = entry.get("count", "num_hidden_layers")
@@ -90,16 +90,13 @@ def _family(blocks: Mapping[str, Any], entry: Mapping[str, Any]) -> Family:
     return Family(tuple(stacks), ignored=tuple(entry.get("ignored", ())), inner=entry.get("inner", ""), **tables)
 
 
-def _lines(blocks: Mapping[str, Any], entry: Mapping[str, Any], listed: Sequence[str]) -> tuple[Line, ...]:
+def _lines(blocks: dict[str, Any], entry: Mapping[str, Any], listed: Sequence[str]) -> tuple[Line, ...]:
     """Those of some blocks: the family's own, or shared ones."""
     found = []
     for each in listed:
         name, _, condition = each.partition(" if ")
-        block = (
-            entry[name]
-            if isinstance(entry.get(name), str)
-            else functools.reduce(dict.__getitem__, name.split("."), blocks)
-        )
+        kind, _, inner = name.rpartition(".")
+        block: str = entry[name] if isinstance(entry.get(name), str) else (blocks[kind] if kind else blocks)[inner]
         for text in filter(None, block.split("\n")):
             tensor, _, rest = text.partition(": ")
             rest, _, own = rest.partition(" if ")

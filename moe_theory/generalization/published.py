@@ -42,7 +42,7 @@ class Part(NamedTuple):
     """Tensors of one kind."""
 
     name: str  # as its family calls it, such as "layers.mlp.experts.up_proj"
-    count: int  # weights, in all layers
+    weights: int  # their number, in all layers
     bits: int  # that they are stored in, all of them, with the scales of quantised ones
 
 
@@ -61,7 +61,7 @@ class Published(NamedTuple):
     @property
     def num_weights(self) -> int:
         """The number of weights."""
-        return sum(part.count for part in self.parts)
+        return sum(part.weights for part in self.parts)
 
     @property
     def num_bits(self) -> int:
@@ -110,7 +110,7 @@ def published(path: str | Path, is_counted: bool = True) -> Published:
     how = quantisation(path, config)
     dtype_bits, notes = _dtype_bits(path, keys)
     parts = tuple(_parts(keys, family, how, dtype_bits)) if family is not None and is_counted else ()
-    if parts and not any(".experts." in part.name and part.count for part in parts):
+    if parts and not any(".experts." in part.name and part.weights for part in parts):
         raise InvalidParamsError(f"{path} has no layer of experts: it is no sparse mixture. Name another model's.")
     notes = [*(notes if parts else []), *([how.words] if how and parts else []), *(_notes(keys) if parts else [])]
     return Published(str(name), *sizes.values(), parts=parts, notes=tuple(notes), dtype_bits=dtype_bits)
@@ -266,10 +266,10 @@ class _Nested:
 
 def _parts(keys: _Keys, family: Family, how: Quantisation | None, bits: int) -> Iterator[Part]:
     for stack in family.stacks:
-        count = keys.value(stack.count)
+        count = keys.value(stack.num_layers)
         if type(count) is not int or not 0 < count <= MOST_LAYERS:
             raise InvalidParamsError(
-                f"{keys.path} has {shortened(count)} layers by {stack.count}, not 1 to {MOST_LAYERS:,}. {WAY_OUT}."
+                f"{keys.path} has {shortened(count)} layers by {stack.num_layers}, not 1 to {MOST_LAYERS:,}. {WAY_OUT}."
             )
         yield from _stack(keys, stack, count, how, bits)
 

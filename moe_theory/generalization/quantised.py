@@ -7,7 +7,7 @@ Where the file does not say which of them are, this counts no fewer bits than th
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,15 +32,15 @@ class Quantisation(NamedTuple):
     kept: tuple[str, ...]  # patterns of names of modules that are not quantised
     only_experts: bool = False
 
-    def bits(self, stack: str, layer: int, name: str, sizes: tuple[int, ...], unquantised: int) -> int:
+    def bits(self, stack: str, layer: int, name: str, sizes: Sequence[int], unquantised: int) -> int:
         """Of all weights of a tensor of this shape, the scales among them."""
         count = math.prod(sizes)
-        is_matrix = stack in _LAYERS and len(sizes) > 1 and _MATRIX.search(f".{name}") is not None
+        is_matrix = len(sizes) > 1 and stack in _LAYERS and _MATRIX.search(f".{name}") is not None
         if not is_matrix or (self.only_experts and not _EXPERTS.search(name)) or self.keeps(layer, name):
             return count * unquantised
-        rows, columns = sizes[-2:]
-        per_row, per_column = (size or whole for size, whole in zip(self.block, (rows, columns), strict=True))
-        blocks = math.prod(sizes[:-2]) * math.ceil(rows / per_row) * math.ceil(columns / per_column)
+        rows, columns = sizes[len(sizes) - 2 :]
+        per_row, per_column = self.block[0] or rows, self.block[1] or columns
+        blocks = count // (rows * columns) * math.ceil(rows / per_row) * math.ceil(columns / per_column)
         return count * self.weight + math.ceil(blocks * self.scale)
 
     def keeps(self, layer: int, name: str) -> bool:

@@ -53,22 +53,23 @@ WORDS = {
 # What a number needs to be quoted, in words; `{...}` are fields of the setting.
 HYPOTHESES = {
     calculator.LOSS: "the loss of a sample is in [0, 1]; for any other, no number here holds",
-    calculator.SAMPLES: "the m samples are independent and from one distribution; tokens of a text, frames of a film and "
-    "copies of an image are not, and then no number here holds",
-    calculator.LIPSCHITZ: "the loss is {lipschitz:g}-Lipschitz in the model's output, as the ramp loss and not the error is",
+    calculator.SAMPLES: "the m samples are independent and from one distribution; tokens of a text and frames of a "
+    "film are not, and then no number here holds",
+    calculator.LIPSCHITZ: "the loss is {lipschitz:g}-Lipschitz in the model's output, as the ramp loss is and the "
+    "error is not",
     calculator.OUTPUT: "the model has one real output",
     calculator.NORMS: "inputs have |x| <= {feature_norm:g}, and norms of weights, sizes and d_N were fixed before the "
-    "samples were seen; norms of a trained model need a union over the norms it might have had",
+    "samples were seen; norms of a trained model need a union over those it might have had",
     calculator.LOGITS: "the gates are the softmax of the k largest logits",
     calculator.GIVEN: "the router was fixed before the samples were seen",
     calculator.SIZES: "the architecture, the number of weights and their bits were fixed before the samples were seen; "
     "outputs may be any number",
-    calculator.CODE: "how the weights are coded and used was fixed before the samples were seen, or is one of "
-    "{num_choices:,} ways that were (--choices); their levels, sizes and values are paid for; outputs may be any number",
+    calculator.CODE: "how weights are coded and used was fixed before the samples were seen, or chosen from as many "
+    "ways as --choices says ({num_choices:,}); levels, sizes and values are paid for; outputs may be any number",
     calculator.ERROR: "the training error is the mean loss, of the weights as they are stored, on all of the m samples "
     "that they were trained on and chosen by",
-    calculator.ONE: "each number fails with probability {delta:g} alone; the smallest of several, chosen after seeing "
-    "them, with the sum of theirs",
+    calculator.ONE: "each number alone fails with probability {delta:g}; one chosen among several after seeing the "
+    "samples fails with the sum of theirs",
 }
 BOUNDED = {
     calculator.GAP: "the gap: |risk - mean loss on the m samples|, of every classifier of the class",
