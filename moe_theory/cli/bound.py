@@ -208,6 +208,8 @@ def _published(config: Path | None, checkpoint: Path | None, values: dict[str, A
         if is_counted:
             found |= _sizes(model.num_weights, model.num_bits)
         elif checkpoint is None:
+            if model.dtype_bits is None and "bits" not in given:
+                raise InvalidParamsError(f"{config} has a quantization_config: give --bits beside --weights.")
             found["bits"] = values["bits"] if "bits" in given else model.dtype_bits
     if checkpoint is not None:
         if clash := [name for name in ("num_weights", "bits") if name in given]:

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from moe_theory.core.errors import InvalidParamsError, shortened
 from moe_theory.core.fields import documented
 from moe_theory.generalization.families import SYNONYMS, Family, Stack, compiled, families
-from moe_theory.generalization.quantised import Quantisation, quantisation
-from moe_theory.runs.files import read_json
+from moe_theory.generalization.quantised import Quantisation, is_quantised, quantisation, read_table
 from moe_theory.runs.tensors import INDEX, open_checkpoint
 
 BITS = {"float64": 64, "float32": 32, "bfloat16": 16, "float16": 16, "float8_e4m3fn": 8, "float8_e5m2": 8}
@@ -25,6 +24,7 @@ MOST_LAYERS = 10_000  # as no model has, and a file may say
 _OF_WINDOWS = {"full_attention", "sliding_attention", "chunked_attention"}  # kinds of layers that have the same tensors
 OF_OTHER_TOKENS = ("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers")  # layers not counted
 WAY_OUT = "Count its weights and give --weights, or name the folder of its weights with --checkpoint"
+_SINGLE = re.compile(r"correction_bias|A_log|dt_bias|\.D$|sinks|position_bias|_hc\.|hc_head")  # kept in 32 bits
 _UNSEEN = re.compile("expert|moe|shared|layers|tie|quant|latent|rank|mlp|bias")  # in names of keys that may add tensors
 _HARMLESS = {  # keys that match, and add none
     "aux_loss_alpha", "expert_capacity", "max_window_layers", "moe_jitter_noise", "moe_loss_weight", "moe_norm_min",
@@ -56,7 +56,7 @@ class Published(NamedTuple):
     num_features: int  # d, its hidden size
     parts: tuple[Part, ...]  # empty where the family is not known
     notes: tuple[str, ...]  # what was counted, assumed or left out, in sentences
-    dtype_bits: int  # of a weight that is not quantised
+    dtype_bits: int | None  # of a weight that is not quantised; None where weights are not counted, and some are
 
     @property
     def num_weights(self) -> int:
@@ -95,7 +95,7 @@ def published(path: str | Path, is_counted: bool = True) -> Published:
     """
     path = Path(path)
     path = path / "config.json" if path.is_dir() else path
-    config = _read(path)
+    config = read_table(path)
     name = config.get("model_type")
     family = families().get(name) if isinstance(name, str) else None
     if is_counted and family is None:
@@ -107,13 +107,19 @@ def published(path: str | Path, is_counted: bool = True) -> Published:
     if family is not None and is_counted:
         _require_known(keys, family)
     sizes = {size: keys.whole(size) for size in ("num_experts", "num_experts_per_tok", "hidden_size")}
-    how = quantisation(path, config)
+    how = quantisation(path, config) if is_counted else None
     dtype_bits, notes = _dtype_bits(path, keys)
     parts = tuple(_parts(keys, family, how, dtype_bits)) if family is not None and is_counted else ()
     if parts and not any(".experts." in part.name and part.weights for part in parts):
         raise InvalidParamsError(f"{path} has no layer of experts: it is no sparse mixture. Name another model's.")
     notes = [*(notes if parts else []), *([how.words] if how and parts else []), *(_notes(keys) if parts else [])]
-    return Published(str(name), *sizes.values(), parts=parts, notes=tuple(notes), dtype_bits=dtype_bits)
+    return Published(
+        str(name),
+        *sizes.values(),
+        parts=parts,
+        notes=tuple(notes),
+        dtype_bits=None if not is_counted and is_quantised(path, config) else dtype_bits,
+    )
 
 
 @documented
@@ -147,7 +153,7 @@ def stored(path: str | Path) -> Stored:
     path = Path(path)
     index = path / INDEX if path.is_dir() else path
     if index.name.endswith(".index.json") and index.is_file() and not any(index.parent.glob("*.safetensors")):
-        said = _read(index).get("metadata")
+        said = read_table(index).get("metadata")
         size, count = (said.get(key) if isinstance(said, dict) else None for key in ("total_size", "total_parameters"))
         if type(size) is not int or not 0 < size < 2**58:
             raise InvalidParamsError(
@@ -271,6 +277,13 @@ def _parts(keys: _Keys, family: Family, how: Quantisation | None, bits: int) -> 
             raise InvalidParamsError(
                 f"{keys.path} has {shortened(count)} layers by {stack.num_layers}, not 1 to {MOST_LAYERS:,}. {WAY_OUT}."
             )
+        if how is not None and stack.name == "layers":
+            names = [(layer, line.name) for layer in range(count) for line in stack.lines]
+            if (unplaced := how.unplaced(names, count)) is not None:
+                raise InvalidParamsError(
+                    f"{keys.path} has a quantization_config that leaves out {shortened(unplaced)}, which is none of "
+                    "the tensors that are known. Give --bits, or name the folder of its weights with --checkpoint."
+                )
         yield from _stack(keys, stack, count, how, bits)
 
 
@@ -290,7 +303,8 @@ def _stack(keys: _Keys, stack: Stack, count: int, how: Quantisation | None, bits
                     f"which is no shape of a tensor. {WAY_OUT}."
                 )
             weights += math.prod(sizes)
-            stored += how.bits(stack.name, layer, line.name, sizes, bits) if how else math.prod(sizes) * bits
+            own = max(bits, ASSUMED_BITS) if _SINGLE.search(line.name) else bits
+            stored += how.bits(stack.name, layer, line.name, sizes, own) if how else math.prod(sizes) * own
         if weights:
             yield Part(f"{stack.name}.{line.name}".lstrip("."), weights, stored)
 
@@ -362,16 +376,7 @@ def _dtype_bits(path: Path, keys: _Keys) -> tuple[int, list[str]]:
         ]
     if not isinstance(said, str) or said.removeprefix("torch.") not in BITS:
         raise InvalidParamsError(f"{path} has torch_dtype={shortened(said)}, not one of {', '.join(BITS)}.")
-    return BITS[said.removeprefix("torch.")], []
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = read_json(path)
-    except (OSError, ValueError) as failure:
-        raise InvalidParamsError(
-            f"{path} cannot be read as JSON: {shortened(str(failure))}. Name a model's config.json."
-        ) from None
-    if not isinstance(found, dict):
-        raise InvalidParamsError(f"{path} holds no JSON object. Name a model's config.json.")
-    return found
+    quantised = "" if is_quantised(path, keys.config) else ", with no quantization_config beside it"
+    return BITS[said.removeprefix("torch.")], [
+        f"Weights are stored as {said.removeprefix('torch.')} by the file{quantised}."
+    ]

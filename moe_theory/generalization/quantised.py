@@ -7,18 +7,23 @@ Where the file does not say which of them are, this counts no fewer bits than th
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from moe_theory.core.errors import InvalidParamsError, shortened
+from moe_theory.runs.files import read_json
 
 METHODS = ("fp8", "mxfp4", "nvfp4", "gptq", "awq", "bitsandbytes", "compressed-tensors", "modelopt")
 WAY_OUT = "Give --bits, or name the folder of its weights with --checkpoint"
-_MATRIX = re.compile(r"(_proj|in_proj_\w+|output_gate|\.(w[iok]|fc[12]|wq_b|[qkvo]))$")
+_MATRIX = re.compile(r"((?<!weights)_proj|in_proj_\w+|output_gate|\.(w[iok]|fc[12]|wq_b|[qkvo]))$")
 _LAYERS = ("layers", "encoder", "decoder")  # stacks of the language model
 _EXPERTS = re.compile(r"\.experts\.")
-_BLOCK = 128
+# In names of modules that are taken as not quantised, whatever the file says.
+_EXEMPT = re.compile(
+    "lm_head|embed|norm|(gate|router|wg)$|vision|visual|multi_modal|mtp|shared_head|eh_proj|conv1d|bias|indexers_proj"
+)
+_OF_MATRIX = 192  # bits that a matrix may have besides its blocks': scales of its weights and inputs, its shape
 _DOUBLE = 256  # absolute maxima that bitsandbytes quantises together
 
 
@@ -31,6 +36,8 @@ class Quantisation(NamedTuple):
     block: tuple[int, int]  # rows and columns of a block; 0 for all of them
     kept: tuple[str, ...]  # patterns of names of modules that are not quantised
     only_experts: bool = False
+    of_matrix: int = _OF_MATRIX
+    of_column: int = 0  # bits besides, for each column of a matrix
 
     def bits(self, stack: str, layer: int, name: str, sizes: Sequence[int], unquantised: int) -> int:
         """Of all weights of a tensor of this shape, the scales among them."""
@@ -40,19 +47,32 @@ class Quantisation(NamedTuple):
             return count * unquantised
         rows, columns = sizes[len(sizes) - 2 :]
         per_row, per_column = self.block[0] or rows, self.block[1] or columns
-        blocks = count // (rows * columns) * math.ceil(rows / per_row) * math.ceil(columns / per_column)
-        return count * self.weight + math.ceil(blocks * self.scale)
+        matrices = count // (rows * columns)
+        blocks = matrices * math.ceil(rows / per_row) * math.ceil(columns / per_column)
+        besides = matrices * (self.of_matrix + self.of_column * columns)
+        return count * self.weight + math.ceil(blocks * self.scale) + besides
 
     def keeps(self, layer: int, name: str) -> bool:
         """Whether a module, or one inside it, is left unquantised."""
         full = f"model.layers.{layer}.{name}"
-        return any(_matches(pattern, full) for pattern in self.kept)
+        return any(_matches(pattern, full) for pattern in self.kept if not _EXEMPT.search(pattern))
+
+    def unplaced(self, names: Iterable[tuple[int, str]], num_layers: int) -> str | None:
+        """A module that is left unquantised, and is none of those with these layers and names; None if all are."""
+        names = [f"model.layers.{layer}.{name}" for layer, name in names]
+        for pattern in self.kept:
+            layer = re.search(r"layers\.(\d+)\.", pattern)
+            is_further = layer is not None and int(layer[1]) >= num_layers
+            if not (_EXEMPT.search(pattern) or is_further or any(_matches(pattern, name) for name in names)):
+                return pattern
+        return None
 
 
 def _matches(pattern: str, name: str) -> bool:
     if pattern.startswith("re:"):
         return re.search(pattern[3:], name) is not None
     plain = pattern.replace("model.language_model.", "model.").replace("backbone.", "model.")
+    plain = re.sub(r"\.experts\.\d+\b", ".experts", plain)  # one expert's matrix keeps those of all as they are
     if "*" in plain:
         return re.match(re.escape(plain).replace(r"\*", ".*"), name) is not None
     parts, whole = plain.split("."), name.split(".")
@@ -65,16 +85,7 @@ def quantisation(path: Path, config: Mapping[str, Any]) -> Quantisation | None:
 
     Raises: InvalidParamsError for a method whose bits are not known.
     """
-    said = config.get("quantization_config")
-    if said is None:
-        said = next(
-            (
-                part["quantization_config"]
-                for part in config.values()
-                if isinstance(part, dict) and part.get("quantization_config")
-            ),
-            None,
-        )
+    said = _stated(path, config)
     if said is None:
         return None
     if not isinstance(said, dict):
@@ -94,6 +105,33 @@ def quantisation(path: Path, config: Mapping[str, Any]) -> Quantisation | None:
     return found
 
 
+def is_quantised(path: Path, config: Mapping[str, Any]) -> bool:
+    """Whether a configuration says that its model is quantised."""
+    return _stated(path, config) is not None
+
+
+def _stated(path: Path, config: Mapping[str, Any]) -> Any:
+    """What stands under quantization_config, at the top, in a part, or where ModelOpt writes it."""
+    beside = path.with_name("hf_quant_config.json")
+    for table in (config, *(part for part in config.values() if isinstance(part, dict))):
+        if table.get("quantization_config") is not None:
+            return table["quantization_config"]
+    return {"quant_method": "modelopt", **(read_table(beside).get("quantization") or {})} if beside.is_file() else None
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """What a JSON file of a published model holds. Raises: InvalidParamsError for anything but a table."""
+    try:
+        found = read_json(path)
+    except (OSError, ValueError) as failure:
+        raise InvalidParamsError(
+            f"{path} cannot be read as JSON: {shortened(str(failure))}. Name a model's config.json."
+        ) from None
+    if not isinstance(found, dict):
+        raise InvalidParamsError(f"{path} holds no JSON object. Name a model's config.json.")
+    return found
+
+
 def _read(method: str, said: Mapping[str, Any]) -> Quantisation | None:
     kept = tuple(
         str(name)
@@ -106,21 +144,16 @@ def _read(method: str, said: Mapping[str, Any]) -> Quantisation | None:
         return _made("fp8", 8, 32, (rows, columns), kept)
     if method == "mxfp4":  # the experts' matrices alone; blocks of 32 share an exponent
         return _made("mxfp4", 4, 8, (1, 32), kept, only_experts=True)
-    if method in ("gptq", "awq"):
-        weight, group = (
-            _whole(said.get("bits", said.get("w_bit"))),
-            int(said.get("group_size", said.get("q_group_size", 128))),
-        )
-        scale = 16 + weight  # a half-precision scale, and a zero point
-        made = _made(method, weight, scale, (1, max(group, 0)), kept)
-        # an index of each column's group besides, of 32 bits: no more than a bit a weight for matrices of 32 rows
-        return made._replace(weight=weight + 1) if method == "gptq" and said.get("desc_act") else made
-    if method == "bitsandbytes":
+    if method in ("gptq", "awq"):  # of each group a half-precision scale and a zero point; GPTQ numbers the columns
+        weight, group = _whole(said.get("bits", said.get("w_bit"))), said.get("group_size", said.get("q_group_size"))
+        block = (1, _whole(group)) if group is not None and int(group) > 0 else (1, 0)
+        return _made(method, weight, 16 + weight, block, kept)._replace(of_column=32 if method == "gptq" else 0)
+    if method == "bitsandbytes":  # blocks of 64 have a largest value; a matrix has its table of levels besides
         if said.get("load_in_4bit") or said.get("_load_in_4bit"):
             twice = said.get("bnb_4bit_use_double_quant")
-            return _made("bitsandbytes", 4, 8 + 32 / _DOUBLE if twice else 32, (1, 64), kept)
+            return _made(method, 4, 8 + 32 / _DOUBLE if twice else 32, (1, 64), kept)._replace(of_matrix=4096)
         if said.get("load_in_8bit") or said.get("_load_in_8bit"):
-            return _made("bitsandbytes", 8, 32, (1, 0), kept)
+            return _made(method, 8, 32, (1, 0), kept)
         return None
     algorithm = str(said.get("quant_algo") or said.get("format") or method).lower()
     if "nvfp4" in algorithm:  # blocks of 16 share a scale of 8 bits; a tensor's own of 32 bits is within one block's
