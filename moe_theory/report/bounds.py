@@ -111,12 +111,12 @@ def shown(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str] = ()) 
         needed.add_row(Text(letter), Text(f"{sentence}."))
     bounded = sorted({bound.form.bounds for bound in bounds})
     lines = [*facts(setting), *notes, *(f"Bounded is {BOUNDED[each]}." for each in bounded)]
-    heading = Text("Hypotheses, by the letters in the table:" if bounds else "No bound applies.")
+    heading = Text("Hypotheses, by their letters:" if bounds else "No bound applies.")
     return Group(*(Text(line) for line in lines), table(bounds), made, heading, needed)
 
 
 def hypotheses(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
-    """The letter that the table has for each hypothesis that a bound needs, and its words."""
+    """The letter that lines on the bounds have for each hypothesis, and its words."""
     return [(letter, _words(setting, need)) for need, letter in _letters(bounds).items()]
 
 
@@ -157,34 +157,25 @@ def table(bounds: Sequence[Bound]) -> Table:
     for column in (*(["d_N"] if has_natarajan else []), "value", "informs", "from m ="):
         made.add_column(column, justify="right", no_wrap=True)
     made.add_column("status", no_wrap=True)
-    made.add_column("needs", no_wrap=True)
-    letters = _letters(bounds)
     for bound in bounds:
         natarajan = "" if bound.form.natarajan is None else count(bound.form.natarajan)
         natarajan += f" ({bound.form.dimension})" if natarajan and has_reading(bound) else ""
         informs = "yes" if bound.is_informative else "no"
         style = "bold green" if bound.is_best else "red" if bound.form.status == calculator.REFUTED else None
-        needs = "".join(sorted(letters[need] for need in _needs(bound)))
-        cells = (
-            *([natarajan] if has_natarajan else []),
-            _value(bound.value),
-            informs,
-            _least(bound),
-            status(bound),
-            needs,
-        )
+        cells = (*([natarajan] if has_natarajan else []), _value(bound.value), informs, _least(bound), status(bound))
         made.add_row(WORDS[bound.form.name].title, *cells, style=style)
     return made
 
 
 def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
     """A line on each form: its name, and what holds and what does not."""
-    lines = []
+    lines, letters = [], _letters(bounds)
     for bound in {bound.form.name: bound for bound in bounds}.values():
         words = WORDS[bound.form.name]
         taken = " and ".join(RESTS_ON[each] for each in bound.form.rests_on)
         is_assumed = taken and bound.form.status == calculator.CONDITIONAL
-        lines.append((words.title, words.remark + (f", assuming {taken}" if is_assumed else "")))
+        needs = f"; needs {', '.join(sorted(letters[need] for need in _needs(bound)))}"
+        lines.append((words.title, words.remark + (f", assuming {taken}" if is_assumed else "") + needs))
     if any(map(_is_true_here, bounds)):
         lines.append((TRUE_HERE, "true in this setting: no smaller than a bound that holds"))
     missing = calculator.missing_dimension(setting)
