@@ -23,8 +23,6 @@ from moe_theory.generalization.model import READINGS as READINGS
 from moe_theory.generalization.model import Dims as Dims
 from moe_theory.generalization.model import Params as Params
 from moe_theory.generalization.model import Reading as Reading
-from moe_theory.generalization.published import Published as Published
-from moe_theory.generalization.published import Stored as Stored
 from moe_theory.generalization.published import published as published
 from moe_theory.generalization.published import stored as stored
 from moe_theory.generalization.training import Info as Info

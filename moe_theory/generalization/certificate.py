@@ -34,7 +34,7 @@ _LARGEST = 2**31  # of these
 _PRECISION = 48  # bits of the arithmetic coder's interval
 _WHOLE, _HALF, _QUARTER = 1 << _PRECISION, 1 << (_PRECISION - 1), 1 << (_PRECISION - 2)
 
-Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
+_Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
 
 
 @documented
@@ -64,8 +64,9 @@ def certificate(
         Nothing is to be described, and no errors were made: 1 - delta^(1/m).
 
         >>> from moe_theory.generalization import certificate
-        >>> round(certificate.certificate(num_bits=0, training_error=0.0, num_samples=100).risk, 6)
-        0.029513
+        >>> found = certificate.certificate(num_bits=0, training_error=0.0, num_samples=100)
+        >>> isinstance(found, certificate.Certificate), round(found.risk, 6)
+        (True, 0.029513)
     """
     require(Count, num_samples=num_samples, num_choices=num_choices)
     require(Probability, training_error=training_error)
@@ -110,7 +111,7 @@ def divergence_of(first: float, second: float) -> float:
     return max(heads + tails, 0.0)
 
 
-def encode(arrays: Arrays) -> str:
+def encode(arrays: _Arrays) -> str:
     """The weights' code, of the digits 0 and 1; prefix-free over all lists of tensors.
 
     Args:
@@ -192,13 +193,14 @@ def code_of(path: str | Path) -> Coded:
 
     Examples:
         >>> import tempfile
+        >>> from pathlib import Path
         >>> import numpy as np
         >>> from safetensors.numpy import save_file
         >>> from moe_theory.generalization import certificate
         >>> path = Path(tempfile.mkdtemp()) / "model.safetensors"
         >>> save_file({"experts": np.float32([[1, -1, 0, 0], [0, 0, 0, 1]])}, path)
-        >>> certificate.code_of(path)
-        Coded(num_weights=8, stored_bits=256, num_bits=47)
+        >>> certificate.code_of(path) == certificate.Coded(num_weights=8, stored_bits=256, num_bits=47)
+        True
     """
     tensors = open_checkpoint(Path(path)).tensors
     count = sum(math.prod(tensor.shape) for tensor in tensors.values())
@@ -225,6 +227,7 @@ def mean_loss(path: str | Path) -> tuple[float, int]:
 
     Examples:
         >>> import tempfile
+        >>> from pathlib import Path
         >>> from moe_theory.generalization import certificate
         >>> path = Path(tempfile.mkdtemp()) / "losses.txt"
         >>> path.write_text("0.5\\n1\\n") > 0

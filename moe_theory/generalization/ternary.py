@@ -16,7 +16,8 @@ from moe_theory.core.constraints import Count, require
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.fields import documented
 
-LEARNING_RATE, BATCH = 0.02, 256
+LEARNING_RATE = 0.02  # of Adam, at the beginning
+BATCH = 256  # samples in a step
 SHARPNESS = 0.5  # of the gates while training; which expert is chosen does not depend on it
 BALANCE = 0.1  # weight of the loss that keeps experts in use
 

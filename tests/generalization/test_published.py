@@ -117,6 +117,14 @@ def test_two_names_of_a_key_must_agree(model):
                 model(config | {others[0]: 5, name: 6})
 
 
+@pytest.mark.parametrize("name", ["meta-llama/Llama-4-Scout-17B-16E-Instruct", "Qwen/Qwen3.5-35B-A3B"])
+def test_a_tower_for_images_of_which_nothing_is_said_is_not_guessed(name, model):
+    """Scout's is 1,408 wide, and Transformers' default for files that leave it out 768."""
+    config = {key: value for key, value in MODELS[name]["config"].items() if key != "vision_config"}
+    with pytest.raises(InvalidParamsError, match=r"vision_config.*--checkpoint"):
+        model(config)
+
+
 def test_what_is_not_counted_is_said(model):
     config = MODELS["deepseek-ai/DeepSeek-V3"]["config"]
     (said,) = [note for note in model(config).notes if "Not counted" in note]
