@@ -163,13 +163,14 @@ def bound(
     from moe_theory.generalization import calculator
     from moe_theory.report import bounds
 
-    given = {name for name in values if context.get_parameter_source(name) != ParameterSource.DEFAULT}
+    options = {option.name: option.opts[0] for option in context.command.params if option.name and option.opts}
+    given = {name: options[name] for name in values if context.get_parameter_source(name) != ParameterSource.DEFAULT}
     notes = [] if "num_samples" in given or losses else [f"m = {values['num_samples']:,} is the default of --samples."]
-    with _options_in_messages(context):
-        if num_errors is not None or losses is not None:
-            found_there, said = _trained(checkpoint, config, num_errors, losses, values, given)
-        else:
-            found_there, said = _published(config, checkpoint, values, given)
+    if num_errors is not None or losses is not None:
+        found_there, said = _trained(checkpoint, config, num_errors, losses, values, given)
+    else:
+        found_there, said = _published(config, checkpoint, values, given)
+    with _options_in_messages(options):
         setting = calculator.setting_of(**(values | found_there))
         found = calculator.calculate(setting)
     notes += said
@@ -187,7 +188,7 @@ def bound(
 Found = tuple[dict[str, Any], list[str]]  # fields of a setting, and notes
 
 
-def _published(config: Path | None, checkpoint: Path | None, values: dict[str, Any], given: set[str]) -> Found:
+def _published(config: Path | None, checkpoint: Path | None, values: dict[str, Any], given: dict[str, str]) -> Found:
     """What the files of a published model say."""
     from moe_theory.generalization import published, stored
 
@@ -202,7 +203,7 @@ def _published(config: Path | None, checkpoint: Path | None, values: dict[str, A
     if config is not None:
         model = published(config, is_counted)
         found = {"num_experts": model.num_experts, "num_active": model.num_active, "num_features": model.num_features}
-        if clash := [name for name in found if name in given]:
+        if clash := [given[name] for name in found if name in given]:
             raise InvalidParamsError(f"{clash[0]} is what --config {config} says. Drop one of both.")
         notes += [f"{config} is of the family {model.family}.", *model.notes]
         if is_counted:
@@ -212,7 +213,7 @@ def _published(config: Path | None, checkpoint: Path | None, values: dict[str, A
                 raise InvalidParamsError(f"{config} has a quantization_config: give --bits beside --weights.")
             found["bits"] = values["bits"] if "bits" in given else model.dtype_bits
     if checkpoint is not None:
-        if clash := [name for name in ("num_weights", "bits") if name in given]:
+        if clash := [given[name] for name in ("num_weights", "bits") if name in given]:
             raise InvalidParamsError(f"{clash[0]} is what --checkpoint {checkpoint} says. Drop one of both.")
         size = stored(checkpoint)
         count = size.num_weights if size.num_weights is not None or config is None else _counted(config)
@@ -251,7 +252,7 @@ def _trained(
     num_errors: int | None,
     losses: Path | None,
     values: dict[str, Any],
-    given: set[str],
+    given: dict[str, str],
 ) -> Found:
     """The code of a trained model's weights, and its training error."""
     from moe_theory.generalization import certificate
@@ -277,7 +278,7 @@ def _trained(
         training_error = (num_errors or 0) / num_samples
     model = certificate.code_of(checkpoint)
     found = {"code_bits": model.num_bits, "training_error": training_error, "num_samples": num_samples}
-    if not given - {"num_samples", "delta", "threshold", "num_choices", "bits"}:
+    if not given.keys() - {"num_samples", "delta", "threshold", "num_choices", "bits"}:
         found |= _sizes(model.num_weights, values["bits"] * model.num_weights if "bits" in given else model.stored_bits)
     return found, [
         f"{checkpoint}: {model.num_weights:,} weights, {model.stored_bits:,} bits as stored and {model.num_bits:,} as "
@@ -286,13 +287,12 @@ def _trained(
 
 
 @contextlib.contextmanager
-def _options_in_messages(context: click.Context) -> Iterator[None]:
+def _options_in_messages(options: dict[str, str]) -> Iterator[None]:
     """Errors that name fields of a setting name options instead."""
     try:
         yield
     except InvalidParamsError as error:
-        options = {option.name: option.opts[0] for option in context.command.params if option.name and option.opts}
-        known = sorted(filter(None, options), key=len, reverse=True)
+        known = sorted(options, key=len, reverse=True)
         names = "|".join(rf"{name}(?=\b)" if "_" in name else rf"{name}(?==)" for name in known)
         words = re.sub(rf"(?<![\w./-])({names})", lambda found: options[found[1]], str(error))
         raise InvalidParamsError(re.sub(r"(--[a-z-]+)=", r"\1 ", words)) from None

@@ -495,6 +495,10 @@ def _check_numbers(setting: Setting) -> None:
     require(most, bits=setting.bits, num_choices=setting.num_choices, **counts)
     if setting.training_error is not None:
         require(Probability, training_error=setting.training_error)
+    if setting.code_bits is not None and (setting.training_error is None or setting.code_bits < 0):
+        raise InvalidParamsError(
+            f"code_bits={setting.code_bits} must not be negative, and needs training_error beside it. Change one."
+        )
     require(Within(0, 1, open_low=True, why="the loss is in [0, 1]"), threshold=setting.threshold)
 
 

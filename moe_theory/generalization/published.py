@@ -217,7 +217,7 @@ class _Keys(dict):
     def checked(self, name: str, value: Any) -> Any:
         """A value that formulas can compute with: lists of one number each layer become that number."""
         is_one = isinstance(value, list) and value and all(type(one) is int and one == value[0] for one in value)
-        if is_one and not name.endswith(("_freq", "_pattern", "_layers")):
+        if is_one and not name.endswith(("_freq", "_pattern", "_layers", "_ratios")):
             value = value[0]
         is_number = isinstance(value, bool) or (isinstance(value, int) and 0 <= value < 2**62)
         is_list = (

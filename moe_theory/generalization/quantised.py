@@ -23,6 +23,9 @@ _EXPERTS = re.compile(r"\.experts\.")
 _EXEMPT = re.compile(
     "lm_head|embed|norm|(gate|router|wg)$|vision|visual|multi_modal|mtp|shared_head|eh_proj|conv1d|bias|indexers_proj"
 )
+_PATTERN = re.compile(r"[\w.*-]+|re:\^?(?:\w|-|\.\*|\\?\.)+\$?")
+_MOST_WILD = 3
+MOST_COMPARED = 20_000_000  # patterns times tensors
 _OF_MATRIX = 192  # bits that a matrix may have besides its blocks': scales of its weights and inputs, its shape
 _DOUBLE = 256  # absolute maxima that bitsandbytes quantises together
 
@@ -60,6 +63,8 @@ class Quantisation(NamedTuple):
     def unplaced(self, names: Iterable[tuple[int, str]], num_layers: int) -> str | None:
         """A module that is left unquantised, and is none of those with these layers and names; None if all are."""
         names = [f"model.layers.{layer}.{name}" for layer, name in names]
+        if len(self.kept) * len(names) > MOST_COMPARED:
+            return self.kept[0]
         for pattern in self.kept:
             layer = re.search(r"layers\.(\d+)\.", pattern)
             is_further = layer is not None and int(layer[1]) >= num_layers
@@ -69,14 +74,21 @@ class Quantisation(NamedTuple):
 
 
 def _matches(pattern: str, name: str) -> bool:
-    if pattern.startswith("re:"):
-        return re.search(pattern[3:], name) is not None
-    plain = pattern.replace("model.language_model.", "model.").replace("backbone.", "model.")
+    """Whether a pattern names a module or one that it is in, as Transformers and compressed-tensors read patterns."""
+    is_expression = pattern.startswith("re:")
+    plain = (
+        pattern.removeprefix("re:")
+        .removeprefix("^")
+        .replace("model.language_model.", "model.")
+        .replace("backbone.", "model.")
+    )
     plain = re.sub(r"\.experts\.\d+\b", ".experts", plain)  # one expert's matrix keeps those of all as they are
-    if "*" in plain:
-        return re.match(re.escape(plain).replace(r"\*", ".*"), name) is not None
+    if is_expression or "*" in plain:
+        pieces = (plain.replace("\\.", ".").rstrip("$") if is_expression else plain).replace(".*", "*").split("*")
+        ends = is_expression and plain.endswith("$")
+        return re.match(".*".join(map(re.escape, pieces)) + ("$" if ends else ""), name) is not None
     parts, whole = plain.split("."), name.split(".")
-    begins = whole[: len(parts)] == parts or parts[: len(whole)] == whole  # a pattern may name one expert of them
+    begins = whole[: len(parts)] == parts or parts[: len(whole)] == whole
     return begins or (len(parts) <= 2 and whole[-len(parts) :] == parts)
 
 
@@ -134,7 +146,7 @@ def read_table(path: Path) -> dict[str, Any]:
 
 def _read(method: str, said: Mapping[str, Any]) -> Quantisation | None:
     kept = tuple(
-        str(name)
+        _pattern(name)
         for key in ("modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules", "llm_int8_skip_modules")
         for name in said.get(key) or ()
     )
@@ -179,6 +191,13 @@ def _made(
         "routers, embeddings, the output layer, norms and what it leaves out are not quantised."
     )
     return Quantisation(words, weight, scale, (block[0], block[1]), kept, only_experts)
+
+
+def _pattern(name: Any) -> str:
+    """A pattern, if it is one that takes no time: names, and at most `_MOST_WILD` places for anything."""
+    if not isinstance(name, str) or _PATTERN.fullmatch(name) is None or name.count("*") > _MOST_WILD:
+        raise ValueError(f"{shortened(name)} is no name of modules that is understood")
+    return name
 
 
 def _whole(number: Any) -> int:

@@ -163,6 +163,7 @@ def test_a_published_models_configuration(ran, tmp_path):
         ({"model_type": "llama"}, [], "model_type='llama', not one of mixtral, olmoe, qwen2_moe"),
         ({"hidden_size": 0}, [], "hidden_size"),
         ({"num_experts_per_tok": None}, [], "num_experts_per_tok"),
+        ({"num_experts": 9}, [], "has num_experts=9 and num_local_experts=8"),
         ({"torch_dtype": "int3"}, [], "torch_dtype='int3'"),
         ({"attention_bias": True}, [], "attention_bias=True"),
         ({"quantization_config": {"quant_method": "hqq"}}, [], "quantization_config"),

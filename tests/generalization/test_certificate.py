@@ -13,6 +13,7 @@ import pytest
 from safetensors.numpy import save_file
 from scipy import optimize, special
 
+from moe_theory.core.digits import handwritten_digits
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.generalization import ternary
 from moe_theory.generalization.certificate import (
@@ -185,6 +186,17 @@ def test_losses_are_read_from_text_and_arrays(tmp_path):
     np.save(tmp_path / "losses.npy", losses[:, None])
     with pytest.raises(InvalidParamsError, match="of shape"):
         mean_loss(tmp_path / "losses.npy")
+
+
+def test_a_small_mixture_on_digits_has_a_bound_that_informs():
+    """As the page on bounds has it: the error on images that were held out is below the bound, and that below 1/2."""
+    pixels, digits, is_test = handwritten_digits()
+    blocks = pixels.reshape(-1, 4, 2, 4, 2).mean((2, 4)).reshape(-1, 16) / 8 - 1
+    features = np.hstack([blocks, np.ones((len(blocks), 1))]).astype(np.float32)
+    weights = ternary.train(features[~is_test], (digits >= 5)[~is_test].astype(int), num_experts=2)
+    wrong = ternary.classes(weights, features) != (digits >= 5)
+    found = certificate(len(encode(weights._asdict())), float(wrong[~is_test].mean()), int((~is_test).sum()))
+    assert wrong[is_test].mean() < found.risk < 0.45
 
 
 def test_ternary_weights_learn_what_needs_two_experts():

@@ -199,6 +199,8 @@ def test_experts_alone_are_quantised_by_mxfp4(model):
         ("model.layers.1.self_attn", 4),
         ("model.layers.*.self_attn", 8),
         ("re:.*down_proj$", 2),
+        ("re:.*layers.1.self_attn.*", 4),
+        ("*.down_proj", 2),
         ("q_proj", 2),
         ("model.layers.7.self_attn", 0),  # a layer for further tokens
         ("lm_head", 0),
@@ -221,6 +223,8 @@ def test_what_is_left_out_keeps_its_bits(pattern, parts, model):
         ({"quant_method": "fp8", "weight_block_size": [0, 128]}, "is no size"),
         ({"quant_method": "compressed-tensors"}, "cannot be read"),
         ({"quant_method": "fp8", "modules_to_not_convert": ["model.layers.0.unheard_of"]}, "unheard_of"),
+        ({"quant_method": "fp8", "ignore": ["re:(a|a)*b"]}, "understood"),
+        ({"quant_method": "fp8", "ignore": ["*" * 9]}, "understood"),
         ("fp8", "no table"),
     ],
 )
