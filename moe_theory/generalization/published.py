@@ -21,7 +21,7 @@ BITS = {"float64": 64, "float32": 32, "bfloat16": 16, "float16": 16, "float8_e4m
 ASSUMED_BITS = 32  # of tensors of which nothing says how they are stored
 _PACKED = {"U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64"}  # dtypes that quantised weights are packed into
 MOST_LAYERS = 10_000  # as no model has, and a file may say
-_OF_WINDOWS = {"full_attention", "sliding_attention", "chunked_attention"}  # kinds of layers that have the same tensors
+_OF_WINDOWS = ("full_attention", "sliding_attention", "chunked_attention")  # kinds of layers that have the same tensors
 OF_OTHER_TOKENS = ("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers")  # layers not counted
 WAY_OUT = "Count its weights and give --weights, or name the folder of its weights with --checkpoint"
 _SINGLE = re.compile(r"correction_bias|A_log|dt_bias|\.D$|sinks|position_bias|_hc\.|hc_head")  # kept in 32 bits
@@ -165,6 +165,8 @@ def stored(path: str | Path) -> Stored:
     tensors = open_checkpoint(index.parent if index.name == INDEX else path).tensors.values()
     packed = sorted({tensor.kind for tensor in tensors} & _PACKED)
     bits = 8 * sum(tensor.stop - tensor.start for tensor in tensors)
+    if not bits:
+        raise InvalidParamsError(f"{path} has no weights in its tensors. Name another checkpoint.")
     count = None if packed else sum(math.prod(tensor.shape) for tensor in tensors)
     words = f"By the headers of {path.name}: {len(tensors):,} tensors in {bits // 8:,} bytes"
     return Stored(count, bits, words + (f", some of them packed ({', '.join(packed)})." if packed else "."))
@@ -318,7 +320,8 @@ def _require_known(keys: _Keys, family: Family) -> None:
     """Refuse what is known to add tensors, and is not known to do so here."""
     for key, allowed in family.only.items():
         outer, _, name = key.rpartition(".")
-        tables = [scope.get(outer) or {} for scope in keys.scopes] if outer else keys.scopes
+        nested = [scope.get(outer) for scope in keys.scopes] if outer else keys.scopes
+        tables = [table for table in nested if isinstance(table, dict)]
         names = (name, *SYNONYMS.get(name, ()))
         for said in (table[one] for table in tables for one in names if table.get(one) is not None):
             said = said[0] if isinstance(said, list) and said and all(one == said[0] for one in said) else said
@@ -333,7 +336,8 @@ def _require_known(keys: _Keys, family: Family) -> None:
         for key in sorted(scope.keys() & _names_of_all() - own):
             if scope[key] in (None, False, 0, [], "") or isinstance(scope[key], dict):
                 continue
-            if key != "layer_types" or not _OF_WINDOWS.issuperset(scope[key]):
+            kinds = keys.checked(key, scope[key]) if key == "layer_types" else None
+            if not isinstance(kinds, list) or not all(kind in _OF_WINDOWS for kind in kinds):
                 raise InvalidParamsError(
                     f"{keys.path} has {key}={shortened(scope[key])}, which changes what other families are made of, "
                     f"and is not known for {keys.config['model_type']}. {WAY_OUT}."

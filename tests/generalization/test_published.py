@@ -108,6 +108,24 @@ def test_what_is_no_size_is_refused(family, value, model):
     assert "--weights" in str(refusal.value) or "whole number" in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"layer_types": 5},
+        {"layer_types": [[1]]},
+        {"layer_types": "full_attention"},
+        {"vision_config": [1]},
+        {"num_hidden_layers": 10**9},
+        {"text_config": 3},
+        {"num_experts_per_tok": [1, 2]},
+        {"mlp_only_layers": ["0"]},
+    ],
+)
+@pytest.mark.parametrize("family", ["mixtral", "qwen3_5_moe_text", "gemma4_text", "qwen3_moe"])
+def test_what_has_the_wrong_shape_is_refused_or_changes_nothing(family, changes, count):
+    assert count(VARIATIONS[family]["config"] | changes) in (REFUSED, VARIATIONS[family]["weights"])
+
+
 def test_two_names_of_a_key_must_agree(model):
     config = VARIATIONS["gpt_oss"]["config"]
     assert model(config | {"experts_per_token": config["num_experts_per_tok"]}).num_active == 4
@@ -258,6 +276,10 @@ def test_headers_count_what_is_stored(tmp_path):
     assert stored(index)[:2] == stored(tmp_path)[:2] == (None, bits)
     index.write_text(json.dumps({"metadata": {"total_size": bits // 8, "total_parameters": 30}, "weight_map": where}))
     assert stored(tmp_path)[:2] == (30, bits)
+    save_file({"empty": np.zeros((0, 3))}, tmp_path / "empty.safetensors")
+    with pytest.raises(InvalidParamsError, match="no weights"):
+        stored(tmp_path / "empty.safetensors")
+    (tmp_path / "empty.safetensors").unlink()
     index.write_text(json.dumps({"weight_map": where}))
     with pytest.raises(InvalidParamsError, match="total_size"):
         stored(tmp_path)
