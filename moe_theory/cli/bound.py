@@ -173,6 +173,8 @@ def bound(
     with _options_in_messages(options):
         setting = calculator.setting_of(**(values | found_there))
         found = calculator.calculate(setting)
+    if setting.num_weights is not None and "num_experts" not in found_there:
+        notes.append("T, k and d play no part in bounds on weights of which nothing else is known.")
     notes += said
     console = open_console(to_stderr=as_json)
     if picture is not None:

@@ -380,7 +380,6 @@ def _dtype_bits(path: Path, keys: _Keys) -> tuple[int, list[str]]:
         ]
     if not isinstance(said, str) or said.removeprefix("torch.") not in BITS:
         raise InvalidParamsError(f"{path} has torch_dtype={shortened(said)}, not one of {', '.join(BITS)}.")
-    quantised = "" if is_quantised(path, keys.config) else ", with no quantization_config beside it"
-    return BITS[said.removeprefix("torch.")], [
-        f"Weights are stored as {said.removeprefix('torch.')} by the file{quantised}."
-    ]
+    which = "Weights that are not quantised" if is_quantised(path, keys.config) else "No quantization_config: weights"
+    dtype = said.removeprefix("torch.")
+    return BITS[dtype], [f"{which} are stored as {dtype} by the file."]

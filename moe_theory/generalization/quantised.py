@@ -7,7 +7,7 @@ Where the file does not say which of them are, this counts no fewer bits than th
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,9 +60,9 @@ class Quantisation(NamedTuple):
         full = f"model.layers.{layer}.{name}"
         return any(_matches(pattern, full) for pattern in self.kept if not _EXEMPT.search(pattern))
 
-    def unplaced(self, names: Iterable[tuple[int, str]], num_layers: int) -> str | None:
+    def unplaced(self, tensors: Sequence[tuple[int, str]], num_layers: int) -> str | None:
         """A module that is left unquantised, and is none of those with these layers and names; None if all are."""
-        names = [f"model.layers.{layer}.{name}" for layer, name in names]
+        names = [f"model.layers.{layer}.{name}" for layer, name in tensors]
         if len(self.kept) * len(names) > MOST_COMPARED:
             return self.kept[0]
         for pattern in self.kept:
