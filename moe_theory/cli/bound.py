@@ -203,7 +203,7 @@ def _published(config: Path | None, checkpoint: Path | None, values: dict[str, A
     notes: list[str] = []
     is_counted = checkpoint is None and "num_weights" not in given
     if config is not None:
-        model = published(config, is_counted)
+        model = published(config, is_counted, values["bits"] if "bits" in given else None)
         found = {"num_experts": model.num_experts, "num_active": model.num_active, "num_features": model.num_features}
         if clash := [given[name] for name in found if name in given]:
             raise InvalidParamsError(f"{clash[0]} is what --config {config} says. Drop one of both.")
@@ -211,9 +211,9 @@ def _published(config: Path | None, checkpoint: Path | None, values: dict[str, A
         if is_counted:
             found |= _sizes(model.num_weights, model.num_bits)
         elif checkpoint is None:
-            if model.dtype_bits is None and "bits" not in given:
+            if model.dtype_bits is None:
                 raise InvalidParamsError(f"{config} has a quantization_config: give --bits beside --weights.")
-            found["bits"] = values["bits"] if "bits" in given else model.dtype_bits
+            found["bits"] = model.dtype_bits
     if checkpoint is not None:
         if clash := [given[name] for name in ("num_weights", "bits") if name in given]:
             raise InvalidParamsError(f"{clash[0]} is what --checkpoint {checkpoint} says. Drop one of both.")
@@ -226,9 +226,6 @@ def _published(config: Path | None, checkpoint: Path | None, values: dict[str, A
             )
         found |= _sizes(count, size.num_bits)
         notes.append(size.note)
-    if "bits" in given:
-        found.pop("num_bits", None)
-        found["bits"] = values["bits"]
     notes.append("Tokens of a text are not independent samples: m counts independent ones, such as documents.")
     return found, notes
 

@@ -69,12 +69,13 @@ class Published(NamedTuple):
         return sum(part.bits for part in self.parts)
 
 
-def published(path: str | Path, is_counted: bool = True) -> Published:
+def published(path: str | Path, is_counted: bool = True, bits: int | None = None) -> Published:
     """A model's sizes: T, k, d, and its tensors with their numbers of weights and bits.
 
     Args:
         path: a `config.json`, or the folder that it is in.
         is_counted: whether the weights are counted, which takes a family of `families.toml`; else T, k and d alone.
+        bits: that each weight is stored in, in place of what the file says.
     Source: the configurations as published; sums are those of Transformers' own models.
     Raises: InvalidParamsError for a file that is no such configuration, or that has what cannot be counted.
 
@@ -107,9 +108,10 @@ def published(path: str | Path, is_counted: bool = True) -> Published:
     if family is not None and is_counted:
         _require_known(keys, family)
     sizes = {size: keys.whole(size) for size in ("num_experts", "num_experts_per_tok", "hidden_size")}
-    how = quantisation(path, config) if is_counted else None
-    dtype_bits, notes = _dtype_bits(path, keys)
-    parts = tuple(_parts(keys, family, how, dtype_bits)) if family is not None and is_counted else ()
+    how = quantisation(path, config) if is_counted and bits is None else None
+    dtype_bits, notes = _dtype_bits(path, keys) if bits is None else (bits, [])
+    least = ASSUMED_BITS if bits is None else bits
+    parts = tuple(_parts(keys, family, how, dtype_bits, least)) if family is not None and is_counted else ()
     if parts and not any(".experts." in part.name and part.weights for part in parts):
         raise InvalidParamsError(f"{path} has no layer of experts: it is no sparse mixture. Name another model's.")
     notes = [*(notes if parts else []), *([how.words] if how and parts else []), *(_notes(keys) if parts else [])]
@@ -118,7 +120,7 @@ def published(path: str | Path, is_counted: bool = True) -> Published:
         *sizes.values(),
         parts=parts,
         notes=tuple(notes),
-        dtype_bits=None if not is_counted and is_quantised(path, config) else dtype_bits,
+        dtype_bits=None if bits is None and not is_counted and is_quantised(path, config) else dtype_bits,
     )
 
 
@@ -272,7 +274,7 @@ class _Nested:
         return bool(self._table)
 
 
-def _parts(keys: _Keys, family: Family, how: Quantisation | None, bits: int) -> Iterator[Part]:
+def _parts(keys: _Keys, family: Family, how: Quantisation | None, bits: int, least: int) -> Iterator[Part]:
     for stack in family.stacks:
         count = keys.value(stack.num_layers)
         if type(count) is not int or not 0 < count <= MOST_LAYERS:
@@ -286,11 +288,11 @@ def _parts(keys: _Keys, family: Family, how: Quantisation | None, bits: int) -> 
                     f"{keys.path} has a quantization_config that leaves out {shortened(unplaced)}, which is none of "
                     "the tensors that are known. Give --bits, or name the folder of its weights with --checkpoint."
                 )
-        yield from _stack(keys, stack, count, how, bits)
+        yield from _stack(keys, stack, count, how, (bits, max(bits, least)))
 
 
-def _stack(keys: _Keys, stack: Stack, count: int, how: Quantisation | None, bits: int) -> Iterator[Part]:
-    """The tensors of a stack, those of all its layers together."""
+def _stack(keys: _Keys, stack: Stack, count: int, how: Quantisation | None, bits: tuple[int, int]) -> Iterator[Part]:
+    """The tensors of a stack, those of all its layers together; `bits` of most weights, and of those in `_SINGLE`."""
     for line in stack.lines:
         weights = stored = 0
         for layer in range(count):
@@ -305,7 +307,7 @@ def _stack(keys: _Keys, stack: Stack, count: int, how: Quantisation | None, bits
                     f"which is no shape of a tensor. {WAY_OUT}."
                 )
             weights += math.prod(sizes)
-            own = max(bits, ASSUMED_BITS) if _SINGLE.search(line.name) else bits
+            own = bits[_SINGLE.search(line.name) is not None]
             stored += how.bits(stack.name, layer, line.name, sizes, own) if how else math.prod(sizes) * own
         if weights:
             yield Part(f"{stack.name}.{line.name}".lstrip("."), weights, stored)

@@ -152,8 +152,9 @@ def test_a_published_models_configuration(ran, tmp_path):
     assert said["known"]["stored_weights"] == 46_702_792_704
     assert [said["setting"][name] for name in ("num_experts", "num_active", "bits")] == [8, 2, 16]
     assert [(row["id"], row["status"], row["is_informative"]) for row in said["bounds"]] == [("stored", "holds", True)]
+    path.write_text(json.dumps(MIXTRAL | {"quantization_config": {"quant_method": "hqq"}}))
     said = json.loads(ran("bound", "--config", path, "--bits", "4", "--json").out)
-    assert said["setting"]["bits"] == 4
+    assert (said["setting"]["bits"], said["known"]["stored_bits"]) == (4, 4 * 46_702_792_704)
 
 
 @pytest.mark.parametrize(
