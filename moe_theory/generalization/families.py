@@ -43,12 +43,20 @@ class Family(NamedTuple):
     ignored: tuple[str, ...]
     inner: str
 
-    def names(self) -> frozenset[str]:
-        """Keys that it speaks of, by any of their names."""
+    def formulas(self) -> list[str]:
+        """All that its tensors depend on."""
         lines = [line for stack in self.stacks for line in stack.lines]
         texts = [text for line in lines for text in (line.shape, *line.conditions)]
-        texts += [*self.rules.values(), *self.defaults.values(), *(stack.num_layers for stack in self.stacks)]
-        found = {name for text in texts for name in compiled(text).co_names}
+        return [*texts, *self.rules.values(), *self.defaults.values(), *(stack.num_layers for stack in self.stacks)]
+
+    def kinds(self) -> frozenset[str]:
+        """Kinds of layers that it tells apart."""
+        found = [constant for text in self.formulas() for constant in compiled(text).co_consts]
+        return frozenset(kind for each in found for kind in (each if isinstance(each, tuple) else (each,)) if kind)
+
+    def names(self) -> frozenset[str]:
+        """Keys that it speaks of, by any of their names."""
+        found = {name for text in self.formulas() for name in compiled(text).co_names}
         found |= {*self.defaults, *(key.rpartition(".")[-1] for key in self.only), *self.ignored}
         return frozenset(found | {other for name in found for other in SYNONYMS.get(name, ())})
 

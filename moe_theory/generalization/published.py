@@ -22,6 +22,11 @@ ASSUMED_BITS = 32  # of tensors of which nothing says how they are stored
 _PACKED = {"U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64"}  # dtypes that quantised weights are packed into
 MOST_LAYERS = 10_000  # as no model has, and a file may say
 _OF_WINDOWS = ("full_attention", "sliding_attention", "chunked_attention")  # kinds of layers that have the same tensors
+_OTHER_KINDS = ("dense", "sparse", "moe", "shared", "S", "attention", "indexed_attention")  # where formulas name others
+_KINDS = {  # keys that list the kinds of layers
+    "layer_types", "mlp_layer_types", "layers_block_type", "hybrid_override_pattern", "indexer_types",
+    "index_topk_pattern",
+}  # fmt: skip
 OF_OTHER_TOKENS = ("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers")  # layers not counted
 WAY_OUT = "Count its weights and give --weights, or name the folder of its weights with --checkpoint"
 _SINGLE = re.compile(r"correction_bias|A_log|dt_bias|\.D$|sinks|position_bias|_hc\.|hc_head")  # kept in 32 bits
@@ -334,6 +339,13 @@ def _require_known(keys: _Keys, family: Family) -> None:
                     f"known {where}. {WAY_OUT}."
                 )
     own = family.names()
+    for key in _KINDS & own:
+        kinds = keys.found(key) or []
+        strange = [kind for kind in (kinds if isinstance(kinds, list | str) else ()) if kind not in family.kinds()]
+        if unknown := [kind for kind in strange if kind not in (*_OF_WINDOWS, *_OTHER_KINDS)]:
+            raise InvalidParamsError(
+                f"{keys.path} has a layer {shortened(unknown[0])} in {key}, whose tensors are not known. {WAY_OUT}."
+            )
     for scope in keys.scopes:
         for key in sorted(scope.keys() & _names_of_all() - own):
             if scope[key] in (None, False, 0, [], "") or isinstance(scope[key], dict):

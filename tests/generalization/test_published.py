@@ -83,7 +83,8 @@ def tuple_of(change):
 @pytest.mark.parametrize("family", VARIATIONS)
 def test_a_key_that_is_left_out_has_the_family_s_default_or_is_asked_for(family, count):
     config, weights = VARIATIONS[family]["config"], VARIATIONS[family]["weights"]
-    for key in config.keys() - {"model_type", "shared_intermediate_size"}:  # whose value here is not the default
+    not_default = {"shared_intermediate_size"} if family == "granitemoeshared" else {*()}
+    for key in config.keys() - {"model_type"} - not_default:
         rest = {name: value for name, value in config.items() if name != key}
         assert count(rest) in (REFUSED, weights), key
 
@@ -124,6 +125,20 @@ def test_what_is_no_size_is_refused(family, value, model):
 @pytest.mark.parametrize("family", ["mixtral", "qwen3_5_moe_text", "gemma4_text", "qwen3_moe"])
 def test_what_has_the_wrong_shape_is_refused_or_changes_nothing(family, changes, count):
     assert count(VARIATIONS[family]["config"] | changes) in (REFUSED, VARIATIONS[family]["weights"])
+
+
+@pytest.mark.parametrize("key", ["layer_types", "mlp_layer_types", "hybrid_override_pattern", "layers_block_type"])
+def test_layers_of_a_kind_that_is_not_known_are_refused(key, model):
+    of_text = {name: each["config"].get("text_config", each["config"]) for name, each in MODELS.items()}
+    having = [name for name, config in of_text.items() if config.get(key)]
+    assert having or key == "layers_block_type"
+    for name in having:
+        kinds = of_text[name][key]
+        strange = kinds[:-2] + ("?" if isinstance(kinds, str) else ["unheard_of"]) + kinds[-1:]
+        config = MODELS[name]["config"]
+        changed = of_text[name] | {key: strange}
+        with pytest.raises(InvalidParamsError, match=key):
+            model(config | {"text_config": changed} if "text_config" in config else changed)
 
 
 def test_two_names_of_a_key_must_agree(model):
