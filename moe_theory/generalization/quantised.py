@@ -1,8 +1,8 @@
 """The bits that quantised tensors are stored in, by the `quantization_config` of a published model.
 
 A matrix of a layer that the configuration does not leave out is quantised, scales and zero points included; routers,
-embeddings, norms, biases, convolutions and vision parts are taken as not quantised, as they are in published models.
-Where the file does not say which of them are, this counts no fewer bits than there are, so that bounds hold.
+embeddings, norms, biases, convolutions and vision parts are taken as not quantised, as they are in published models. If
+one of them is after all, more bits are counted than there are, and a bound still holds.
 """
 
 import math
