@@ -266,10 +266,11 @@ MAKE = {
 import sys
 from pathlib import Path
 from moe_theory.core.random import root_key
-from moe_theory.merging.testbed import checkpoint, tasks, training
+from moe_theory.merging.testbed import tasks, training
+from moe_theory.runs import tensors
 setting = tasks.Setting()
 model = training.initial(root_key(0), setting, training.tasks_of(setting))
-checkpoint.write_safetensors(Path(sys.argv[1]) / "model.safetensors", training.arrays_of(model), {})
+tensors.write_safetensors(Path(sys.argv[1]) / "model.safetensors", training.arrays_of(model), {})
 """,
     "stream": """
 import sys

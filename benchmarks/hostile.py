@@ -33,7 +33,7 @@ from moe_theory.deep import runs as deep_runs
 from moe_theory.deep.presets import preset
 from moe_theory.merging.testbed import checkpoint
 from moe_theory.report import pages
-from moe_theory.runs import files
+from moe_theory.runs import files, tensors
 from moe_theory.runs.files import finish_replacing, pack, sealed, write_together
 from moe_theory.runs.store import Store
 from moe_theory.sweep import manifest
@@ -108,10 +108,10 @@ class Writers:
 
     def trained(self, version: int) -> None:
         names = [PATTERN.format(layer=0, expert=expert, name="w_in") for expert in range(2)]
-        checkpoint.write_kept(self.model, {name: _numbers(version, 3, 4) for name in names}, {"setting": "{}"})
+        tensors.write_kept(self.model, {name: _numbers(version, 3, 4) for name in names}, {"setting": "{}"})
 
     def read_trained(self) -> Any:
-        return checkpoint.read_kept(self.model)
+        return tensors.read_kept(self.model)
 
     def read_experts(self) -> Any:
         return checkpoint.load_experts(self.model, PATTERN)[0]

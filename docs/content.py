@@ -5,6 +5,7 @@ import functools
 import importlib
 import inspect
 import io
+import json
 import math
 import operator
 import os
@@ -112,6 +113,12 @@ def every_claim() -> dict[str, Claim]:
 def verdicts() -> list[Any]:
     """All that are recorded."""
     return recorded.recorded_verdicts()
+
+
+def counts() -> dict[str, Any]:
+    """Transformers' counts of the weights of published models."""
+    path = Path(__file__).parents[1] / "tests" / "generalization" / "transformers_counts.json"
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def verdicts_of(claim: str) -> list[Any]:

@@ -1,7 +1,10 @@
 """`moe-theory bound`."""
 
+import contextlib
 import functools
 import math
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +37,7 @@ count_option = functools.partial(click.option, callback=_count, metavar="INTEGER
         "moe-theory bound --experts 8 --active 1 --samples 1000000",
         "moe-theory bound --expert-width 64 --router-width 32 --samples 1e9",
         "moe-theory bound --config config.json --samples 1e12",
+        "moe-theory bound --checkpoint model.safetensors --errors 150 --samples 1437",
     )
 )
 @count_option("--experts", "num_experts", default="8", help="T, number of experts.")
@@ -111,38 +115,183 @@ count_option = functools.partial(click.option, callback=_count, metavar="INTEGER
 @click.option(
     "--config",
     type=PATH,
-    help="A published model's config.json, which has T, k, d, the number of weights and their bits.",
+    help="A published model's config.json or the folder it is in, which has T, k, d, the weights and their bits.",
+)
+@click.option(
+    "--checkpoint",
+    type=PATH,
+    help="Weights in safetensors, a file or a folder. Of a published model headers alone are read; with --errors or "
+    "--losses the weights are coded, for a bound on the risk of this one model.",
+)
+@count_option("--errors", "num_errors", help="Samples, of the --samples it was trained on, that the model gets wrong.")
+@click.option(
+    "--losses",
+    type=PATH,
+    help="Its loss in [0, 1] on each sample instead: an .npy of m numbers, or text of one a line.",
+)
+@count_option(
+    "--choices",
+    "num_choices",
+    default="1",
+    help="Architectures, fixed in advance, that this one was chosen from after seeing the samples.",
 )
 @count_option(
     "--weights", "num_weights", help="All weights of a classifier of which nothing else is assumed, such as 46.7e9."
 )
 @count_option("--bits", default="32", help="That a weight is stored in.")
 @click.option("--picture", type=PATH, help="Where to draw the bounds over m, .svg or .png.")
-@json_option("schema, setting, known (what follows from it) and bounds, each with value, status and the like.")
+@json_option(
+    "schema, setting, known (what follows from it), notes and bounds, each with value, hypotheses, status and the like."
+)
 @click.pass_context
-def bound(context: click.Context, config: Path | None, picture: Path | None, as_json: bool, **values: Any) -> None:
+def bound(
+    context: click.Context,
+    config: Path | None,
+    checkpoint: Path | None,
+    num_errors: int | None,
+    losses: Path | None,
+    picture: Path | None,
+    as_json: bool,
+    **values: Any,
+) -> None:
     """Bounds on a sparse MoE's generalization error.
 
     Of each bound: its value, whether it is informative (the loss is in [0, 1], so a bound of 1 or more says nothing),
-    from how many samples on, and whether it holds or is refuted. Experts and router are linear by default.
+    from how many samples on, whether it holds or is refuted, and its hypotheses. Experts and router are linear by
+    default. The bound of a trained model is on its risk, by its --checkpoint and what it gets wrong.
     """
-    from moe_theory.generalization import calculator, published
+    from moe_theory.generalization import calculator
     from moe_theory.report import bounds
 
-    if config is not None:
-        found_there = published(config)
-        given = [name for name in found_there if context.get_parameter_source(name) != ParameterSource.DEFAULT]
-        if clash := [name for name in given if name != "bits"]:
-            raise InvalidParamsError(f"{clash[0]} is what --config {config} says. Drop one of both.")
-        values |= {name: value for name, value in found_there.items() if name not in given}
-    setting = calculator.setting_of(**values)
-    found = calculator.calculate(setting)
+    options = {option.name: option.opts[0] for option in context.command.params if option.name and option.opts}
+    given = {name: options[name] for name in values if context.get_parameter_source(name) != ParameterSource.DEFAULT}
+    notes = [] if "num_samples" in given or losses else [f"m = {values['num_samples']:,} is the default of --samples."]
+    if num_errors is not None or losses is not None:
+        found_there, said = _trained(checkpoint, config, num_errors, losses, values, given)
+    else:
+        found_there, said = _published(config, checkpoint, values, given)
+    with _options_in_messages(options):
+        setting = calculator.setting_of(**(values | found_there))
+        found = calculator.calculate(setting)
+    if setting.num_weights is not None and "num_experts" not in found_there:
+        notes.append("T, k and d play no part in bounds on weights of which nothing else is known.")
+    notes += said
     console = open_console(to_stderr=as_json)
     if picture is not None:
         bounds.draw(setting, found, picture)
     if as_json:
-        print_json(bounds.to_json(setting, found))
+        print_json(bounds.to_json(setting, found, notes))
     else:
-        console.print(bounds.shown(setting, found), highlight=False)
+        console.print(bounds.shown(setting, found, notes), highlight=False)
     if picture is not None:
         print_lines(console, f"picture: {picture}")
+
+
+Found = tuple[dict[str, Any], list[str]]  # fields of a setting, and notes
+
+
+def _published(config: Path | None, checkpoint: Path | None, values: dict[str, Any], given: dict[str, str]) -> Found:
+    """What the files of a published model say."""
+    from moe_theory.generalization import published, stored
+
+    if config is None and checkpoint is not None:
+        folder = checkpoint if checkpoint.is_dir() else checkpoint.parent
+        config = folder / "config.json" if (folder / "config.json").is_file() else None
+    if config is None and checkpoint is None:
+        return {}, []
+    found: dict[str, Any] = {}
+    notes: list[str] = []
+    is_counted = checkpoint is None and "num_weights" not in given
+    if config is not None:
+        model = published(config, is_counted, values["bits"] if "bits" in given else None)
+        found = {"num_experts": model.num_experts, "num_active": model.num_active, "num_features": model.num_features}
+        if clash := [given[name] for name in found if name in given]:
+            raise InvalidParamsError(f"{clash[0]} is what --config {config} says. Drop one of both.")
+        notes += [f"{config} is of the family {model.family}.", *model.notes]
+        if is_counted:
+            found |= _sizes(model.num_weights, model.num_bits)
+        elif checkpoint is None:
+            if model.dtype_bits is None:
+                raise InvalidParamsError(f"{config} has a quantization_config: give --bits beside --weights.")
+            found["bits"] = model.dtype_bits
+    if checkpoint is not None:
+        if clash := [given[name] for name in ("num_weights", "bits") if name in given]:
+            raise InvalidParamsError(f"{clash[0]} is what --checkpoint {checkpoint} says. Drop one of both.")
+        size = stored(checkpoint)
+        count = size.num_weights if size.num_weights is not None or config is None else _counted(config)
+        if count is None:
+            raise InvalidParamsError(
+                f"{checkpoint} has several weights packed into a number, so that headers do not count them, and its "
+                "bits alone are known. Add --config of a family that is known."
+            )
+        found |= _sizes(count, size.num_bits)
+        notes.append(size.note)
+    notes.append("Tokens of a text are not independent samples: m counts independent ones, such as documents.")
+    return found, notes
+
+
+def _sizes(num_weights: int, num_bits: int) -> dict[str, Any]:
+    """Fields for weights of as many bits each, or on average."""
+    each, rest = divmod(num_bits, num_weights)
+    return {"num_weights": num_weights, **({"num_bits": num_bits} if rest or not each else {"bits": each})}
+
+
+def _counted(config: Path) -> int | None:
+    from moe_theory.generalization import published
+
+    try:
+        return published(config).num_weights
+    except InvalidParamsError:
+        return None
+
+
+def _trained(
+    checkpoint: Path | None,
+    config: Path | None,
+    num_errors: int | None,
+    losses: Path | None,
+    values: dict[str, Any],
+    given: dict[str, str],
+) -> Found:
+    """The code of a trained model's weights, and its training error."""
+    from moe_theory.generalization import certificate
+
+    if checkpoint is None or config is not None or (num_errors is not None and losses is not None):
+        raise InvalidParamsError(
+            "--errors and --losses are of the model in --checkpoint, without --config, and one of both is enough. "
+            "Change these."
+        )
+    if losses is not None:
+        training_error, num_samples = certificate.mean_loss(losses)
+        if "num_samples" in given and values["num_samples"] != num_samples:
+            raise InvalidParamsError(
+                f"--losses {losses} has {num_samples} numbers, but --samples is {values['num_samples']}: there is one "
+                "loss a sample. Drop --samples."
+            )
+    elif "num_samples" not in given:
+        raise InvalidParamsError("--errors needs --samples, the number of samples that they are among. Give it.")
+    else:
+        num_samples = values["num_samples"]
+        if not 0 <= (num_errors or 0) <= num_samples:
+            raise InvalidParamsError(f"--errors {num_errors} must be from 0 to --samples {num_samples}. Change one.")
+        training_error = (num_errors or 0) / num_samples
+    model = certificate.code_of(checkpoint)
+    found = {"code_bits": model.num_bits, "training_error": training_error, "num_samples": num_samples}
+    if not given.keys() - {"num_samples", "delta", "threshold", "num_choices", "bits"}:
+        found |= _sizes(model.num_weights, values["bits"] * model.num_weights if "bits" in given else model.stored_bits)
+    return found, [
+        f"{checkpoint}: {model.num_weights:,} weights, {model.stored_bits:,} bits as stored and {model.num_bits:,} as "
+        f"coded; training error {training_error:.4g} of {num_samples:,} samples."
+    ]
+
+
+@contextlib.contextmanager
+def _options_in_messages(options: dict[str, str]) -> Iterator[None]:
+    """Errors that name fields of a setting name options instead."""
+    try:
+        yield
+    except InvalidParamsError as error:
+        known = sorted(options, key=len, reverse=True)
+        names = "|".join(rf"{name}(?=\b)" if "_" in name else rf"{name}(?==)" for name in known)
+        words = re.sub(rf"(?<![\w./-])({names})", lambda found: options[found[1]], str(error))
+        raise InvalidParamsError(re.sub(r"(--[a-z-]+)=", r"\1 ", words)) from None

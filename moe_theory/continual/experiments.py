@@ -109,7 +109,7 @@ SIZES = {"num_tasks": 6, "num_features": 10, "num_samples": 6}
 FIGURE_2_DIMS = Dims(20, **SIZES)
 FIGURE_2_EXPERTS = (1, 5, 10, 20)
 SINGLE_DIMS = Dims(1, **SIZES)
-# Of a single expert: as many as the replicates of the looks that decide most, which must not depend on one another. Later
+# Of a single expert: as many as replicates of the looks that decide most, which must not depend on one another. Later
 # ones share theirs, so that exact theory is computed once a pool; around it they are uncorrelated all the same.
 NUM_POOLS = 4096
 

@@ -14,9 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from moe_theory.core.constraints import NonNegative, OpenProbability, Whole, Within, require, require_active
+from moe_theory.core.constraints import (
+    NonNegative,
+    OpenProbability,
+    Probability,
+    Whole,
+    Within,
+    require,
+    require_active,
+)
 from moe_theory.core.errors import InvalidParamsError, shortened, unknown_name
-from moe_theory.generalization import complexity, corrected, theory
+from moe_theory.generalization import certificate, complexity, corrected, theory
 
 DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the readings of d_N
 BOTH, OWN = "both", "own"  # both readings agree; d_N (or R_m(H)) is given by the user
@@ -24,6 +32,11 @@ ANY = "any"  # experts and router of which only the number of weights is known
 FIXED, LINEAR, NETWORK, FREE = complexity.ROUTERS
 HOLDS, CONDITIONAL, REFUTED = "holds", "conditional", "refuted"
 LEMMA_2, LEMMA_3, NATARAJAN, RADEMACHER = "Lemma 2", "Lemma 3", "natarajan", "rademacher"
+GAP, RISK = "gap", "risk"  # what is bounded: risk less training error, or the risk itself
+# What a number needs to be quoted, besides what its form rests on.
+LOSS, SAMPLES, ONE, LIPSCHITZ, NORMS, OUTPUT, LOGITS, GIVEN, SIZES, CODE, ERROR = (
+    "loss", "samples", "one", "lipschitz", "norms", "output", "logits", "given", "sizes", "code", "error"
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +68,10 @@ class Setting:
     row_norms: tuple[float, ...] = ()  # b_i of Lemma 3
     num_weights: int | None = None  # of a whole classifier of which nothing else is known; else what sizes say
     bits: int = 32  # that a weight is stored in
+    num_bits: int | None = None  # that all weights are stored in together, where they differ
+    training_error: float | None = None  # mean loss on the samples, with which bounds are on the risk
+    code_bits: int | None = None  # length of a prefix-free code of the trained weights
+    num_choices: int = 1  # architectures or codes, fixed in advance, that one was chosen from after seeing the samples
 
     def __post_init__(self) -> None:
         _check_numbers(self)
@@ -99,6 +116,13 @@ class Setting:
         experts = self.num_experts * _weights((self.num_features, *self.expert_widths, 1))
         return None if found is None else experts + found
 
+    @property
+    def stored_bits(self) -> int | None:
+        """The bits of these weights, which no more classifiers have than they tell apart; None if not known."""
+        if self.num_bits is not None or self.stored_weights is None:
+            return self.num_bits
+        return self.stored_weights * self.bits
+
 
 def _weights(sizes: tuple[int, ...]) -> int:
     """Of a network without biases, from its inputs to its outputs."""
@@ -114,6 +138,8 @@ class Form(NamedTuple):
     status: str  # of the statement, for all classifiers: HOLDS, CONDITIONAL or REFUTED
     rests_on: tuple[str, ...]  # what it assumes: LEMMA_2, LEMMA_3, NATARAJAN or RADEMACHER
     at: Callable[[int], float]  # of m
+    needs: tuple[str, ...]  # its hypotheses, from LOSS to ERROR
+    bounds: str = GAP  # or RISK
 
     @property
     def id(self) -> str:
@@ -131,6 +157,7 @@ class Bound(NamedTuple):
     is_implied: bool  # refuted as a statement, but implied in this setting by a smaller bound that holds
 
 
+_OF_CLASS = (LOSS, SAMPLES, LIPSCHITZ, OUTPUT, NORMS, ONE)  # of a class that is bounded by its norms
 _OVER_ROOT = re.compile(r"(.+?)\s*/\s*sqrt\(m\)")
 
 
@@ -175,7 +202,7 @@ def setting_of(rademacher: float | str | None = None, **values: Any) -> Setting:
 
 
 def calculate(setting: Setting) -> list[Bound]:
-    """All applicable bounds, those of the paper first.
+    """All applicable bounds, those of the paper first; on the risk where the training error is known, else on the gap.
 
     Raises: InvalidParamsError where the router's class has no finite d_N under the given reading, or any.
     """
@@ -198,9 +225,29 @@ def calculate(setting: Setting) -> list[Bound]:
 
 def applicable_forms(setting: Setting) -> list[Form]:
     """The paper's bounds for each d_N, then the bounds that hold. Raises: as `calculate`."""
-    if setting.experts == ANY:
-        return [*_stored(setting)]
-    return [*_paper_forms(setting), *_corrected_forms(setting)]
+    forms = [*_stored(setting)] if setting.experts == ANY else [*_paper_forms(setting), *_corrected_forms(setting)]
+    if setting.training_error is None:
+        return forms
+    return [*(_of_risk(form, setting.training_error) for form in forms), *_certificate(setting)]
+
+
+def _of_risk(form: Form, training_error: float) -> Form:
+    """A bound on the gap, with the training error added."""
+    at = form.at
+    return form._replace(
+        at=lambda num_samples: at(num_samples) + training_error, needs=(*form.needs, ERROR), bounds=RISK
+    )
+
+
+def _certificate(setting: Setting) -> Iterator[Form]:
+    if setting.code_bits is None or setting.training_error is None:
+        return
+    bits, error = setting.code_bits, setting.training_error
+
+    def at(num_samples: int) -> float:
+        return certificate.certificate(bits, error, num_samples, setting.delta, setting.num_choices).risk
+
+    yield Form("certificate", "", None, HOLDS, (), at, (LOSS, SAMPLES, CODE, ERROR, ONE), RISK)
 
 
 def dimensions(setting: Setting) -> dict[str, float]:
@@ -289,7 +336,7 @@ def _paper_forms(setting: Setting) -> Iterator[Form]:
                 terms = (rademacher(setting, num_samples), dimension, setting.lipschitz, setting.delta, form)
                 return float(theory.theorem_1(*sizes, *terms))
 
-            yield Form(f"theorem-1.{form}", name, dimension, REFUTED, rests_on, _guarded(theorem_1))
+            yield Form(f"theorem-1.{form}", name, dimension, REFUTED, rests_on, _guarded(theorem_1), _OF_CLASS)
     parameters = setting.num_parameters
     if setting.experts == NETWORK and parameters is not None:
         operators, rows = layer_norms(setting)
@@ -309,7 +356,7 @@ def _paper_forms(setting: Setting) -> Iterator[Form]:
             return float(value)
 
         dimension = float(theory.lemma_2(parameters, setting.num_experts))
-        yield Form("corollary-4", "", dimension, REFUTED, (LEMMA_3, LEMMA_2), _guarded(corollary_4))
+        yield Form("corollary-4", "", dimension, REFUTED, (LEMMA_3, LEMMA_2), _guarded(corollary_4), _OF_CLASS)
 
 
 def _corrected_forms(setting: Setting) -> Iterator[Form]:
@@ -322,9 +369,11 @@ def _corrected_forms(setting: Setting) -> Iterator[Form]:
     elif is_linear and setting.router_kind == LINEAR:
         yield _uniform(setting, "lipschitz", _lipschitz_complexity)
     if is_linear and setting.router_kind == LINEAR:
-        yield Form("covering", "", None, HOLDS, (), _guarded(lambda num_samples: _covering(setting, num_samples)))
+        covering = _guarded(lambda num_samples: _covering(setting, num_samples))
+        yield Form("covering", "", None, HOLDS, (), covering, (*_OF_CLASS, LOGITS))
     elif not (is_linear and setting.router_kind == FIXED) and _have_norms(setting):
-        yield Form("norms", "", None, HOLDS, (), _guarded(lambda num_samples: _norms(setting, num_samples)))
+        norms = _guarded(lambda num_samples: _norms(setting, num_samples))
+        yield Form("norms", "", None, HOLDS, (), norms, (*_OF_CLASS, LOGITS))
     yield from _stored(setting)
 
 
@@ -334,14 +383,13 @@ def _have_norms(setting: Setting) -> bool:
 
 
 def _stored(setting: Setting) -> Iterator[Form]:
-    weights = setting.stored_weights
-    if weights is not None:
-        at = functools.partial(_stored_at, weights, setting.bits, setting.delta)
-        yield Form("stored", "", None, HOLDS, (), _guarded(at))
+    if setting.stored_bits is not None:
+        at = functools.partial(_stored_at, setting.stored_bits, setting.delta)
+        yield Form("stored", "", None, HOLDS, (), _guarded(at), (LOSS, SAMPLES, SIZES, ONE))
 
 
-def _stored_at(weights: int, bits: int, delta: float, num_samples: int) -> float:
-    return float(corrected.stored(weights, bits, num_samples, delta))
+def _stored_at(num_bits: int, delta: float, num_samples: int) -> float:
+    return float(corrected.stored(num_bits, 1, num_samples, delta))
 
 
 def _norms(setting: Setting, num_samples: int) -> float:
@@ -367,7 +415,8 @@ def _uniform(setting: Setting, name: str, capacity: Callable[[Setting, int], flo
 
     of_experts = {LINEAR: (), NETWORK: (LEMMA_3,), OWN: (RADEMACHER,)}[setting.experts]
     rests_on = (*of_experts, *_of_router(setting))
-    return Form(name, "", None, CONDITIONAL if rests_on else HOLDS, rests_on, _guarded(at))
+    needs = (*_OF_CLASS, *((GIVEN,) if setting.router_kind == FIXED else (LOGITS,) if name == "lipschitz" else ()))
+    return Form(name, "", None, CONDITIONAL if rests_on else HOLDS, rests_on, _guarded(at), needs)
 
 
 def _of_router(setting: Setting) -> tuple[str, ...]:
@@ -440,7 +489,16 @@ def _check_numbers(setting: Setting) -> None:
     amounts = ("expert_norm", "router_norm", "feature_norm", "lipschitz", "natarajan", "rademacher")
     require(NonNegative, **{name: getattr(setting, name) for name in amounts if getattr(setting, name) is not None})
     require(OpenProbability, delta=setting.delta)
-    require(most, bits=setting.bits, **({} if setting.num_weights is None else {"num_weights": setting.num_weights}))
+    counts = {
+        name: getattr(setting, name) for name in ("num_weights", "num_bits") if getattr(setting, name) is not None
+    }
+    require(most, bits=setting.bits, num_choices=setting.num_choices, **counts)
+    if setting.training_error is not None:
+        require(Probability, training_error=setting.training_error)
+    if setting.code_bits is not None and (setting.training_error is None or setting.code_bits < 0):
+        raise InvalidParamsError(
+            f"code_bits={setting.code_bits} must not be negative, and needs training_error beside it. Change one."
+        )
     require(Within(0, 1, open_low=True, why="the loss is in [0, 1]"), threshold=setting.threshold)
 
 

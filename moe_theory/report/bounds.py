@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import string
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,6 +48,32 @@ WORDS = {
     "covering": Words("covering", "holds for linear experts and routers, by covers of both"),
     "norms": Words("norms", "holds for ReLU networks as experts and routers, by their layers' Frobenius norms"),
     "stored": Words("stored weights", "holds for any classifier: there are no more than its bits tell apart"),
+    "certificate": Words("certificate", "holds for this trained model, by its weights' code and its training error"),
+}
+# What a number needs to be quoted, in words; `{...}` are fields of the setting.
+HYPOTHESES = {
+    calculator.LOSS: "the loss of a sample is in [0, 1]; for any other, no number here holds",
+    calculator.SAMPLES: "the m samples are independent and from one distribution; tokens of a text and frames of a "
+    "film are not, and then no number here holds",
+    calculator.LIPSCHITZ: "the loss is {lipschitz:g}-Lipschitz in the model's output, as the ramp loss is and the "
+    "error is not",
+    calculator.OUTPUT: "the model has one real output",
+    calculator.NORMS: "inputs have |x| <= {feature_norm:g}, and norms of weights, sizes and d_N were fixed before the "
+    "samples were seen; norms of a trained model need a union over those it might have had",
+    calculator.LOGITS: "the gates are the softmax of the k largest logits",
+    calculator.GIVEN: "the router was fixed before the samples were seen",
+    calculator.SIZES: "the architecture, the number of weights and their bits were fixed before the samples were seen; "
+    "outputs may be any number",
+    calculator.CODE: "how weights are coded and used was fixed before the samples were seen, or chosen from as many "
+    "ways as --choices says ({num_choices:,}); levels, sizes and values are paid for; outputs may be any number",
+    calculator.ERROR: "the training error is the mean loss, of the weights as they are stored, on all of the m samples "
+    "that they were trained on and chosen by",
+    calculator.ONE: "each number alone fails with probability {delta:g}; one chosen among several after seeing the "
+    "samples fails with the sum of theirs",
+}
+BOUNDED = {
+    calculator.GAP: "the gap: |risk - mean loss on the m samples|, of every classifier of the class",
+    calculator.RISK: "the risk of the trained model, which for bounds on the gap is the training error plus the gap",
 }
 RESTS_ON = {
     calculator.LEMMA_2: "d_N by Lemma 2 with the constant 1 in its O()",
@@ -66,17 +93,44 @@ PENS = {  # colour, line and width; the narrower of two that may coincide is dra
     "covering": ("C2", "-", 1.3),
     "norms": ("C0", "-", 1.3),
     "stored": ("C4", "-", 1.3),
+    "certificate": ("C3", "-", 1.3),
 }
 
 
-def shown(setting: Setting, bounds: Sequence[Bound]) -> Group:
-    """The setting, the table, and a line on each form, for a terminal of any width."""
+def shown(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str] = ()) -> Group:
+    """The setting, the table, a line on each form, and the hypotheses, for a terminal of any width."""
     made = Table.grid(padding=(0, 1))
     made.add_column(no_wrap=True, style="bold")
     made.add_column()
     for title, sentence in remarks(setting, bounds):
         made.add_row(Text(title), Text(sentence))
-    return Group(*(Text(line) for line in facts(setting)), table(bounds), made)
+    needed = Table.grid(padding=(0, 1))
+    needed.add_column(no_wrap=True, style="bold")
+    needed.add_column()
+    for letter, sentence in hypotheses(setting, bounds):
+        needed.add_row(Text(letter), Text(f"{sentence}."))
+    bounded = sorted({bound.form.bounds for bound in bounds})
+    lines = [*facts(setting), *notes, *(f"Bounded is {BOUNDED[each]}." for each in bounded)]
+    heading = Text("Hypotheses, by their letters:" if bounds else "No bound applies.")
+    return Group(*(Text(line) for line in lines), table(bounds), made, heading, needed)
+
+
+def hypotheses(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
+    """The letter that lines on the bounds have for each hypothesis, and its words."""
+    return [(letter, _words(setting, need)) for need, letter in _letters(bounds).items()]
+
+
+def _letters(bounds: Sequence[Bound]) -> dict[str, str]:
+    needs = {need for bound in bounds for need in _needs(bound)}
+    return dict(zip(filter(needs.__contains__, (*HYPOTHESES, *RESTS_ON)), string.ascii_lowercase, strict=False))
+
+
+def _needs(bound: Bound) -> tuple[str, ...]:
+    return (*bound.form.needs, *bound.form.rests_on)
+
+
+def _words(setting: Setting, need: str) -> str:
+    return {**HYPOTHESES, **RESTS_ON}[need].format(**dataclasses.asdict(setting))
 
 
 def facts(setting: Setting) -> list[str]:
@@ -115,12 +169,13 @@ def table(bounds: Sequence[Bound]) -> Table:
 
 def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
     """A line on each form: its name, and what holds and what does not."""
-    lines = []
+    lines, letters = [], _letters(bounds)
     for bound in {bound.form.name: bound for bound in bounds}.values():
         words = WORDS[bound.form.name]
         taken = " and ".join(RESTS_ON[each] for each in bound.form.rests_on)
         is_assumed = taken and bound.form.status == calculator.CONDITIONAL
-        lines.append((words.title, words.remark + (f", assuming {taken}" if is_assumed else "")))
+        needs = f"; needs {', '.join(sorted(letters[need] for need in _needs(bound)))}"
+        lines.append((words.title, words.remark + (f", assuming {taken}" if is_assumed else "") + needs))
     if any(map(_is_true_here, bounds)):
         lines.append((TRUE_HERE, "true in this setting: no smaller than a bound that holds"))
     missing = calculator.missing_dimension(setting)
@@ -143,7 +198,7 @@ def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
     return lines
 
 
-def to_json(setting: Setting, bounds: Sequence[Bound]) -> dict[str, Any]:
+def to_json(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str] = ()) -> dict[str, Any]:
     """The setting and its bounds for JSON; numbers that are infinite or missing are null."""
     rows = [
         {
@@ -152,6 +207,8 @@ def to_json(setting: Setting, bounds: Sequence[Bound]) -> dict[str, Any]:
             "dimension": bound.form.dimension or None,
             "natarajan": _plain(bound.form.natarajan),
             "value": _plain(bound.value),
+            "bounds": bound.form.bounds,
+            "hypotheses": [_words(setting, need) for need in _needs(bound)],
             "is_informative": bound.is_informative,
             "smallest_num_samples": bound.smallest_num_samples,
             "status": bound.form.status,
@@ -168,8 +225,10 @@ def to_json(setting: Setting, bounds: Sequence[Bound]) -> dict[str, Any]:
         "rademacher": None if is_any else _plain(calculator.rademacher(setting, setting.num_samples)),
         "num_parameters": setting.num_parameters,
         "stored_weights": setting.stored_weights,
+        "stored_bits": setting.stored_bits,
     }
-    return {"schema": SCHEMA, "setting": dataclasses.asdict(setting), "known": known, "bounds": rows}
+    plain = dataclasses.asdict(setting)
+    return {"schema": SCHEMA, "setting": plain, "known": known, "notes": [*notes], "bounds": rows}
 
 
 def has_reading(bound: Bound) -> bool:
@@ -198,6 +257,7 @@ def draw(setting: Setting, bounds: Sequence[Bound], path: Path) -> Path:
     if path.suffix not in FORMS:
         raise OutputError(f"{path} must end in .svg or .png, the formats of pictures. Change the name.")
     size, caption = (PAGE_WIDTH, 3.9), " ".join(facts(setting))  # inches
+    caption += " Hypotheses: " + "; ".join(sentence for _, sentence in hypotheses(setting, bounds)) + "."
     picture = render_as(FORMS[path.suffix], TITLE, size, lambda figure: _draw(figure, setting, bounds), caption)
     write_whole(path, picture)
     return path
@@ -216,9 +276,8 @@ def _samples_needed(bound: Bound) -> float:
 
 def _experts_words(setting: Setting) -> str:
     if setting.experts == calculator.ANY:
-        return (
-            f"of any kind; the whole classifier has {count(setting.stored_weights or 0)} weights of {setting.bits} bits"
-        )
+        weights, bits = setting.stored_weights or 1, setting.stored_bits or 0
+        return f"of any kind; the whole classifier has {weights:,} weights of {bits / weights:.4g} bits each"
     capacity = f"R_m(H) = {calculator.rademacher(setting, setting.num_samples):.3g}"
     if setting.experts == calculator.OWN:
         return f"any with {capacity}, falling as 1/sqrt(m)"
@@ -273,7 +332,8 @@ def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[Bound]) -> No
         _draw_curve(axes, setting, bound, counts, values)
     floor = 10.0 ** math.floor(math.log10(max(lowest, LOWEST)))
     axes.set(xscale="log", yscale="log", xlim=(counts[0], counts[-1]), ylim=(floor, HIGHEST))
-    axes.set(xlabel="number of samples m", ylabel="bound on the generalization error")
+    bounded = "generalization error" if setting.training_error is None else "risk"
+    axes.set(xlabel="number of samples m (independent; loss in [0, 1])", ylabel=f"bound on the {bounded}")
     axes.axhspan(setting.threshold, HIGHEST, color="0.93", zorder=0, linewidth=0)
     axes.axhline(setting.threshold, color="0.4", linewidth=0.7, zorder=1)
     axes.axvline(setting.num_samples, color="0.4", linewidth=0.7, linestyle=":", zorder=1)

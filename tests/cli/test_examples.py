@@ -14,7 +14,9 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from moe_theory import cli
 from moe_theory.core.random import root_key
@@ -41,13 +43,18 @@ DOCUMENTS = {
     "figures": set(),
     "new": set(),
     "report": {"schema", "summary", "command", "seed", "error", "versions", "verdicts"},
-    "bound": {"schema", "setting", "known", "bounds"},
+    "bound": {"schema", "setting", "known", "notes", "bounds"},
     "merge": {"policy", "mean_reward", "equal_weights", "slots", "files"},
     "deep": {"schema", "preset", "where", "cells", "verdicts", "files"},
     "cite": {"schema", "run", "note", "version", "papers", "latex", "bibtex"},
 }
 
 
+MIXTRAL = {
+    "model_type": "mixtral", "torch_dtype": "bfloat16", "vocab_size": 32000, "num_hidden_layers": 32,
+    "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "num_local_experts": 8, "num_experts_per_tok": 2,
+}  # fmt: skip
 DEAR = {"figures", "explore", "merge", "bound"}
 
 
@@ -73,6 +80,8 @@ def session_folder(tmp_path_factory):
     folder, printed, documents = tmp_path_factory.mktemp("examples"), {}, {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
+        Path("config.json").write_text(json.dumps(MIXTRAL))
+        save_file({"experts": np.eye(4, dtype=np.float32)}, "model.safetensors")
         patch.setattr(training, "trained", _untrained)
         patch.setitem(presets.PRESETS, PRESET, dataclasses.replace(presets.preset(PRESET), dims=TINY))
         for name in sorted({*cli.COMMANDS} - {*ELSEWHERE}, key=lambda name: (name in LATER, name)):

@@ -12,9 +12,9 @@ import pytest
 
 from moe_theory.core.random import root_key
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.checkpoint import write_safetensors
 from moe_theory.merging.testbed.tasks import Setting, tasks_of
 from moe_theory.merging.testbed.training import PATTERN, save_model
+from moe_theory.runs.tensors import write_safetensors
 
 SETTING = Setting(batch_size=96, num_experts=3, width=16, hidden=8, num_layers=1, num_heads=2)
 

@@ -260,6 +260,10 @@ def test_numbers_too_large_say_nothing_and_raise_nothing():
         ({"num_weights": 0}, "num_weights=0"),
         ({"num_weights": 10, "expert_widths": (3,)}, "not even expert_widths"),
         ({"bits": 0}, "bits=0"),
+        ({"num_bits": 0}, "num_bits=0"),
+        ({"code_bits": 7}, "needs training_error"),
+        ({"training_error": 1.5}, "training_error=1.5"),
+        ({"num_choices": 0}, "num_choices=0"),
     ],
 )
 def test_what_no_classifier_has_is_refused(settings, said):

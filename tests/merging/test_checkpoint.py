@@ -10,13 +10,8 @@ from safetensors.numpy import save_file
 
 from moe_theory.core.errors import InvalidParamsError, OutputError
 from moe_theory.merging.testbed import checkpoint
-from moe_theory.merging.testbed.checkpoint import (
-    INDEX,
-    InvalidCheckpointError,
-    load_experts,
-    merge_checkpoint,
-    read_header,
-)
+from moe_theory.merging.testbed.checkpoint import load_experts, merge_checkpoint
+from moe_theory.runs.tensors import INDEX, InvalidCheckpointError, read_header, read_safetensors
 
 PATTERN = "model.layers.{layer}.block_sparse_moe.experts.{expert}.{name}"
 EXPERTS = 3
@@ -147,7 +142,7 @@ def test_numbers_that_numpy_does_not_know_are_copied(tmp_path):
     assert scale.kind == "F8_E4M3"
     assert scale.bytes().tobytes() == tensors["scale"].tobytes()
     with pytest.raises(InvalidCheckpointError, match="NumPy"):
-        checkpoint.read_safetensors(path)
+        read_safetensors(path)
 
 
 def test_patterns_without_a_name_and_with_a_repeated_layer(tmp_path):

@@ -22,11 +22,11 @@ from moe_theory.merging.serving import routing
 from moe_theory.merging.serving.methods import Deployment
 from moe_theory.merging.serving.routing import KINDS, SOFT, TOKEN, Kind, Router, Routers
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.checkpoint import InvalidCheckpointError, read_kept, write_kept
 from moe_theory.merging.testbed.tasks import TRAIN, Examples, Setting, Slot, draw_slot, examples
 from moe_theory.merging.testbed.transformer import Experts, Model, MoE
 from moe_theory.runs.fingerprint import code_digest
 from moe_theory.runs.provenance import fingerprint
+from moe_theory.runs.tensors import InvalidCheckpointError, read_kept, write_kept
 
 NUM_STEPS = 300
 BATCH_SIZE = 128

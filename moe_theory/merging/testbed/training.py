@@ -22,18 +22,18 @@ from moe_theory.core import programs
 from moe_theory.core.errors import OutputError
 from moe_theory.core.random import root_key
 from moe_theory.merging.testbed import transformer
-from moe_theory.merging.testbed.checkpoint import (
+from moe_theory.merging.testbed.tasks import TRAIN, Examples, Setting, Tasks, examples, tasks_of
+from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Model, MoE, Norm
+from moe_theory.runs.files import user_cache
+from moe_theory.runs.fingerprint import code_digest
+from moe_theory.runs.provenance import fingerprint
+from moe_theory.runs.tensors import (
     InvalidCheckpointError,
     read_kept,
     read_safetensors,
     write_kept,
     write_safetensors,
 )
-from moe_theory.merging.testbed.tasks import TRAIN, Examples, Setting, Tasks, examples, tasks_of
-from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Model, MoE, Norm
-from moe_theory.runs.files import user_cache
-from moe_theory.runs.fingerprint import code_digest
-from moe_theory.runs.provenance import fingerprint
 
 PATTERN = "layers.{layer}.experts.{expert}.{name}"  # of the experts' tensors
 

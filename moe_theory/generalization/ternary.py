@@ -1,0 +1,130 @@
+"""A top-1 sparse mixture of linear experts whose weights are -1, 0 and 1, trained for a bound on its risk.
+
+Weights of few levels have short codes, which is what a certificate pays for; their norms are bounded before any sample
+is seen, at most sqrt(d) for each row.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int
+
+from moe_theory.core.constraints import Count, require
+from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.fields import documented
+
+LEARNING_RATE = 0.02  # of Adam, at the beginning
+BATCH = 256  # samples in a step
+SHARPNESS = 0.5  # of the gates while training; which expert is chosen does not depend on it
+BALANCE = 0.1  # weight of the loss that keeps experts in use
+
+
+@documented
+class Ternary(NamedTuple):
+    """Weights of router and experts, each -1, 0 or 1."""
+
+    router: Float[np.ndarray, "d T"]
+    experts: Float[np.ndarray, "T d K"]  # one output for two classes, else one a class
+
+
+def train(
+    features: Float[np.ndarray, "m d"],
+    labels: Int[np.ndarray, " m"],
+    num_experts: int,
+    num_steps: int = 1500,
+    seed: int = 0,
+) -> Ternary:
+    """Train a mixture by Adam on weights that are rounded in each step.
+
+    Gradients pass through the rounding as if it were not there (Bengio, Leonard and Courville 2013); the output of the
+    chosen expert is multiplied by its gate, so that the router learns, and a loss keeps experts in use (Fedus, Zoph and
+    Shazeer 2022).
+
+    Args:
+        labels: classes from 0 on.
+    Source: the example of `certificate`.
+    Raises: InvalidParamsError for labels that are no classes, or as many of them as there are rows.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import ternary
+        >>> features = np.float32([[1, -1], [1, 1], [-1, 1], [-1, -1]])
+        >>> weights = ternary.train(features, np.array([1, 1, 0, 0]), num_experts=1)
+        >>> ternary.classes(weights, features)
+        array([1, 1, 0, 0])
+    """
+    require(Count, num_experts=num_experts, num_steps=num_steps)
+    features, labels = np.asarray(features, np.float32), np.asarray(labels)
+    if labels.shape != features.shape[:1] or not labels.size or labels.min() < 0 or labels.dtype.kind not in "iu":
+        raise InvalidParamsError(
+            f"labels of shape {labels.shape} must be a class from 0 on for each of {len(features)} rows of features. "
+            "Change one."
+        )
+    num_classes, chance = int(labels.max()) + 1, np.random.default_rng(seed)
+    sizes = ((features.shape[1], num_experts), (num_experts, features.shape[1], num_classes if num_classes > 2 else 1))
+    weights = Ternary(*(chance.uniform(-1, 1, size).astype(np.float32) for size in sizes))
+    optimiser = optax.adam(optax.cosine_decay_schedule(LEARNING_RATE, num_steps))
+
+    @jax.jit
+    def step(weights: Ternary, state: optax.OptState, features: Array, labels: Array) -> tuple[Ternary, optax.OptState]:
+        updates, state = optimiser.update(jax.grad(_loss)(weights, features, labels), state)
+        return optax.apply_updates(weights, updates), state  # pyright: ignore[reportReturnType]
+
+    state = optimiser.init(weights)
+    for _ in range(num_steps):
+        rows = chance.integers(0, len(features), BATCH)
+        weights, state = step(weights, state, features[rows], labels[rows])
+    return Ternary(*(np.clip(np.round(np.asarray(leaf)), -1, 1) for leaf in weights))
+
+
+def outputs(weights: Ternary, features: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m K"]:
+    """Outputs of the expert that the router's largest logit chooses.
+
+    Source: Eq. (5) at k = 1.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import ternary
+        >>> weights = ternary.Ternary(router=np.float32([[1, -1]]), experts=np.float32([[[1]], [[-1]]]))
+        >>> ternary.outputs(weights, np.float32([[2], [-3]]))
+        array([[2.],
+               [3.]], dtype=float32)
+    """
+    chosen = np.argmax(features @ weights.router, axis=1)
+    every = np.einsum("md,tdk->mtk", features, weights.experts)
+    return every[np.arange(len(features)), chosen]
+
+
+def classes(weights: Ternary, features: Float[np.ndarray, "m d"]) -> Int[np.ndarray, " m"]:
+    """The class with the largest output; of two, 1 where the one output is above 0.
+
+    Source: the example of `certificate`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.generalization import ternary
+        >>> weights = ternary.Ternary(router=np.float32([[1]]), experts=np.float32([[[1]]]))
+        >>> ternary.classes(weights, np.float32([[2], [-3]]))
+        array([1, 0])
+    """
+    found = outputs(weights, features)
+    return (found[:, 0] > 0).astype(int) if found.shape[1] == 1 else np.argmax(found, axis=1)
+
+
+def _loss(weights: Ternary, features: Array, labels: Array) -> Array:
+    router, experts = _rounded(weights.router), _rounded(weights.experts)
+    gates = jax.nn.softmax(SHARPNESS * (features @ router))
+    chosen = jnp.argmax(gates, axis=1)
+    scores = jnp.einsum("md,mdk->mk", features, experts[chosen]) * jnp.max(gates, axis=1, keepdims=True)
+    if scores.shape[1] == 1:
+        scores = jnp.concatenate([jnp.zeros_like(scores), scores], axis=1)
+    shares = jnp.mean(jax.nn.one_hot(chosen, gates.shape[1]), axis=0)
+    balance = gates.shape[1] * jnp.sum(shares * jnp.mean(gates, axis=0))
+    return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(scores, labels)) + BALANCE * balance
+
+
+def _rounded(weight: Array | np.ndarray) -> Array:
+    return jnp.asarray(weight) + jax.lax.stop_gradient(jnp.clip(jnp.round(weight), -1, 1) - weight)

@@ -1,0 +1,194 @@
+"""Checkpoints in the safetensors format: a file, or a folder of shards with an index, as Hugging Face's libraries do.
+
+Headers are read alone, and say of each tensor its dtype, its shape and where its bytes are.
+"""
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from moe_theory.core.errors import MoeTheoryError, shortened
+from moe_theory.runs.files import digest, read_json, whole
+from moe_theory.runs.reading import open_file
+
+SEAL = "moe-theory.sha256"  # the digest of a file's content, among its metadata
+NAME = "moe-theory.name"
+
+
+class InvalidCheckpointError(MoeTheoryError):
+    """A checkpoint that cannot be read, or whose experts are not what a merge needs."""
+
+
+class Tensor(NamedTuple):
+    """Where a tensor's bytes are."""
+
+    path: Path
+    kind: str  # its dtype, as the format calls it: "BF16"
+    shape: tuple[int, ...]
+    start: int  # bytes from the beginning of the file
+    stop: int
+
+    def bytes(self) -> np.ndarray:
+        """Its bytes, memory-mapped."""
+        with open_file(self.path) as file:
+            return np.memmap(file, np.uint8, "r")[self.start : self.stop]
+
+
+class Header(NamedTuple):
+    """A file's metadata and tensors."""
+
+    metadata: dict[str, str]
+    tensors: dict[str, Tensor]  # by name, in the order of their bytes
+
+
+def read_header(path: Path) -> Header:
+    """The metadata of a file, and the names and places of its tensors.
+
+    Raises: InvalidCheckpointError for a file that is missing, damaged or of another format; of files that
+        `write_safetensors` wrote every byte is checked.
+    """
+    path = Path(path)
+    if os.path.isdir(path):  # which is false of names that no file can have
+        raise InvalidCheckpointError(f"{path} is a folder, but one file is read here. Name a file in it.")
+    try:
+        open_file(path).close()
+        with safe_open(path, framework="np") as file:  # checks the header against itself and the file's size
+            slices = {name: file.get_slice(name) for name in file.offset_keys()}
+            metadata = file.metadata() or {}
+            kinds = {name: (own.get_dtype(), tuple(own.get_shape())) for name, own in slices.items()}
+        start = path.stat().st_size - sum(_num_bytes(*kind) for kind in kinds.values())  # tensors have no gaps
+    except FileNotFoundError:
+        raise InvalidCheckpointError(f"{path} is not there. Change the path.") from None
+    except SafetensorError as failure:
+        raise InvalidCheckpointError(
+            f"{path} is damaged, truncated or not a safetensors file ({shortened(str(failure))}). Fetch it again."
+        ) from None
+    except (OSError, ValueError, MemoryError) as failure:  # of more bytes than can be mapped, too
+        raise InvalidCheckpointError(
+            f"{path} cannot be read ({getattr(failure, 'strerror', None) or failure}). Change the path."
+        ) from None
+    if SEAL in metadata and metadata[SEAL] != _digest_of(path):
+        raise InvalidCheckpointError(f"{path} is damaged: its digest does not match its content. Write it again.")
+    tensors = {}
+    for name, (kind, shape) in kinds.items():
+        stop = start + _num_bytes(kind, shape)
+        tensors[name] = Tensor(path, kind, shape, start, stop)
+        start = stop
+    return Header(metadata, tensors)
+
+
+def _num_bytes(kind: str, shape: tuple[int, ...]) -> int:
+    bits = re.search(r"\d+", kind)  # "BF16", "F8_E4M3"; "BOOL" takes a byte
+    return math.prod(shape) * (int(bits[0]) if bits else 8) // 8
+
+
+def read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """A file's arrays by name, and its metadata.
+
+    Raises: InvalidCheckpointError as `read_header` does, and for dtypes that NumPy does not know.
+    """
+    header = read_header(path)
+    with safe_open(path, framework="np") as file:
+        try:
+            return {name: file.get_tensor(name) for name in header.tensors}, header.metadata
+        except (AttributeError, SafetensorError) as failure:
+            raise InvalidCheckpointError(f"{path} has tensors that NumPy cannot hold ({failure}).") from None
+
+
+def write_safetensors(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
+    """Write a file, whole or not at all, with a digest of its content. Raises: OutputError where it cannot be."""
+    with whole(Path(path)) as temporary:
+        dense = {name: np.ascontiguousarray(array).reshape(np.shape(array)) for name, array in arrays.items()}
+        try:
+            save_file(dense, temporary, dict(metadata))
+            save_file(dense, temporary, {**metadata, SEAL: _digest_of(temporary)})
+        except SafetensorError as failure:
+            raise OSError(str(failure)) from None
+
+
+def read_kept(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a file that `write_kept` wrote. Raises: InvalidCheckpointError for another or a damaged one."""
+    arrays, metadata = read_safetensors(path)
+    if SEAL not in metadata or metadata.get(NAME) != path.stem:
+        raise InvalidCheckpointError(f"{path} is damaged: it is not what was kept under its name.")
+    return arrays
+
+
+def write_kept(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
+    """As `write_safetensors`, with the file's name in it. Raises: OutputError where it cannot be written."""
+    write_safetensors(path, arrays, {**metadata, NAME: path.stem})
+
+
+def _digest_of(path: Path) -> str:
+    """A digest of a file's tensors and metadata, itself apart."""
+    with open_file(path) as file:
+        tensors = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        metadata = tensors.pop("__metadata__", {})
+        metadata.pop(SEAL, None)
+        begun = hashlib.sha256(digest({"tensors": tensors, "metadata": metadata}).encode())
+        return hashlib.file_digest(file, lambda: begun).hexdigest()  # pyright: ignore[reportArgumentType]
+
+
+INDEX = "model.safetensors.index.json"
+NUMBERS = {  # dtypes that can be averaged
+    "F64": np.dtype(np.float64),
+    "F32": np.dtype(np.float32),
+    "F16": np.dtype(np.float16),
+    "BF16": np.dtype(jnp.bfloat16),
+}
+
+
+class Checkpoint(NamedTuple):
+    """The tensors of a checkpoint, not read yet."""
+
+    path: Path
+    shards: dict[str, Header]  # by file name
+    tensors: dict[str, Tensor]
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """Read the headers of a file or of a folder of shards. Raises: InvalidCheckpointError."""
+    if not os.path.isdir(path):
+        header = read_header(path)
+        return Checkpoint(path, {path.name: header}, header.tensors)
+    if not (path / INDEX).is_file():
+        files = sorted(path.glob("*.safetensors"))
+        if len(files) == 1:
+            header = read_header(files[0])
+            return Checkpoint(path, {files[0].name: header}, header.tensors)
+        raise InvalidCheckpointError(
+            f"{path} has no {INDEX} and {len(files)} safetensors files, one of which would do. Change the path."
+        )
+    shard_of = _shard_of(path / INDEX)
+    shards = {name: read_header(path / name) for name in sorted(set(shard_of.values()))}
+    for name, shard in shard_of.items():
+        if name not in shards[shard].tensors:
+            raise InvalidCheckpointError(f"{path / INDEX} puts {name} into {shard}, where it is not. Fetch both again.")
+    return Checkpoint(path, shards, {name: shards[shard].tensors[name] for name, shard in shard_of.items()})
+
+
+def array_of(tensor: Tensor) -> np.ndarray:
+    """A floating-point tensor, memory-mapped."""
+    return tensor.bytes().view(NUMBERS[tensor.kind]).reshape(tensor.shape)
+
+
+def _shard_of(index: Path) -> dict[str, str]:
+    try:
+        shard_of = read_json(index)["weight_map"]
+        if not shard_of or any(Path(shard).name != shard for shard in shard_of.values()):
+            raise ValueError("its weight_map must name files beside it")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as failure:
+        raise InvalidCheckpointError(
+            f"{index} is no index of a checkpoint ({shortened(str(failure))}). Fetch it again."
+        ) from None
+    return shard_of

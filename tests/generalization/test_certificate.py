@@ -1,0 +1,214 @@
+"""The certificate of a trained model.
+
+Catches a code that does not decode, or that another one begins with, a kl that is inverted to the wrong side, and a
+bound that fails more often than it says once the samples chose the model.
+"""
+
+import itertools
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+from scipy import optimize, special
+
+from moe_theory.core.digits import handwritten_digits
+from moe_theory.core.errors import InvalidParamsError
+from moe_theory.generalization import ternary
+from moe_theory.generalization.certificate import (
+    certificate,
+    code_of,
+    decode,
+    divergence_of,
+    encode,
+    largest_risk,
+    mean_loss,
+)
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-6, 0.1, 0.25, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("divergence", [0.0, 1e-9, 1e-3, 0.1, 1.0, 30.0])
+def test_the_inversion_is_the_root_of_the_divergence(error, divergence):
+    found = largest_risk(error, divergence)
+    assert error <= found <= 1
+    if divergence > 0 and error < 1:
+
+        def excess(p):
+            return special.rel_entr(error, p) + special.rel_entr(1 - error, 1 - p) - divergence  # fmt: skip
+
+        root = optimize.brentq(excess, error, 1 - 1e-15, xtol=1e-15) if excess(1 - 1e-15) > 0 else 1.0
+        assert found == pytest.approx(root, abs=1e-7)
+    assert found >= 1 or divergence_of(error, found) >= divergence - 1e-12  # rounded up, if at all
+
+
+def test_known_cases_of_the_bound():
+    assert certificate(0, 0.0, 50, delta=0.2).risk == pytest.approx(1 - 0.2 ** (1 / 50))
+    assert certificate(10, 0.0, 50, delta=0.2).risk == pytest.approx(1 - (0.2 / 2**10) ** (1 / 50))
+    assert certificate(7, 0.3, 90, num_choices=8).risk == pytest.approx(certificate(10, 0.3, 90).risk)
+    assert certificate(0, 1.0, 10).risk == 1.0
+    for given in ({"training_error": 1.1}, {"num_samples": 0}, {"num_bits": -1}, {"delta": 0.0}, {"num_choices": 0}):
+        with pytest.raises(InvalidParamsError):
+            certificate(**{"num_bits": 1, "training_error": 0.1, "num_samples": 10} | given)
+
+
+CHANCE = np.random.default_rng(0)
+TENSORS = {
+    "ternary": CHANCE.choice([-1.0, 0.0, 1.0], (40, 30), p=[0.1, 0.8, 0.1]).astype(np.float32),
+    "scaled": (0.37 * CHANCE.choice([-1, 0, 1], (7, 5, 3))).astype(np.float32),
+    "many levels": CHANCE.integers(-120, 120, 2000).astype(np.float64),
+    "half": CHANCE.normal(size=(9,)).astype(np.float16),
+    "brain": np.asarray(jnp.asarray(CHANCE.choice([0.1, -0.3], 50), jnp.bfloat16)),
+    "noise": CHANCE.normal(size=(4, 25)).astype(np.float32),
+    "constant": np.full((6, 6), -2.5, np.float32),
+    "far apart": np.array([-(2.0**30), 5.0, 5.0, 2.0**30], np.float32),
+    "infinite": np.array([np.inf, 0.0, -np.inf, 1e-300]),
+    "scalar": np.float32(3),
+    "empty": np.zeros((0, 4), np.float32),
+    "runs": np.repeat([1.0, -1.0], 3000).astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_decoding_returns_the_weights_and_stops_where_the_code_ends(name):
+    array = TENSORS[name]
+    code = encode({"a": array})
+    for after in ("", "0" * 200, "1" * 200, "10" * 100):
+        first, second = decode(encode({"a": array, "b": TENSORS["scaled"]}) + after)
+        (alone,) = decode(code + after)
+        for found in (first, alone):
+            assert found.shape == array.shape
+            np.testing.assert_array_equal(found, np.asarray(array, np.float64))
+        np.testing.assert_array_equal(second, np.asarray(TENSORS["scaled"], np.float64))
+
+
+def test_tensors_are_in_the_order_of_their_names():
+    arrays = dict(TENSORS)
+    for found, name in zip(decode(encode(arrays)), sorted(arrays), strict=True):
+        np.testing.assert_array_equal(found, np.asarray(arrays[name], np.float64))
+    assert encode(dict(reversed(arrays.items()))) == encode(arrays)
+
+
+def test_no_code_begins_with_another_and_they_fit_into_the_unit_interval():
+    """All tensors of up to 5 weights of up to 3 levels, in two shapes, alone or two at a time."""
+    arrays = [
+        np.array(values, np.float32).reshape(shape)
+        for size in range(6)
+        for values in itertools.product((-1, 0, 0.5), repeat=size)
+        for shape in ((size,), (size, 1))
+    ]
+    codes = sorted(encode({"a": array}) for array in arrays)
+    codes += sorted(encode({"a": a, "b": b}) for a, b in itertools.product(arrays[:24], repeat=2))
+    codes.sort()
+    assert len(set(codes)) == len(codes)
+    assert not any(after.startswith(before) for before, after in itertools.pairwise(codes))
+    assert math.fsum(2.0 ** -len(code) for code in codes) <= 1
+
+
+@pytest.mark.parametrize("name", ["ternary", "runs", "many levels"])
+def test_the_length_is_that_of_krichevsky_and_trofimov(name):
+    values, counts = np.unique(TENSORS[name], return_counts=True)
+    size, total = len(values), counts.sum()
+    odds = special.gammaln(counts + 0.5).sum() - size * special.gammaln(0.5)
+    odds += special.gammaln(size / 2) - special.gammaln(total + size / 2)
+    ideal = -odds / math.log(2)
+    header = 80 + (2 * size if name == "many levels" else 0)
+    assert ideal <= len(encode({"a": TENSORS[name]})) <= ideal + header
+
+
+def test_a_code_that_is_cut_or_of_other_numbers_is_refused():
+    code = encode({"a": TENSORS["noise"]})
+    for cut in ("", "0", code[:10], code[:-1]):
+        with pytest.raises(InvalidParamsError, match="too early"):
+            decode(cut)
+    for array in (np.arange(3), np.array([np.nan], np.float32), np.array(["a"])):
+        with pytest.raises(InvalidParamsError):
+            encode({"a": array})
+
+
+RUNS, SAMPLES, DELTA = 2000, 60, 0.2
+HYPOTHESES = [np.array(values, np.float32) for values in itertools.product((-1, 0, 1), repeat=5)]
+LENGTHS = np.array([len(encode({"a": weights})) for weights in HYPOTHESES])
+
+
+@pytest.mark.parametrize("is_binary", [True, False])
+def test_it_fails_as_rarely_as_it_says_when_the_samples_choose_the_model(is_binary):
+    """Of 243 models of risk 1/2 the one with the smallest bound, which without paying for the choice mostly fails."""
+    chance, fails = np.random.default_rng(1), np.zeros(2)
+    shape = (SAMPLES, len(HYPOTHESES))
+    for _ in range(RUNS):
+        losses = (chance.integers(0, 2, shape) if is_binary else chance.beta(0.2, 0.2, shape)).mean(axis=0)
+        divergence = special.rel_entr(losses, 0.5) + special.rel_entr(1 - losses, 0.5)
+        for which, bits in enumerate((LENGTHS, 0 * LENGTHS)):
+            fails[which] += np.any((losses < 0.5) & (SAMPLES * divergence > bits * math.log(2) + math.log(1 / DELTA)))
+        best = np.argmin(losses)
+        paid = certificate(int(LENGTHS[best]), float(losses[best]), SAMPLES, DELTA).risk
+        assert (paid < 0.5) == (SAMPLES * divergence[best] > LENGTHS[best] * math.log(2) + math.log(1 / DELTA))
+    assert fails[0] <= DELTA * RUNS
+    assert fails[1] > 0.9 * RUNS
+
+
+def test_a_checkpoint_s_weights_are_coded(tmp_path):
+    path = tmp_path / "model.safetensors"
+    arrays = {name: TENSORS[name] for name in ("ternary", "scaled", "noise")}
+    save_file(arrays, path)
+    found = code_of(path)
+    size = sum(array.size for array in arrays.values())
+    assert found == (size, 32 * size, len(encode(arrays)))
+    save_file({"packed": np.zeros(4, np.uint8)}, path)
+    with pytest.raises(InvalidParamsError, match="U8"):
+        code_of(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("0.5\n2\n", "loss 2"),
+        ("0.5 -1e-9", "not in"),
+        ("nan", "not in"),
+        ("", "cannot be read"),
+        ("a", "cannot be read"),
+    ],
+)
+def test_losses_that_are_none_are_refused(content, said, tmp_path):
+    path = tmp_path / "losses.txt"
+    path.write_text(content)
+    with pytest.raises(InvalidParamsError, match=said):
+        mean_loss(path)
+
+
+def test_losses_are_read_from_text_and_arrays(tmp_path):
+    losses = np.linspace(0, 1, 11) ** 2
+    np.save(tmp_path / "losses.npy", losses)
+    (tmp_path / "losses.txt").write_text("\n".join(map(str, losses)))
+    for name in ("losses.npy", "losses.txt"):
+        assert mean_loss(tmp_path / name) == (pytest.approx(losses.mean()), 11)
+    np.save(tmp_path / "losses.npy", losses[:, None])
+    with pytest.raises(InvalidParamsError, match="of shape"):
+        mean_loss(tmp_path / "losses.npy")
+
+
+def test_a_small_mixture_on_digits_has_a_bound_that_informs():
+    """As the page on bounds has it: the error on images that were held out is below the bound, and that below 1/2."""
+    pixels, digits, is_test = handwritten_digits()
+    blocks = pixels.reshape(-1, 4, 2, 4, 2).mean((2, 4)).reshape(-1, 16) / 8 - 1
+    features = np.hstack([blocks, np.ones((len(blocks), 1))]).astype(np.float32)
+    weights = ternary.train(features[~is_test], (digits >= 5)[~is_test].astype(int), num_experts=2)
+    wrong = ternary.classes(weights, features) != (digits >= 5)
+    found = certificate(len(encode(weights._asdict())), float(wrong[~is_test].mean()), int((~is_test).sum()))
+    assert wrong[is_test].mean() < found.risk < 0.45
+
+
+def test_ternary_weights_learn_what_needs_two_experts():
+    """y = sign(x_1 x_2), which no linear classifier gets right in more than half of the samples."""
+    chance = np.random.default_rng(2)
+    features = chance.choice([-1, 1], (2000, 2)) * chance.uniform(0.2, 1, (2000, 2))
+    features = np.hstack([features, np.ones((2000, 1))]).astype(np.float32)
+    labels = (features[:, 0] * features[:, 1] > 0).astype(int)
+    weights = ternary.train(features, labels, num_experts=4, seed=1)
+    assert {*np.unique(weights.router), *np.unique(weights.experts)} <= {-1, 0, 1}
+    error = np.mean(ternary.classes(weights, features) != labels)
+    assert error < 0.1
+    assert certificate(len(encode(weights._asdict())), float(error), 2000).risk < 0.25
+    with pytest.raises(InvalidParamsError, match="labels"):
+        ternary.train(features, labels[:5], num_experts=2)
