@@ -38,7 +38,7 @@ def level_of(cell: str, params: Params) -> float:
 def made_up(cell: str, params: Params, rng: np.random.Generator, kind: type) -> types.SimpleNamespace:
     shape = (len(ROUNDS), REPLICATES)
     errors = level_of(cell, params) + rng.normal(0, 0.005, shape)
-    about = {"variance": np.full(shape, 0.01), "total_variance": np.full(shape, 0.9)}
+    about = {"variance": np.full(shape, 0.002), "total_variance": np.full(shape, 0.9)}
     drives = np.full(shape, 0.01 * params.gate_scale**2)
     known = {"generalization_error": errors, "forgetting": errors / 2, "accuracy": 1 - errors, "drive": drives, **about}
     assert known.keys() <= {*kind._fields, "forgetting"}
