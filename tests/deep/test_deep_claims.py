@@ -18,7 +18,7 @@ from moe_theory.runs import Run
 from moe_theory.verify import Status, registry
 from moe_theory.verify.session import judge
 
-REPLICATES, ROUNDS = 128, np.arange(1, 4)
+REPLICATES, ROUNDS = 256, np.arange(1, 4)
 CLAIMS = registry.select_claims(["deep"])
 
 
