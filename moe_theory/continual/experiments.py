@@ -430,7 +430,7 @@ RETURN_MANY, RETURN_FEW = _limit(
     {"terminate": False},
     record_every=SPAN_STRIDE,
     observe=observe_gate_span,
-    replicates=256,
+    replicates=1024,
 )
 
 # Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta).

@@ -207,9 +207,9 @@ CONVERGES = (
 )
 
 _FIGURE_3 = FIGURE_3_DIMS, _servers(*FIGURE_3_EXPERTS), FIGURE_3_ROUNDS
-ADAPTIVE = _experiment("figure-3-adaptive", *_FIGURE_3, observe_models, 256, 100)
-NEAREST = _experiment("figure-3-nearest", *_FIGURE_3, observe_errors, 256, 100, policies.nearest)
-FASTEST = _experiment("figure-3-fastest", *_FIGURE_3, observe_errors, 256, 100, policies.fastest)
+ADAPTIVE = _experiment("figure-3-adaptive", *_FIGURE_3, observe_models, 512, 100)
+NEAREST = _experiment("figure-3-nearest", *_FIGURE_3, observe_errors, 512, 100, policies.nearest)
+FASTEST = _experiment("figure-3-fastest", *_FIGURE_3, observe_errors, 512, 100, policies.fastest)
 LONG = _experiment("figure-3-long", figure_3_dims(50), _servers(50), 30_000, observe_limit, 64, 2500).at(cell_name(50))
 BY_ENOUGH = ADAPTIVE.over("num_experts", *ENOUGH)
 BY_EXPLORED = ADAPTIVE.over("num_experts", *PAST_EXPLORATION)
@@ -284,7 +284,7 @@ def past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -
 
 
 def _limit(name, dims, cells, observe) -> Experiment:
-    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 512), measure=past_exploration)
+    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 2048), measure=past_exploration)
 
 
 LIMIT = _limit(
