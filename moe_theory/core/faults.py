@@ -27,7 +27,7 @@ class Fault(NamedTuple):
     source: str  # where it is reported
     option: str  # of XLA's compiler that it depends on
     avoiding: str  # a value of that option with which there is no fault
-    since: tuple[int, ...]  # the release of jaxlib whose defaults have it first
+    since: tuple[int, ...]  # the first release of jaxlib that may be installed and whose defaults have it
     released: tuple[int, ...]  # the last release that the probe has been run with: of `since` to this all have it
     probe: Callable[[Options], bool]  # whether a program compiled with these options is wrong
 
@@ -51,7 +51,7 @@ FAULTS = (
         "xla_cpu_experimental_ynn_fusion_type",
         # Products by that library, and nothing joined to them.
         "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
-        (0, 10, 2),
+        (0, 10, 0),
         (0, 10, 2),
         _sums_wrongly,
     ),
