@@ -12,6 +12,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int
 
+from moe_theory.core import programs
 from moe_theory.core.constraints import Count, require
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.fields import documented
@@ -68,7 +69,7 @@ def train(
     weights = Ternary(*(chance.uniform(-1, 1, size).astype(np.float32) for size in sizes))
     optimiser = optax.adam(optax.cosine_decay_schedule(LEARNING_RATE, num_steps))
 
-    @jax.jit
+    @programs.jit
     def step(weights: Ternary, state: optax.OptState, features: Array, labels: Array) -> tuple[Ternary, optax.OptState]:
         updates, state = optimiser.update(jax.grad(_loss)(weights, features, labels), state)
         return optax.apply_updates(weights, updates), state  # pyright: ignore[reportReturnType]
