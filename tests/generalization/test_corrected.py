@@ -201,4 +201,4 @@ def test_weights_of_published_models(changes, weights, tmp_path):
     """Sums as published: OLMoE-1B-7B and Qwen3-30B-A3B. Would catch embeddings or norms left out."""
     path = tmp_path / "config.json"
     path.write_text(json.dumps(changes))
-    assert generalization.published(path)["num_weights"] == weights
+    assert generalization.published(path).num_weights == weights
