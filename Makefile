@@ -11,7 +11,7 @@ FIRST_LOOK = $(shell $(call ASK,shlex.join(glob for paper in papers.values() for
 .PHONY: verify test thorough fuzz lowest lint figures bench docs verdicts readme lock clean
 
 verify: $(STAMP)
-	$(BIN)/moe-theory verify $(FIRST_LOOK) --reading quick --budget 150 --out runs/verify
+	$(BIN)/moe-theory verify $(FIRST_LOOK) --reading quick --budget 240 --out runs/verify
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist=loadfile
