@@ -286,7 +286,8 @@ def ranged(low: float, high: float = math.inf) -> Callable[[F], F]:
     """Decorates a function that measures, or that says what is claimed, with the range that its values never leave,
     such as 0 to 1 for a share. Its mean then has an interval that is exact; a value outside is an ERROR.
 
-    Raises: InvalidClaimError unless `low` is below `high`.
+    Raises: InvalidClaimError unless `low` is below `high` and one of them is finite, and for a function that is a
+        claim already, which would not see it.
 
     Examples:
         >>> from moe_theory.verify.claim import range_of, ranged
@@ -296,8 +297,8 @@ def ranged(low: float, high: float = math.inf) -> Callable[[F], F]:
         >>> range_of(share_of_first_expert)
         Range(low=0.0, high=1.0, is_constant=False)
     """
-    if not low < high:
-        raise InvalidClaimError(f"a range from {low} to {high} has no values: name the lower end first.")
+    if not low < high or (math.isinf(low) and math.isinf(high)):
+        raise InvalidClaimError(f"a range from {low} to {high} declares nothing: name a lower end, and one above it.")
     return _with_range(Range(float(low), float(high)))
 
 
@@ -315,13 +316,15 @@ def range_of(value: Any) -> Range | None:
 
 def _with_range(declared: Range) -> Callable[[F], F]:
     def decorate(function: F) -> F:
+        if hasattr(function, CLAIMED):
+            raise InvalidClaimError(f"{function.__name__} is a claim already: declare its range below the claim.")
         setattr(function, _RANGE, declared)
         return function
 
     return decorate
 
 
-_RANGE = "__moe_theory_range__"
+_RANGE, CLAIMED = "__moe_theory_range__", "__moe_theory_claimed__"  # attributes of functions
 
 
 @documented

@@ -36,7 +36,7 @@ VARIANCE_SPREAD = 0.02  # relative variance of a sample variance, at most
 MOST_RELATIVE_ERROR = 0.05  # of a mean whose logarithm is taken: at five standard errors that is straight to 15 %
 FEWEST_BLOCKS = 4  # of replicates, that tell whether they depend on one another
 DEPENDENCE_ERROR = 1e-6  # of calling independent replicates dependent
-ROUNDING = 1e-6  # of a range's width, by which values in single precision may leave it
+ROUNDING = 1e-6  # of a range's width, or of the largest value of one without an end
 
 
 class Scheme(NamedTuple):
@@ -126,22 +126,27 @@ def betting_intervals(
     all numbers of replicates at once with probability 1 - `error`; without an end where there is no bound on that side.
     A component whose bounds are equal is that number.
     """
-    width = high - low
+    width, slack = high - low, rounding_of(samples, low, high)
     bottom, top = np.full(len(low), -np.inf), np.full(len(low), np.inf)
     for place in range(len(low)):
         values, is_two_sided = samples[:, place], np.isfinite(width[place])
         share = error / len(low) / (1 if is_two_sided else 2)
-        slack = ROUNDING * width[place] if is_two_sided else ROUNDING * float(np.abs(values).max())
         if width[place] == 0:
             bottom[place] = top[place] = low[place]
             continue
         if np.isfinite(low[place]):
-            from_below = np.maximum(values - (low[place] - slack), 0)
-            bottom[place] = low[place] - slack + _least_mean(from_below, share)
+            begin = low[place] - slack[place]
+            bottom[place] = begin + _least_mean(np.maximum(values - begin, 0), share)
         if np.isfinite(high[place]):
-            from_above = np.maximum(high[place] + slack - values, 0)
-            top[place] = high[place] + slack - _least_mean(from_above, share)
+            end = high[place] + slack[place]
+            top[place] = end - _least_mean(np.maximum(end - values, 0), share)
     return np.maximum(bottom, low), np.minimum(top, high)
+
+
+def rounding_of(samples: Float[np.ndarray, "B V"], low: Any, high: Any) -> Float[np.ndarray, " V"]:
+    """By how much values in single precision may leave a range."""
+    width = np.broadcast_to(np.subtract(high, low), samples.shape[1:])
+    return ROUNDING * np.where(np.isfinite(width), width, np.abs(samples).max(axis=0))
 
 
 def _least_mean(values: Float[np.ndarray, " B"], error: float) -> float:

@@ -33,6 +33,7 @@ from moe_theory.verify.intervals import (
     is_dependent,
     last_decades,
     mean_and_error,
+    rounding_of,
     scheme_for,
     slope_samples,
     student_intervals,
@@ -134,15 +135,26 @@ def _bounds(claim: Claim, observed: Values, predicted: Values, allowed: Values) 
 
 
 def _declared(claim: Claim, name: str, values: Values) -> Bounds:
-    """Where values lie as the claim declares it. Raises: InvalidClaimError for what is no constant though declared."""
+    """Where values lie as the claim declares it. Raises: InvalidClaimError for values that do not."""
     if claim.is_computed:
         return Bounds(values[0], values[0])
     declared = claim.ranges.get(name)
-    if declared is None or not declared.is_constant:
-        return Bounds() if declared is None else Bounds(declared.low, declared.high)
-    if varies(values).any():
-        raise InvalidClaimError(f"what is {name} is declared the same for all replicates, and differs")
-    return Bounds(values[0], values[0])
+    if declared is None:
+        return Bounds()
+    if declared.is_constant:
+        if varies(values).any():
+            raise InvalidClaimError(f"what is {name} is declared the same for all replicates, and differs")
+        return Bounds(values[0], values[0])
+    low, high, _ = declared
+    slack = rounding_of(values, low, high)
+    outside = (values < low - slack) | (values > high + slack)
+    if outside.any():
+        raise InvalidClaimError(
+            f"what is {name} is declared to be in [{low:g}, {high:g}], and is not in "
+            f"{np.count_nonzero(outside.any(axis=1)):,} of {len(values):,} replicates, such as {values[outside][0]:g}. "
+            "Declare the range that it has."
+        )
+    return Bounds(low, high)
 
 
 def _examine(claim: Claim, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
@@ -233,8 +245,9 @@ def _judge_means(
     num_components = difference.shape[1]
     excess = np.concatenate([sign * difference - allowed for sign in signs], axis=1)
     scheme, bounds = scheme_for(excess, error), [known.difference.times(sign).less(known.allowed) for sign in signs]
-    ends = [np.broadcast_to(end, num_components) for each in zip(*bounds, strict=True) for end in each]
-    low, high = (np.concatenate(part) for part in (ends[: len(signs)], ends[len(signs) :]))
+    low, high = (
+        np.concatenate([np.broadcast_to(end, num_components) for end in ends]) for ends in zip(*bounds, strict=True)
+    )
     is_mirrored = len(signs) == 2 and np.all(np.equal(*known.allowed))
     decisive = _intervals(excess, Bounds(low, high), scheme, error, known, 2 if is_mirrored else 1)
     status = _decide(decisive.high, decisive.low)
@@ -247,11 +260,11 @@ def _judge_means(
     reach = decisive.high[column] - decisive.mean[column]
     reach += student_tail(1 - POWER, len(excess) - 1) * decisive.standard_error[column]
     is_bounded = {Status.REFUTED: low[column], Status.SUPPORTED: high.max()}.get(status, high[column] - low[column])
-    method, is_exact = _method(Bounds(low, high), scheme, num_components, len(excess)), bool(np.isfinite(is_bounded))
+    method, is_exact = _method(Bounds(low, high), scheme, num_components), bool(np.isfinite(is_bounded))
     doubt = decisive.doubts[column] if np.isinf([decisive.low[column], decisive.high[column]]).any() else ""
     all_looks = known.error if np.all(np.isfinite(low) & np.isfinite(high)) else None
-    discrepancy = float(margin + reach)
-    return Judgement(status, worst, shown.low, shown.high, margin, discrepancy, method, is_exact, doubt, all_looks)
+    seen = float(margin + reach)
+    return Judgement(status, worst, shown.low, shown.high, margin, seen, method, is_exact, doubt, all_looks)
 
 
 def _intervals(
@@ -268,7 +281,7 @@ def _intervals(
     return by_t._replace(low=np.where(is_below, bottom, by_t.low), high=np.where(is_above, top, by_t.high))
 
 
-def _method(bounds: Bounds, scheme: Scheme, num_components: int, count: int) -> str:
+def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
     """What the ends of intervals rest on, in words."""
     ends = np.isfinite(np.stack(bounds))
     by_t = "Student's t"

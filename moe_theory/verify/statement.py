@@ -25,6 +25,7 @@ from moe_theory.core.notebook import Listing
 from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_of
 from moe_theory.runs import Run
 from moe_theory.verify.claim import (
+    CLAIMED,
     LIMITS,
     Claim,
     Experiment,
@@ -247,6 +248,8 @@ class Declaration:
         about = {**self.about, "ranges": {**self.about["ranges"], **own}}
         made = register(Claim(**about, statement=text, formula=formula, observe=observe, function=function))
         self.statement.roles[made.id] = self.role
+        if hasattr(function, "__dict__"):
+            setattr(function, CLAIMED, True)
         return function
 
 

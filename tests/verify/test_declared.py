@@ -16,7 +16,9 @@ from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
 from moe_theory.verify import Status, session
 from moe_theory.verify.claim import Range, constant, range_of, ranged, registered
-from moe_theory.verify.request import resolve
+from moe_theory.verify.evidence import Samples
+from moe_theory.verify.interim import SequentialTest
+from moe_theory.verify.request import blank_verdict, resolve
 from moe_theory.verify.statement import bound, equality, ordering, statement
 
 from .declarations import experiment, make
@@ -118,9 +120,9 @@ def on_samples(observed, predicted=0.5, **changes):
 @pytest.mark.parametrize(
     ("observed", "predicted", "ranges", "message"),
     [
-        (DRAWN, 0.9, {"observed": Range(0, 0.5)}, "what is observed is declared to be in [0, 0.5], and is 0."),
-        (DRAWN - 0.01, 0.9, {"observed": Range(0)}, "what is observed is declared to be in [0, inf], and is -0.0"),
-        (DRAWN, 2 * DRAWN, {"predicted": Range(0, 1)}, "what is predicted is declared to be in [0, 1], and is 1."),
+        (DRAWN, 0.9, {"observed": Range(0, 0.5)}, "what is observed is declared to be in [0, 0.5], and is not in "),
+        (DRAWN - 0.01, 0.9, {"observed": Range(0)}, "what is observed is declared to be in [0, inf], and is not in "),
+        (DRAWN, 2 * DRAWN, {"predicted": Range(0, 1)}, "what is predicted is declared to be in [0, 1], and is not in "),
         (DRAWN, 1 + DRAWN, {"predicted": Range(is_constant=True)}, "what is predicted is declared the same"),
     ],
 )
@@ -191,8 +193,32 @@ def test_a_range_stands_beside_its_function():
     assert found["share"]["predicted"] == Range(0, 1) == found["scaled"]["scale"]
     assert found["number"]["predicted"].is_constant
     assert range_of(lambda run: 0.0) is None
-    with pytest.raises(ValueError, match="a range from 1 to 1 has no values"):
-        ranged(1, 1)
+    for ends in ((1, 1), (1, 0), (-np.inf, np.inf)):
+        with pytest.raises(ValueError, match="declares nothing"):
+            ranged(*ends)
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_a_range_that_a_claim_would_not_see_is_refused():
+    """Catches `@ranged` above the claim's own decorator, where it would be ignored without a word."""
+    of = statement("declared", paper="continual", where="here", says="Shares are small.")
+    with pytest.raises(ValueError, match="share is a claim already: declare its range below"):
+
+        @ranged(0, 1)
+        @of.ours("declared.share", RUNS["cost"].at("M=1"), bound(at_most=0.5))
+        def share(run):
+            "It is."
+            return run.records[-1]
+
+
+def test_samples_that_were_kept_are_held_to_a_range_that_was_declared_since():
+    """Catches ranges that are checked where samples are taken alone, so that kept ones are clipped."""
+    claim = make(kind="upper_bound", margin=0.0, predict=lambda runs: 0.9, ranges={"observed": Range(0, 0.5)})
+    test = SequentialTest(claim, blank_verdict(claim, "rare", 0, 0.01), COUNT, is_single_look=True)
+    test.resume(Samples(DRAWN[:, None], np.full((COUNT, 1), 0.9), np.ones((COUNT, 1))), ["mean"])
+    test.look(COUNT)
+    assert test.latest.status is Status.ERROR
+    assert "is declared to be in [0, 0.5]" in test.latest.reason
 
 
 def test_dependent_replicates_decide_nothing():
