@@ -13,7 +13,6 @@ probabilities they are Clopper and Pearson's.
 
 import functools
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +34,7 @@ CAUTION = 1.5  # times that shift is added, for what a sample's skewness lacks o
 VARIANCE_SPREAD = 0.02  # relative variance of a sample variance, at most
 MOST_RELATIVE_ERROR = 0.05  # of a mean whose logarithm is taken: at five standard errors that is straight to 15 %
 FEWEST_BLOCKS = 4  # of replicates, that tell whether they depend on one another
+MOST_KURTOSIS = 3.0  # of ranks whose products are close to normal: events of probability .21 to .79, and all else
 DEPENDENCE_ERROR = 1e-6  # of calling independent replicates dependent
 ROUNDING = 1e-6  # of a range's width, or of the largest value of one without an end
 
@@ -194,30 +194,25 @@ def clopper_pearson(
 
 
 def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
-    """Whether replicates 0, 1, ... are not independent of one another, such as those of a shared seed: whether the
-    ranks of neighbours, or of replicates a fixed number apart, are alike. Independent ones are called so with
-    probability `DEPENDENCE_ERROR`, about.
+    """Whether replicates 0, 1, ... depend on one another, such as those of a shared seed: whether their ranks are alike
+    at some distance up to half of their number, or between neighbours in blocks. Independent ones are called so with
+    probability `DEPENDENCE_ERROR`, about; of events that are rarer than one in five, or as rarely absent, whose sums
+    are far from normal, nothing is said.
     """
+    count = len(values)
     ranks = scipy.stats.rankdata(values)
     ranks -= ranks.mean()
-    variance, tails, length = ranks.var(), [], 2
-    # Of constants there is nothing to tell, and sums over short blocks of rare events are far from normal.
-    if variance == 0 or np.mean(ranks**4) > 3 * variance**2:
+    variance = ranks.var()
+    if variance == 0 or np.mean(ranks**4) > MOST_KURTOSIS * variance**2:
         return False
-    while length * FEWEST_BLOCKS <= len(ranks):
-        for rows in _blocks(ranks, length):
-            between = np.sum(rows.mean(axis=1) ** 2) * length / variance  # chi-squared, as a block's rank sum is normal
-            tails.append(scipy.stats.chi2.sf(between, len(rows) - 1))
-        length *= 2
+    distances = np.arange(1, count // 2 + 1)
+    products = np.fft.irfft(np.abs(np.fft.rfft(ranks, 2 * count)) ** 2)[distances]  # sums over pairs at each distance
+    tails = [*scipy.stats.norm.sf(products / (variance * np.sqrt(count - distances)))]
+    for length in 2 ** np.arange(1, int(math.log2(count / FEWEST_BLOCKS)) + 1):
+        blocks = ranks[: count // length * length].reshape(-1, length)
+        between = np.sum(blocks.mean(axis=1) ** 2) * length / variance  # chi-squared, as a block's rank sum is normal
+        tails.append(scipy.stats.chi2.sf(between, len(blocks) - 1))
     return bool(tails) and min(tails) * len(tails) < DEPENDENCE_ERROR
-
-
-def _blocks(ranks: np.ndarray, length: int) -> Iterator[np.ndarray]:
-    """Rows of so many neighbours, and of so many replicates that are evenly spread."""
-    count = len(ranks) // length
-    used = ranks[: count * length]
-    yield used.reshape(count, length)
-    yield used.reshape(length, count).T
 
 
 def slope_samples(values: Float[np.ndarray, "B V"], abscissa: Float[np.ndarray, " V"]) -> Float[np.ndarray, "B 1"]:

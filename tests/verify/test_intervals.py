@@ -154,7 +154,13 @@ def test_replicates_of_a_shared_seed_are_seen(count):
     """Catches pairs, repeats at a distance and blocks with a common part, and calls independent ones nothing."""
     generator = np.random.default_rng(10)
     normal = generator.standard_normal(count)
-    for own in (np.repeat(normal[: count // 2], 2), np.tile(normal[: count // 2], 2), np.repeat(normal[::8], 8)):
+    periods = (normal[np.arange(count) % period] for period in (16, 100, 101))
+    for own in (
+        np.repeat(normal[: count // 2], 2),
+        np.tile(normal[: count // 2], 2),
+        np.repeat(normal[::8], 8),
+        *periods,
+    ):
         assert intervals.is_dependent(own)
     blocks = np.repeat(normal[:: count // 4], count // 4) * 2
     assert intervals.is_dependent(blocks + normal)
