@@ -557,9 +557,17 @@ def bounds_of(run: Run, dims: Dims, theorem: Callable[..., theory.Bound] = theor
     return theorem(gaps_of(run), ratio, *loads_of(run), run.rounds[:, None])
 
 
+@functools.lru_cache(maxsize=2 * NUM_POOLS)  # of two readings: each look at each claim asks for those it has again
+def exact_of_pool(truths: bytes, signals: bytes, num_tasks: int, num_samples: int, num_rounds: int) -> corrected.Exact:
+    """What is exact for a pool, of the bytes of its arrays (N, d) in float64, in each round."""
+    own, seen = (np.frombuffer(each).reshape(num_tasks, -1) for each in (truths, signals))
+    return corrected.single_expert(Pool(own, seen, np.arange(num_tasks)), num_samples, num_rounds)
+
+
 def exact_of(run: Run, dims: Dims) -> corrected.Exact:
     pools, places = shared_pools_of(run)
-    moments = [corrected.single_expert(pool, dims.num_samples, int(run.rounds[-1])) for pool in pools]
+    of = len(pools[0].truths), dims.num_samples, int(run.rounds[-1])
+    moments = [exact_of_pool(pool.truths.tobytes(), pool.signals.tobytes(), *of) for pool in pools]
     by_pool = corrected.Exact(*(np.stack(leaves, axis=-1)[run.rounds - 1] for leaves in zip(*moments, strict=True)))
     return corrected.Exact(*(leaf[:, places] for leaf in by_pool))
 

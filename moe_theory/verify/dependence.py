@@ -69,11 +69,14 @@ def together(one: Differences, other: Differences) -> Differences:
 
 def depending_on_chance(experiment: Experiment, cells: Sequence[Cell]) -> Differences:
     """The cells whose states or records a replicate's key changes, for a claim in which nothing random is to enter.
-    Those that no program makes from the start are left out, as it cannot be told of them.
+    Stored runs, and those that begin with states of their own, are taken to be random. Of measured ones it cannot be
+    told: that their replicates do not differ is all that is known.
     """
-    if experiment.measure is not None or experiment.start is not None or experiment.stored is not None:
+    if experiment.measure is not None:
         return {}
-    return {cell.name: Difference(frozenset(), reaches_runs=True) for cell in cells if _is_random(cell)}
+    is_traced = experiment.start is None and experiment.stored is None
+    random = [cell for cell in cells if not is_traced or _is_random(cell)]
+    return {cell.name: Difference(frozenset(), reaches_runs=True) for cell in random}
 
 
 def _is_random(cell: Cell) -> bool:

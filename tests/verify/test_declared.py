@@ -16,6 +16,7 @@ from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
 from moe_theory.verify import Status, session
 from moe_theory.verify.claim import Range, constant, range_of, ranged, registered
+from moe_theory.verify.dependence import depending_on_chance
 from moe_theory.verify.evidence import Samples
 from moe_theory.verify.interim import SequentialTest
 from moe_theory.verify.request import blank_verdict, resolve
@@ -109,6 +110,8 @@ def test_a_claim_that_is_declared_exact_may_read_nothing_random():
     assert free.interval == (1.5, 1.5)
     assert "nothing random enters" in free.interval_kind
     assert judged("total").status is Status.INCONCLUSIVE  # as nobody has said that it is exact
+    begun = dataclasses.replace(RUNS["total"], start=lambda key, replicates, params: None)
+    assert depending_on_chance(begun, begun.cells_under(READING)).keys() == {"M=1"}  # for all that can be told
 
 
 def on_samples(observed, predicted=0.5, **changes):
