@@ -6,6 +6,7 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
+PATIENCE = 60_000  # milliseconds: a page waits for frames, of which a machine with other work has few
 
 
 @pytest.fixture(scope="module")
@@ -14,6 +15,7 @@ def browser():
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip(f"no Chromium on this machine: none of {', '.join(NAMES)} is on the PATH")
+    sync_api.expect.set_options(timeout=PATIENCE)
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
