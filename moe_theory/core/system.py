@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Key, PyTree
 
-from moe_theory.core import engine, threefry, vmap
+from moe_theory.core import engine, lineage, threefry, vmap
 from moe_theory.core.ahead import require_same_start
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidRunError, InvalidSystemError, shortened
@@ -80,16 +80,16 @@ def simulate(
 
     Rounds `record_every`, 2 `record_every`, ... and always the last are recorded (`recorded_rounds` names them).
     With `state`, the run goes on from that checkpoint; the same key continues the same replicate. A checkpoint does not
-    hold its key: under another one the run goes on with that one's draws, and nothing says so. Stores and sweeps have
-    the seed in the name of what they keep.
+    hold its key: a state that this process returned is refused under another one, while of a state that was copied or
+    read from a file nothing is known. Stores and sweeps have the seed in the name of what they keep.
 
     Args:
         observe: what a recorded round keeps, (state, info) -> PyTree; a module-level function compiles once.
         plain: run the step as it is, by `jax.vmap` and `lax.scan` alone: the same to rounding, several times slower.
     Returns: the final state, and the records stacked on a leading axis.
     Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run, such as a key of another
-        generator than threefry2x32; InvalidSystemError for a state without a `round` that `step` adds 1 to, a `step`
-        that gives another state than `init`, or a type of less than a byte.
+        generator than threefry2x32, or another than the state came from; InvalidSystemError for a state without a
+        `round` that `step` adds 1 to, a `step` that gives another state than `init`, or a type of less than a byte.
     Warns: RuntimeWarning inside a `jax.jit` of the caller's, where the installed jaxlib has a fault that only options
         of the compiler avoid (`core/faults.py`).
 
@@ -106,7 +106,12 @@ def simulate(
     shapes = check_system(system, params, num_rounds if state is None else 0)
     check_checkpoint(state, shapes, ())
     check_memory(state, shapes, num_rounds)
-    return engine.run(system, typed_key(key), state, params, num_rounds, record_every, observe, None, False, plain)
+    key = typed_key(key)
+    digest = lineage.digest_of(key)
+    lineage.require_same(state, digest)
+    end, records = engine.run(system, key, state, params, num_rounds, record_every, observe, None, False, plain)
+    lineage.remember(end, digest)
+    return end, records
 
 
 def simulate_batch(
@@ -156,12 +161,18 @@ def simulate_batch(
     names = check_replicates(replicates, engine.bytes_of(shapes))
     check_checkpoint(state, shapes, names.shape)
     check_memory(state, shapes, num_rounds)
-    keys = replicate_keys(typed_key(root_key), jnp.asarray(names))
+    root_key = typed_key(root_key)
+    digest = lineage.digest_of(root_key, names)
+    lineage.require_same(state, digest)
+    keys = replicate_keys(root_key, jnp.asarray(names))
     arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, True, plain)
     platform = engine.platform_of(keys, state, params)
     if reduce is None and platform is not None and len(names) > (width := engine.width_for(shapes, platform)):
-        return engine.run_in_blocks(width, *arguments)
-    return engine.run(*arguments)
+        end, records = engine.run_in_blocks(width, *arguments)
+    else:
+        end, records = engine.run(*arguments)
+    lineage.remember(end, digest)
+    return end, records
 
 
 def recorded_rounds(num_rounds: int, record_every: int = 1) -> np.ndarray:

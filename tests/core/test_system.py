@@ -19,7 +19,8 @@ from moe_theory.core import moments
 from moe_theory.core.errors import InvalidRunError, InvalidSystemError
 from moe_theory.core.random import replicate_keys
 
-ROOT = mt.root_key(20)
+ROOT_SEED = 20
+ROOT = mt.root_key(ROOT_SEED)
 # Lengths and strides: nothing but a rest, records that share a block of draws, of one round each and of several, and
 # of several blocks each with a rest; batches add a record a block, with a rest.
 RUNS = [(1, 7), (13, 1), (40, 4), (97, 50)]
@@ -142,6 +143,25 @@ def test_a_resumed_run_is_the_undisturbed_one() -> None:
     np.testing.assert_array_equal(end.mixture, toy_loop(2, 26)[-1][1])
     joined = jax.tree.map(lambda one, other: np.concatenate([one, other]), first, second)
     assert_shown(joined, 2, 26, np.arange(1, 27))
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_a_state_goes_on_with_nothing_but_what_it_came_from(is_batch) -> None:
+    """Would catch draws of another key, or of other replicates, that a run goes on with as if they were its own."""
+    options = {"params": ToyParams(), "num_rounds": 2}
+    batch = functools.partial(mt.simulate_batch, toy, **options)
+    start = functools.partial(batch, replicates=[3, 8]) if is_batch else functools.partial(mt.simulate, toy, **options)
+    state, _ = start(ROOT)
+    others = [functools.partial(start, mt.root_key(1))]
+    others += [functools.partial(batch, ROOT, names) for names in ([8, 3], [3, 9], 2)] if is_batch else []
+    for other in others:
+        for begun in (state, state._replace(mixture=state.mixture + 1)):
+            with pytest.raises(InvalidRunError, match="begun with another key"):
+                other(state=begun)
+        other(state=jax.tree.map(jnp.copy, state))
+    later, _ = start(mt.root_key(ROOT_SEED), state=state)
+    del state
+    assert np.max(later.round) == 4
 
 
 def test_reduced_records_are_the_moments_of_the_records() -> None:
