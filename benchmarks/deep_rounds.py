@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from moe_theory.core import engine
+from moe_theory.core.machine import available_cores
 from moe_theory.core.random import replicate_keys, root_key, step_key
 from moe_theory.core.system import observe_info, simulate
 from moe_theory.deep import continual, networks, reading, tasks, training
@@ -25,7 +26,6 @@ from moe_theory.deep.datasets import DataSet, Images, load
 from moe_theory.deep.networks import NETWORKS, Weights
 from moe_theory.deep.presets import Preset, preset
 from moe_theory.deep.tasks import inputs_of, pool_of
-from moe_theory.runs.machine import available_cores
 
 TIMES = 3
 BATCH, STEPS, TESTED, PART = 100, 20, 10_000, 500  # of the network beside PyTorch's

@@ -955,7 +955,7 @@ def _child(root: Path, here: Path, words: Sequence[str], environment: dict[str, 
         allowed = [root / "began", root / "cache", root / "tmp", root / "home", Path("/dev"), Path("/proc/self")]
         allowed += [here / "runs", here / "figures", *(here / name for name in ("out", "run", "verify", "sweep"))]
         allowed += [Path(value) for value in environment.values() if value.startswith("/")]
-        allowed += [Path(word).resolve() for word in words if "/" in word and "\0" not in word]
+        allowed += [Path(os.path.realpath(word)) for word in words if "/" in word and "\0" not in word]
         _watch(root, [os.path.normpath(each) for each in allowed])
         try:
             cli.main(words)

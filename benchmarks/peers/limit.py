@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 from benchmarks.contenders import Run, Setting
 from benchmarks.peers.rounds import Constants, Trajectory, constants_of, draw_truths
 from moe_theory.continual import Params
-from moe_theory.runs.machine import available_cores
+from moe_theory.core.machine import available_cores
 
 COMPILER = "c++"
 # Square roots become vectors only if they set no `errno`; -ffast-math would undo additions that round to whole numbers.

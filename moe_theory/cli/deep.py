@@ -258,6 +258,7 @@ def _list_presets(as_json: bool) -> None:
 
 
 def _run(plan: "Plan", out: Path, as_json: bool) -> None:
+    from moe_theory.core.machine import available_cores
     from moe_theory.deep import runs
     from moe_theory.deep.runs import Stored
     from moe_theory.deep.summary import summarize
@@ -265,7 +266,6 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
-    from moe_theory.runs.machine import available_cores
     from moe_theory.runs.provenance import backend
 
     kept = runs.count_stored(plan)

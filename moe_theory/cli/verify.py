@@ -174,11 +174,11 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
 
 
 def _self_test(seed: int, out: Path, as_json: bool) -> None:
+    from moe_theory.core.machine import available_cores
     from moe_theory.core.random import root_key
     from moe_theory.report import selftest
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.files import prepare_folder
-    from moe_theory.runs.machine import available_cores
     from moe_theory.verify.selftest import self_test
 
     root_key(seed)  # refuses what is no seed

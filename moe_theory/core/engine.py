@@ -19,7 +19,8 @@ from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.forks import require_own_jax
 from moe_theory.core.numerics import stored
-from moe_theory.core.random import step_key
+from moe_theory.core.random import replicate_keys, step_key
+from moe_theory.core.threads import on_all_cores
 
 # What is known ahead is done for this many rounds at once: enough to amortise, few enough for the cache.
 ROUNDS_AHEAD = 16
@@ -402,16 +403,18 @@ UNKNOWN_BYTES = 2**33
 STATE_COPIES = 20
 
 
-def width_for(state: Any, platform: str = "cpu") -> int:
+def width_for(state: Any, platform: str = "cpu", count: int | None = None) -> int:
     """How many replicates of this state (of arrays or their shapes) to run together, a power of two. On a CPU what fits
-    a core's cache, 1 to 64; elsewhere what fills the device and fits into its memory.
+    a core's cache, 1 to 64; elsewhere what fills the device and fits into its memory. Of `count` replicates no more
+    than hold them all, so that batches of all sizes have few programs.
     """
     each = bytes_of(state)
     if platform == "cpu":
         most, room = (1 if each > ALONE_BYTES else BLOCK_WIDTH), BLOCK_BYTES // max(each, 1)
     else:
         most, room = FILLING_WIDTH, _memory_of(platform) // (STATE_COPIES * max(each, 1))
-    return min(most, 1 << max(room, 1).bit_length() - 1)
+    width = min(most, 1 << max(room, 1).bit_length() - 1)
+    return width if count is None else min(width, 1 << (count - 1).bit_length())
 
 
 def bytes_of(state: Any) -> int:
@@ -424,15 +427,43 @@ def _memory_of(platform: str) -> int:
     return (jax.local_devices(backend=platform)[0].memory_stats() or {}).get("bytes_limit", UNKNOWN_BYTES)
 
 
-def run_in_blocks(width: int, system: Any, keys: Any, state: Any, *arguments: Any) -> tuple[Any, Any]:
-    """`engine.run` of a batch of keys (B,) with leaves of `state` (..., B), in blocks of `width` replicates. The last
-    block is padded, so that one program runs them all and no replicate depends on B. XLA may run several blocks at
-    once, on a core each.
+def run_in_blocks(
+    width: int, system: Any, root_key: Any, names: np.ndarray, state: Any, *arguments: Any
+) -> tuple[Any, Any]:
+    """`engine.run` of the replicates of these names (B,) with leaves of `state` (..., B), in blocks of `width`. The
+    last block is padded, so that one program runs them all and no replicate depends on B. Blocks are joined on the
+    host. On a CPU the first compiles the program, and the others share the cores.
     """
-    count = keys.shape[0]
-    blocks = []
-    for first in range(0, count, width):
+    if state is not None:
+        require_one_round(state.round)
+    count = len(names)
+
+    def block(first: int) -> tuple[Any, Any]:
         places = np.minimum(np.arange(first, first + width), count - 1)
-        part = jax.tree.map(lambda leaf, places=places: jnp.asarray(leaf)[..., places], state)
-        blocks.append(run(system, keys[places], part, *arguments))
-    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=-1)[..., :count], *blocks)
+        part = jax.tree.map(functools.partial(_replicates_at, places), state)
+        return run(system, replicate_keys(root_key, names[places]), part, *arguments)
+
+    def keep(first: int) -> None:
+        found = jax.tree.leaves(block(first))
+        for leaf, whole in zip(found, joined, strict=True):
+            whole[..., first : first + width] = np.asarray(leaf)[..., : count - first]
+
+    begun = block(0)
+    if count <= width:
+        return jax.tree.map(lambda leaf: leaf[..., :count], begun) if count < width else begun
+    leaves, structure = jax.tree.flatten(begun)
+    firsts = range(width, count, width)
+    if not all(isinstance(leaf.dtype, np.dtype) for leaf in leaves):  # keys, which only JAX can hold
+        blocks = [begun, *map(block, firsts)]
+        return jax.tree.map(lambda *parts: jnp.concatenate(parts, axis=-1)[..., :count], *blocks)
+    joined = [np.empty((*leaf.shape[:-1], count), leaf.dtype) for leaf in leaves]
+    for leaf, whole in zip(leaves, joined, strict=True):
+        whole[..., :width] = leaf
+    del begun, leaves
+    on_all_cores(keep, firsts)
+    return jax.tree.unflatten(structure, map(jnp.asarray, joined))
+
+
+def _replicates_at(places: np.ndarray, leaf: Any) -> Any:
+    is_plain = isinstance(leaf.dtype, np.dtype)
+    return (np.asarray(leaf) if is_plain else leaf)[..., places]

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidRunError
 
 _BEGUN: dict[int, tuple[Any, bytes]] = {}  # by the identity of a state's `round`
@@ -14,16 +15,16 @@ _BEGUN: dict[int, tuple[Any, bytes]] = {}  # by the identity of a state's `round
 
 def digest_of(key: Any, names: Any = ()) -> bytes | None:
     """Of a root key and its replicates; None where they are known only while a program runs."""
-    if isinstance(key, jax.core.Tracer):
+    words = jax.random.key_data(key)  # traced where a program is, even if the key itself is known
+    if not is_known(words):
         return None
-    data = np.asarray(jax.random.key_data(key))
-    return hashlib.blake2b(data.tobytes() + np.asarray(names).tobytes(), digest_size=16).digest()
+    return hashlib.blake2b(np.asarray(words).tobytes() + np.asarray(names).tobytes(), digest_size=16).digest()
 
 
 def remember(state: Any, digest: bytes | None) -> None:
     """That `state` came from there, for as long as its `round` lives."""
     count = state.round
-    if digest is None or not isinstance(count, jax.Array) or isinstance(count, jax.core.Tracer):
+    if digest is None or not isinstance(count, jax.Array) or not is_known(count):
         return
     number = id(count)
     _BEGUN[number] = weakref.ref(count, lambda _: _BEGUN.pop(number, None)), digest
@@ -31,8 +32,10 @@ def remember(state: Any, digest: bytes | None) -> None:
 
 def require_same(state: Any, digest: bytes | None) -> None:
     """Raise InvalidRunError for a state that came from another key or other replicates."""
-    begun = _BEGUN.get(id(state.round)) if state is not None else None
-    if begun is not None and digest is not None and begun[0]() is state.round and begun[1] != digest:
+    if state is None or digest is None:
+        return
+    begun = _BEGUN.get(id(state.round))
+    if begun is not None and begun[0]() is state.round and begun[1] != digest:
         raise InvalidRunError(
             "the state was begun with another key or other replicates, whose draws it would not go on with. Pass those "
             "that it came from, or branch off on purpose with jax.tree.map(jax.numpy.copy, state)."

@@ -1,4 +1,4 @@
-"""The memory that this process may use."""
+"""The memory and the cores that this process may use."""
 
 import os
 from pathlib import Path
@@ -15,3 +15,7 @@ def machine_memory() -> int:
         except (OSError, ValueError):
             continue
     return min(limits)
+
+
+def available_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
-from moe_theory.core import threefry
+from moe_theory.core import programs, threefry
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.forks import require_own_jax
 from moe_theory.core.numerics import Numbers, rounded_positive, stored
@@ -64,9 +64,14 @@ def typed_key(key: Key[Array, ""] | UInt32[Array, " words"]) -> Key[Array, ""]:
     return key
 
 
-def replicate_keys(root: Key[Array, ""], replicates: Int[Array, " B"]) -> Key[Array, " B"]:
+def replicate_keys(root: Key[Array, ""], replicates: Int[Numbers, " B"]) -> Key[Array, " B"]:
     """One key a replicate, from the integers that name them."""
-    return jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root, jnp.asarray(replicates, jnp.uint32))
+    return _replicate_keys(root, jnp.asarray(replicates, jnp.uint32))
+
+
+@programs.jit
+def _replicate_keys(root: Key[Array, ""], replicates: UInt32[Array, " B"]) -> Key[Array, " B"]:
+    return jax.vmap(jax.random.fold_in, in_axes=(None, 0))(root, replicates)
 
 
 def step_key(replicate_key: Key[Array, ""], time: Int[Array, ""]) -> Key[Array, ""]:

@@ -4,6 +4,7 @@ A system's functions are written for ONE replicate. Batching puts the replicates
 inside the scan, so that elementwise work over replicates is contiguous in memory.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from moe_theory.core.fields import documented
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.random import replicate_keys, typed_key
 
+NAMED_BYTES = 2**16  # of a parameter, up to which it is compared to know whether its system has been checked
 BYTES_OF_NAME = 16  # of a replicate's number and of its key, which is made twice
 
 Params = Any  # a NamedTuple of arrays or Python numbers, all of them traced
@@ -164,13 +166,13 @@ def simulate_batch(
     root_key = typed_key(root_key)
     digest = lineage.digest_of(root_key, names)
     lineage.require_same(state, digest)
-    keys = replicate_keys(root_key, jnp.asarray(names))
-    arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, True, plain)
-    platform = engine.platform_of(keys, state, params)
-    if reduce is None and platform is not None and len(names) > (width := engine.width_for(shapes, platform)):
-        end, records = engine.run_in_blocks(width, *arguments)
+    arguments = (state, params, num_rounds, record_every, observe, reduce, True, plain)
+    platform = engine.platform_of(root_key, state, params)
+    if reduce is None and platform is not None:
+        width = engine.width_for(shapes, platform, len(names))
+        end, records = engine.run_in_blocks(width, system, root_key, names, *arguments)
     else:
-        end, records = engine.run(*arguments)
+        end, records = engine.run(system, replicate_keys(root_key, names), *arguments)
     lineage.remember(end, digest)
     return end, records
 
@@ -257,9 +259,9 @@ def check_memory(state: State | None, like: State, num_rounds: int) -> None:
 
 def check_system(system: System, params: Params, num_rounds: int = 0) -> State:
     """Let the system refuse `params` on the host, before anything is compiled; the shapes of its state. A system's
-    `init` validates the parameters that are concrete; here they are, while its key is abstract. Raises: InvalidRunError
-    for what cannot be run, such as `num_rounds` from its start on; InvalidSystemError for a state that has no `round`,
-    or one that may begin at different rounds.
+    `init` validates the parameters that are concrete; here they are, while its key is abstract. It is traced once for
+    each setting. Raises: InvalidRunError for what cannot be run, such as `num_rounds` from its start on;
+    InvalidSystemError for a state that has no `round`, or one that may begin at different rounds.
     """
     promotion = jax.config.values["jax_numpy_dtype_promotion"]
     if promotion != "standard":
@@ -267,16 +269,59 @@ def check_system(system: System, params: Params, num_rounds: int = 0) -> State:
             f"jax_numpy_dtype_promotion={promotion} refuses sums of a count and a real, which systems have. Set it to "
             "standard."
         )
+    leaves, structure = jax.tree.flatten(params)
+    names = [_named(leaf) for leaf in leaves]
+    if None in names:
+        shapes, begun = _begin(system.init, params)
+    else:
+        is_double = jax.config.values["jax_enable_x64"]
+        shapes, begun = _begin_once(system.init, structure, (*names,), is_double, engine.can_rewrite(), _Same(params))
+    _require_counting(shapes, begun or 0, num_rounds)
+    return shapes
+
+
+def _begin(init: Callable[..., State], params: Params) -> tuple[State, int | None]:
+    """The shapes of a state that `init` begins, and the round that it begins at where that is known."""
     key, begun = jax.eval_shape(lambda: jax.random.key(0, impl=threefry.IMPLEMENTATION)), None
     if engine.can_rewrite():
-        shapes, begun = require_same_start(lambda key: system.init(key, params), key)
+        shapes, begun = require_same_start(lambda key: init(key, params), key)
     else:
-        shapes = jax.eval_shape(lambda key: system.init(key, params), key)
+        shapes = jax.eval_shape(lambda key: init(key, params), key)
     require_round(shapes)
     if begun is not None and begun < 0:
         raise InvalidSystemError(f"`init` gives round={begun}, which must be at least 0. Give round=jnp.int32(0).")
-    _require_counting(shapes, begun or 0, num_rounds)
-    return shapes
+    return shapes, begun
+
+
+class _Same(NamedTuple):
+    """Anything, equal to anything: an argument that others name."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@functools.lru_cache(256)
+def _begin_once(
+    init: Callable[..., State], structure: Any, names: Any, is_double: bool, can_rewrite: bool, params: _Same
+) -> tuple[State, int | None]:
+    del structure, names, is_double, can_rewrite
+    return _begin(init, params.value)
+
+
+def _named(leaf: Any) -> Any:
+    """What tells a parameter from others; None of one that is traced, is large or says nothing of itself."""
+    if isinstance(leaf, (bool, int, float)):
+        return type(leaf), leaf
+    if not isinstance(leaf, (np.ndarray, np.generic, jax.Array)) or not is_known(leaf) or leaf.nbytes > NAMED_BYTES:
+        return None
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
+        return None
+    return type(leaf), leaf.dtype, leaf.shape, getattr(leaf, "weak_type", False), np.asarray(leaf).tobytes()
 
 
 def _require_counting(like: State, done: int, num_rounds: int) -> None:

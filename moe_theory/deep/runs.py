@@ -35,7 +35,7 @@ from moe_theory.core.errors import (
     OtherChunkError,
     unknown_name,
 )
-from moe_theory.core.machine import machine_memory
+from moe_theory.core.machine import available_cores, machine_memory
 from moe_theory.core.programs import compiled_once
 from moe_theory.core.random import replicate_keys, root_key, step_key
 from moe_theory.core.system import System, observe_info
@@ -49,7 +49,6 @@ from moe_theory.runs import Run
 from moe_theory.runs.files import pack
 from moe_theory.runs.fingerprint import code_digest
 from moe_theory.runs.locks import held_by
-from moe_theory.runs.machine import available_cores
 from moe_theory.runs.provenance import backend, fingerprint, is_x64, versions
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import device_executor

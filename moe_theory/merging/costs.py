@@ -25,6 +25,7 @@ from jaxtyping import Array, Float, Int
 
 from moe_theory.core import faults
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.machine import available_cores
 from moe_theory.core.programs import jit
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import System
@@ -38,7 +39,6 @@ from moe_theory.merging.testbed.tasks import TRAIN, Setting, examples, tasks_of
 from moe_theory.merging.testbed.transformer import Model, Norm
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell
-from moe_theory.runs.machine import available_cores
 from moe_theory.verify.claim import Measure, Runs
 
 if TYPE_CHECKING:

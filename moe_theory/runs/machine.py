@@ -1,16 +1,11 @@
-"""The cores that this process may use, and the memory that a chunk needs."""
+"""The memory that a chunk needs."""
 
-import os
 from typing import Any, NamedTuple
 
 from moe_theory.core.engine import STATE_COPIES, bytes_of
 
 # Of records: by batch and joined, in an archive and its bytes, on their way to the disk; measured: 4.9.
 RECORD_COPIES = 6
-
-
-def available_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class ChunkMemory(NamedTuple):

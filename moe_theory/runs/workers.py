@@ -14,7 +14,7 @@ import jax
 from moe_theory.core import programs
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.core.forks import after_fork
-from moe_theory.runs.machine import available_cores
+from moe_theory.core.machine import available_cores
 from moe_theory.runs.provenance import is_x64
 
 UNKNOWN_WORKERS = 64  # of an executor that does not say; it queues what it has no worker for

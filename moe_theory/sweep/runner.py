@@ -12,7 +12,8 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future
 from typing import Any
 
 from moe_theory.core.errors import DamagedChunkError, ExecutorLostError, InvalidRunError, MissingChunkError
-from moe_theory.runs import machine, provenance
+from moe_theory.core.machine import available_cores
+from moe_theory.runs import provenance
 from moe_theory.runs.files import made_folder
 from moe_theory.runs.locks import held_by
 from moe_theory.runs.progress import Progress, quiet
@@ -289,6 +290,6 @@ def _record(pool: WorkerPool, fingerprint: Mapping[str, str], arguments: Sequenc
         "argv": list(arguments),
         "executor": pool.description,
         "device": f"{fingerprint['backend']}: {fingerprint['processor']}",
-        "machine": f"{platform.node()}, {platform.machine()}, {machine.available_cores()} cores",
+        "machine": f"{platform.node()}, {platform.machine()}, {available_cores()} cores",
         "versions": provenance.versions(),
     }

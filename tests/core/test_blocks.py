@@ -1,5 +1,7 @@
 """Large batches in blocks: catches replicates that a block loses, doubles, pads into the result or starts anew."""
 
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import chex
@@ -11,6 +13,8 @@ import pytest
 import moe_theory as mt
 from moe_theory.core import engine
 from moe_theory.core.batching import trailing_vmap
+from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.system import check_system
 
 ROOT = mt.root_key(5)
 NUM_ROUNDS = 6
@@ -41,6 +45,59 @@ def test_a_replicate_is_the_same_in_any_large_batch(count):
     whole, least = run(names), run(names[-engine.BLOCK_WIDTH :])
     assert all(leaf.shape[-1] == count for leaf in jax.tree.leaves(whole))
     chex.assert_trees_all_equal(jax.tree.map(lambda leaf: leaf[..., -engine.BLOCK_WIDTH :], whole), least)
+
+
+@pytest.mark.parametrize("is_double", [False, True])
+def test_threads_compute_as_their_caller_does(is_double):
+    """Would catch blocks of another precision, which threads have where a caller's was set for a while, or other bits
+    than those of a caller that is a thread itself.
+    """
+    with jax.enable_x64(True) if is_double else contextlib.nullcontext():
+        here = run(200)
+    with ThreadPoolExecutor(1) as thread:
+        there = thread.submit(run, 200).result()
+    if is_double:
+        assert {leaf.dtype for leaf in jax.tree.leaves(here)} == {np.dtype(np.float64), np.dtype(np.int32)}
+    else:
+        chex.assert_trees_all_equal(here, there)
+
+
+def test_small_batches_share_programs():
+    """Would catch a program for each size of a batch, or replicates that a padded one loses or doubles."""
+    run(8)
+    before = engine.num_programs()
+    for count in (5, 6, 7):
+        chex.assert_trees_all_equal(run(count), jax.tree.map(lambda leaf, n=count: leaf[..., :n], run(8)))
+    assert engine.num_programs() == before
+
+
+def test_blocks_of_other_ages_are_refused():
+    """Would catch a batch whose blocks go on from rounds of their own."""
+    state, _ = mt.simulate_batch(mt.System(begin, walk), ROOT, 70, 0.5, 3)
+    older = state._replace(round=state.round.at[69].add(1))
+    with pytest.raises(InvalidRunError, match="at rounds 3 to 4"):
+        run(70, state=older)
+
+
+def test_a_system_is_checked_once_a_setting():
+    """Would catch a start that is traced at every call, and one that is not traced for another setting."""
+    traced = []
+
+    def counted(key, params):
+        traced.append(params)
+        if params[0] < 0:
+            raise InvalidRunError("below 0")
+        return begin(key, params)
+
+    system = mt.System(counted, lambda key, state, params: walk(key, state, params[0]))
+    settings = [(0.5,), (0.5,), (np.float32(0.5),), (np.array([0.5]),), (np.array([0.5]),), (0.25,)]
+    for params in settings:
+        check_system(system, params)
+    assert len(traced) == 4
+    with pytest.raises(InvalidRunError, match="below 0"):
+        check_system(system, (-0.5,))
+    with jax.enable_x64(True):
+        assert check_system(system, (0.5,)).place.dtype == np.float64
 
 
 def test_a_checkpoint_of_blocks_goes_on():
@@ -83,11 +140,10 @@ def test_widths_on_an_accelerator_fill_it_and_fit_into_its_memory(monkeypatch):
 
 def test_a_batch_beyond_an_accelerators_memory_runs_in_blocks(monkeypatch):
     """Would catch a batch that is run whole where only a part of it fits. A CPU's memory stands in for the device's."""
-    widths = []
-    monkeypatch.setattr(engine, "width_for", lambda state, platform: 32)
-    monkeypatch.setattr(engine, "run_in_blocks", lambda width, *rest: widths.append(width) or engine.run(*rest))
+    widths, in_blocks = [], engine.run_in_blocks
+    monkeypatch.setattr(engine, "width_for", lambda state, platform, count: 32)
+    monkeypatch.setattr(engine, "run_in_blocks", lambda width, *rest: widths.append(width) or in_blocks(width, *rest))
     chex.assert_trees_all_equal(run(40), run(np.arange(40)))
-    run(32)
     assert widths == [32, 32]
 
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from moe_theory.core.errors import DamagedDataError, InvalidRunError, shortened
+from moe_theory.core.machine import available_cores
 from moe_theory.deep.datasets.files import Images, reading
-from moe_theory.runs.machine import available_cores
 from moe_theory.runs.reading import read_bytes
 
 WAY_OUT = "Unpack the archive again."
