@@ -1,24 +1,39 @@
-"""Images and features of one's own: as arrays, as the `.npz` file of a folder, or as one folder for each class."""
+"""Images and features of one's own: as arrays, or as the `.npz` file or the `.csv` files of a folder."""
 
-from collections.abc import Mapping, Sequence
+import io
+import math
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int, Num
 
-from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError
-from moe_theory.deep.datasets.files import DataSet, Images, Layout, locate
-from moe_theory.deep.datasets.folders import by_folder, decoded, folders, size_of
-from moe_theory.runs.arrays import NUMBERS, read_arrays
+from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError, MissingDataError, shortened
+from moe_theory.deep.datasets.files import DataSet, Images, Inventory, Layout, locate, read_bounded
+from moe_theory.deep.datasets.folders import TESTED, every_fifth
+from moe_theory.runs.arrays import NUMBERS, names_of, read_arrays
 
-ARRAYS, FOLDERS = "images or features in an .npz file", "images in folders"
-ARRAY_LAYOUTS = (Layout(("*.npz",), (".",)),)
-FOLDER_LAYOUTS = (Layout(("train/", "test/"), (".",)),)
-TESTED = 5  # every so many are the test split of data that have none
-LARGEST = 64  # pixels a side: larger images are scaled
+TITLE = "images or features in an .npz or .csv file"
+LAYOUTS = (Layout(("*.npz",), ()), Layout(("*.csv",), ()))
 MOST_CLASSES = 1 << 16  # each has a name, a share of every count and, in most networks, an output
 _LARGEST_NUMBER = float(np.finfo(np.float32).max)
-_NAMES = ("x_train", "y_train", "x_test", "y_test")
+_NAMES = ("x_train", "y_train", "x_test", "y_test")  # Keras's
+_ALIASES = (  # of these, MedMNIST's first
+    ("train_images", "train_labels", "test_images", "test_labels"),
+    ("X_train", "y_train", "X_test", "y_test"),
+    ("train_x", "train_y", "test_x", "test_y"),
+    ("X_train", "Y_train", "X_test", "Y_test"),
+    ("x", "y"),
+    ("X", "y"),
+    ("images", "labels"),
+    ("data", "labels"),
+)
+_CHANNELS = (1, 3)  # of images; PyTorch has them before the rows
+_LABELS = ("label", "labels", "class", "target", "y")  # columns of a table, in any case
+_MOST_TABLE = 1 << 28  # bytes of a table: 60,000 images of 28 x 28 take 110 MB
+_LEAST_PIXELS = 64  # columns of whole numbers in 0..255, as many as a square has, are an image's
 
 
 def from_arrays(
@@ -65,6 +80,11 @@ def from_arrays(
             if values.dtype.kind == "f" and max(float(values.max()), -float(values.min())) > _LARGEST_NUMBER:
                 raise InvalidParamsError(f"features must be at most {_LARGEST_NUMBER:g} in size. Scale them.")
             values = values.astype(np.float32)
+        if is_channels_first(values):
+            raise InvalidDimsError(
+                f"images of shape {values.shape} look like PyTorch's (n, c, h, w), but must be (n, h, w, c). Use "
+                "np.moveaxis(images, 1, -1); features are (n, p)."
+            )
         if values.ndim == 2:
             values = values[:, None, None, :]
         elif values.ndim == 3:
@@ -77,6 +97,12 @@ def from_arrays(
             f"labels must be in 0..{num_classes - 1}, one for each class, and one is "
             f"{lowest if lowest < 0 else highest}. Change the labels."
         )
+    num_present = len(np.unique(splits[0][1]))
+    if class_names is None and num_classes > 2 * max(num_present, 2):
+        raise InvalidParamsError(
+            f"labels go up to {highest}, but only {num_present} of these {num_classes} classes have training data. "
+            "Renumber them from 0, as np.unique(labels, return_inverse=True)[1] does, or remove the data of the last."
+        )
     names = tuple(map(str, range(num_classes) if class_names is None else class_names))
     splits = [Images(values, labels.astype(np.int32)) for values, labels in splits]
     if splits[0].pixels.shape[1:] != splits[1].pixels.shape[1:] or splits[0].pixels.dtype != splits[1].pixels.dtype:
@@ -87,50 +113,162 @@ def from_arrays(
     return DataSet(name, name, splits[0], splits[1], names)
 
 
+def find_arrays(folder: Path) -> list[Path]:
+    """The one `.npz` file of a folder or, where there is none, its `.csv` files.
+
+    Raises: MissingDataError for none, or for more than one archive.
+    """
+    path = locate(TITLE, folder, LAYOUTS).files[0]
+    files = sorted(path.parent.glob(f"*{path.suffix}"))
+    if path.suffix == ".npz" and len(files) > 1:
+        named = ", ".join(each.name for each in files[:5])
+        raise MissingDataError(f"{path.parent} has {len(files)} data sets: {named}. Put one in a folder of its own.", 1)
+    return files
+
+
 def load_arrays(folder: Path) -> DataSet:
-    """The first `.npz` file: `x_train`, `y_train` and, or else every fifth of these, `x_test`, `y_test`."""
-    (path,) = locate(ARRAYS, folder, ARRAY_LAYOUTS).files
+    """`x_train`, `y_train`, `x_test`, `y_test` of an `.npz` file, or under the names that Keras and MedMNIST have; or
+    `.csv` files with a column of labels. Without test data every fifth of a class is held out.
+    """
+    files = find_arrays(folder)
+    path, about = files[0], _Read(Counter(), Counter(), [])
+    if path.suffix == ".npz":
+        held, what = _from_archive(path, about)
+    else:
+        held, what = _from_tables(files, about)
     try:
-        held = read_arrays(path, _NAMES)
-    except (OSError, ValueError) as failure:
-        reason = f"it cannot be read as arrays ({getattr(failure, 'strerror', None) or failure})"
-        raise DamagedDataError(path, reason, f"Write {', '.join(_NAMES)} as numbers by np.savez.") from None
-    needed = _NAMES[:2] if not held.keys() & {*_NAMES[2:]} else _NAMES
-    if missing := [name for name in needed if name not in held]:
-        raise DamagedDataError(path, f"it has no {missing[0]}", f"Write {', '.join(needed)} by np.savez.")
-    try:
-        train, train_labels, test, test_labels = _with_test(held)
-        return from_arrays(path.stem, train, train_labels, test, test_labels)
+        held = {name: _arranged(name, array, about) for name, array in held.items()}
+        if len(held) == 2:
+            held = _divided(held, about)
+        values = [held[name] for name in _NAMES]
+        data = from_arrays(path.stem, values[0], values[1], values[2], values[3])
     except (InvalidDimsError, InvalidParamsError) as failure:
         raise type(failure)(f"{path}: {failure}") from None
+    present = np.bincount(data.train.labels, minlength=len(data.class_names)) > 0
+    if not present.all():
+        about.notes.append(f"{np.sum(~present)} of {len(present)} classes have no training images")
+    kinds = {"ending": {path.suffix: len(files)}, "mode": {str(held["x_train"].dtype): len(data.train.labels)}}
+    inventory = Inventory(what, tuple(files), kinds, about.left_out, about.converted, tuple(about.notes))
+    return DataSet(path.stem, path.stem, data.train, data.test, data.class_names, inventory)
 
 
-def _with_test(held: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    if all(name in held for name in _NAMES):
-        return [held[name] for name in _NAMES]
+class _Read(NamedTuple):
+    left_out: Counter[str]
+    converted: Counter[str]
+    notes: list[str]
+
+
+def _from_archive(path: Path, about: _Read) -> tuple[dict[str, np.ndarray], str]:
+    way_out = f"Write {', '.join(_NAMES)} as numbers by np.savez."
+    try:
+        there = names_of(path)
+        known = max((_NAMES, *_ALIASES), key=lambda names: (sum(map(there.__contains__, names)), names == _NAMES))
+        if not any(name in there for name in known[:2]):
+            known = _NAMES
+        held = read_arrays(path, known)
+    except (OSError, ValueError) as failure:
+        reason = f"it cannot be read as arrays ({getattr(failure, 'strerror', None) or failure})"
+        raise DamagedDataError(path, reason, way_out) from None
+    needed = known[:2] if not held.keys() & {*known[2:]} else known
+    if missing := [name for name in needed if name not in held]:
+        has = f", only {', '.join(map(shortened, there[:6]))}" if there else ""
+        raise DamagedDataError(
+            path, f"it has no {missing[0]}{has}", f"Write {', '.join(_NAMES[: len(needed)])} by np.savez."
+        )
+    for name in there:
+        if name not in known:
+            about.left_out[f"array {shortened(name)}"] += 1
+    found = {ours: held[name] for ours, name in zip(_NAMES, needed, strict=False)}
+    return found, f"arrays {', '.join(needed)} of {path}"
+
+
+def _from_tables(files: list[Path], about: _Read) -> tuple[dict[str, np.ndarray], str]:
+    """Tables by their names, of which one without a column of labels is left out where there is another."""
+    held, used = {}, []
+    is_test = [any(word in path.stem.lower() for word in ("test", "val")) for path in files]
+    for split, parts in (("train", [p for p, t in zip(files, is_test, strict=True) if not t]),
+                         ("test", [p for p, t in zip(files, is_test, strict=True) if t])):  # fmt: skip
+        read = {path: _table(path) for path in parts}
+        labelled = [path for path, (_, labels) in read.items() if labels is not None]
+        for path in read.keys() - set(labelled):
+            about.left_out[f"{path.name}, which has no column of labels"] += 1
+        if len(labelled) > 1:
+            names = ", ".join(path.name for path in labelled)
+            raise MissingDataError(f"{labelled[0].parent} has {names}, all {split} data. Keep one of them.", 1)
+        for path in labelled:
+            held[f"x_{split}"], held[f"y_{split}"] = read[path]
+            used.append(path.name)
+    if "x_train" not in held:
+        raise DamagedDataError(
+            files[0],
+            "it has no column of labels",
+            "Name one `label` in its first line, or write x_train, y_train, x_test, y_test by np.savez.",
+        )
+    if (pixels := held["x_train"].shape[1:]) and len(pixels) == 2:
+        about.converted[f"rows of numbers in 0..255 to images of {pixels[0]} x {pixels[1]}"] = sum(
+            len(held[name]) for name in held if name[0] == "x"
+        )
+    return held, f"rows of {' and '.join(used)} in {files[0].parent}, one image or sample each, with labels in a column"
+
+
+def _table(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
+    """Rows, as images where they are that, and labels; no labels where no column is called so."""
+    data = read_bounded(path, _MOST_TABLE)
+    first = data[: data.find(b"\n") if b"\n" in data else None].decode("utf-8", "replace").strip().split(",")
+    names = [name.strip().strip('"').lower() for name in first]
+    has_names = any(not name.lstrip("-").replace(".", "", 1).isdigit() for name in names)
+    column = next((names.index(name) for name in _LABELS if name in names), None)
+    if not has_names and math.isqrt(len(names) - 1) ** 2 == len(names) - 1 >= _LEAST_PIXELS:
+        column = 0  # as MNIST is kept in tables
+    if column is None:
+        return np.empty((0, 0)), None
+    try:
+        rows = np.loadtxt(io.BytesIO(data), np.float32, delimiter=",", skiprows=int(has_names), ndmin=2, quotechar='"')
+    except ValueError as failure:
+        reason = f"it is no table of numbers ({shortened(str(failure))})"
+        raise DamagedDataError(path, reason, "Keep columns of numbers alone, and one called `label`.") from None
+    labels, rows = rows[:, column], np.delete(rows, column, axis=1)
+    if np.all(labels == np.round(labels)):
+        labels = labels.astype(np.int64)
+    side = math.isqrt(rows.shape[1])
+    is_bytes = rows.size > 0 and rows.min() >= 0 and rows.max() <= 255 and np.array_equal(rows, np.round(rows))
+    if is_bytes and side * side == rows.shape[1] >= _LEAST_PIXELS:
+        rows = rows.astype(np.uint8).reshape(-1, side, side)
+    return rows, labels
+
+
+def _arranged(name: str, array: np.ndarray, about: _Read) -> np.ndarray:
+    """An array as `from_arrays` wants it: labels (n,), channels last."""
+    if name.startswith("y"):
+        if array.ndim == 2 and array.shape[1] == 1:
+            about.converted["labels (n, 1) to (n,)"] += len(array)
+            return array[:, 0]
+        if array.ndim == 2:
+            raise InvalidDimsError(
+                f"labels of shape {array.shape} are several for each image. Write one class each: np.argmax(y, "
+                "axis=1), if each row marks one."
+            )
+    elif is_channels_first(array):
+        about.converted["axes (n, c, h, w), as PyTorch has them, to (n, h, w, c)"] += len(array)
+        return np.moveaxis(array, 1, -1)
+    elif name == "x_train" and array.ndim == 2 and math.isqrt(array.shape[1]) ** 2 == array.shape[1] >= _LEAST_PIXELS:
+        side = math.isqrt(array.shape[1])
+        about.notes.append(f"{array.shape[1]} features each: if they are images, reshape x to (n, {side}, {side})")
+    return array
+
+
+def is_channels_first(images: Num[np.ndarray, "n ..."]) -> bool:
+    """Whether images (n, c, h, w) look like PyTorch's: 1 or 3 channels, then two sides of more than 4 pixels."""
+    return images.ndim == 4 and images.shape[1] in _CHANNELS and min(images.shape[2:]) > 4
+
+
+def _divided(held: dict[str, np.ndarray], about: _Read) -> dict[str, np.ndarray]:
     values, labels = held["x_train"], held["y_train"]
     if labels.ndim != 1 or values.shape[:1] != labels.shape:
         raise InvalidDimsError(
             f"x_train of shape {values.shape} and y_train of shape {labels.shape} must have as many rows. Change one."
         )
-    is_test = np.zeros(len(labels), bool)
-    order = np.argsort(labels, kind="stable")
-    is_test[order[::TESTED]] = True  # every fifth of each class
-    train = [held[name][~is_test] for name in _NAMES[:2]]
-    return [*train, *(held[name][is_test] for name in _NAMES[:2])]
-
-
-def load_folders(folder: Path) -> DataSet:
-    """`train/CLASS` and `test/CLASS` with images in them, scaled to the size of the first one, at most 64 x 64."""
-    found = locate(FOLDERS, folder, FOLDER_LAYOUTS)
-    train, test = found.files
-    names = [path.name for path in folders(train)]
-    if not names:
-        raise DamagedDataError(train, "it has no folder of a class")
-    classes = {name: number for number, name in enumerate(names)}
-    labelled = by_folder(train, classes)
-    width, height = size_of(labelled[0].path)
-    scale = min(1.0, LARGEST / max(width, height))
-    size = max(round(width * scale), 1), max(round(height * scale), 1)
-    title = found.folder.resolve().name
-    return DataSet(title, title, decoded(labelled, size), decoded(by_folder(test, classes), size), tuple(names))
+    about.notes.append(f"every {TESTED}th of a class is held out, as there is no test split")
+    is_test = every_fifth(labels)
+    parts = (values[~is_test], labels[~is_test], values[is_test], labels[is_test])
+    return dict(zip(_NAMES, parts, strict=True))
