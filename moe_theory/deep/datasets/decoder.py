@@ -6,6 +6,7 @@ What it changes is counted: orientation, depth, transparency, colours, further f
 import contextlib
 import functools
 import io
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError, InvalidRunError, shortened
 from moe_theory.deep.datasets.files import reading
 from moe_theory.runs.arrays import most_bytes
 from moe_theory.runs.machine import available_cores
@@ -62,6 +63,17 @@ class Frame(NamedTuple):
         return self
 
 
+def frame(size: str | None, resize: str | None) -> Frame | None:
+    """The frame of a size such as "64" or "48x64" and a way; none of neither. Raises: InvalidParamsError."""
+    if size is None and resize is None:
+        return None
+    sides = re.fullmatch(r"(\d{1,6})(?:x(\d{1,6}))?", (size or "1").lower())
+    if sides is None:
+        raise InvalidParamsError(f"size={shortened(size)} must be a number of pixels, or HEIGHTxWIDTH. Change it.")
+    wanted = None if size is None else (int(sides[1]), int(sides[2] or sides[1]))
+    return Frame(wanted, resize or RESIZES[0]).checked()
+
+
 class Header(NamedTuple):
     """What an image is before it is decoded."""
 
@@ -95,8 +107,8 @@ def decode(
     needed, most = len(found) * size[0] * size[1] * 3, most_bytes()
     if needed > most:
         raise InvalidDimsError(
-            f"{len(found):,} images of {size[0]} x {size[1]} pixels take {needed:,} bytes; at most {most:,}, half of the "
-            "memory here, are used. Lower --size."
+            f"{len(found):,} images of {size[0]} x {size[1]} pixels take {needed:,} bytes; at most {most:,}, half of "
+            "the memory here, are used. Lower --size."
         )
     pixels = np.empty((len(found), *size, 3), np.uint8)
 
@@ -157,8 +169,8 @@ def shift_of(found: Sequence[Header]) -> int:
     if highest < 256 * _LEAST_LEVELS:
         raise DamagedDataError(
             colours[0].path,
-            f"its colours have 16 bits, but the largest of {len(colours):,} such images is {highest}: what is read, the "
-            "high byte, would be nearly black",
+            f"its colours have 16 bits, but the largest of {len(colours):,} such images is {highest}: what is read, "
+            "the high byte, would be nearly black",
             "Save them with 8 bits a colour.",
         )
     grey = [each.highest for each in deep if each.mode.startswith("I")]
