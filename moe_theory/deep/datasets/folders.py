@@ -86,6 +86,8 @@ def load_folders(folder: Path, frame: Frame | None = None) -> DataSet:
     train, labels = _gathered(tree.train, names, left_out, notes)
     if tree.test is None:
         is_test = every_fifth(labels)
+        if len(train) and not is_test.any():
+            raise MissingDataError(f"no class of {tree.root} has two images, one of them to test on. Add some.", 1)
         parts = [(train, labels, ~is_test), (train, labels, is_test)]
         found = train
         notes.append(f"every {TESTED}th image of a class is a test image, as there is no test split")
@@ -205,9 +207,7 @@ def _flat_tree(place: Path) -> Tree:
             f"{', '.join(shortened(path.name) for path in idle[:5])}. Remove these, or put images there.",
             1,
         )
-    left_out = Counter[str]()
-    _count_beside(place, left_out)
-    return Tree(place, place, None, f"{len(holding)} folders with images in {place}", dict(left_out))
+    return Tree(place, place, None, f"{len(holding)} folders with images in {place}", {})
 
 
 def _gathered(
