@@ -325,7 +325,11 @@ LISTED = "val/val_annotations.txt"
 @pytest.mark.parametrize(
     ("where", "change", "said"),  # no change: files are removed, or a folder is made
     [
-        (PICTURE, lambda data: data[:-50], "n01443537_4.JPEG is damaged: it cannot be decoded as JPEG, PNG, WebP, BMP, GIF or TIFF ("),
+        (
+            PICTURE,
+            lambda data: data[:-50],
+            "n01443537_4.JPEG is damaged: it cannot be decoded as JPEG, PNG, WebP",
+        ),
         (
             PICTURE,
             lambda data: files.jpeg(9, side=63),

@@ -37,7 +37,7 @@ _MOST_SCANNED = 1 << 30  # pixels times scans: 16 of the largest image, some sec
 _MOST_SIDE = 1024  # that may be asked for
 _SCAN = b"\xff\xda"  # begins a scan, and is nowhere in one
 _ORIENTATION = 0x0112  # the tag of EXIF
-_TURNED = range(2, 9)  # its values but for upright
+_TURNED, _SIDEWAYS = range(2, 9), 5  # its values but for upright, and from which on width and height change places
 _BITS_OF_PNG, _BITS_OF_TIFF = 24, 258  # a byte of the file, a tag
 _LEAST_LEVELS = 64  # that 16-bit colours must take in their high bytes, which are all that Pillow reads
 
@@ -186,9 +186,11 @@ def _header(path: Path) -> Header | None:
     with _opened(path) as image:
         bits = _bits(image)
         turned = image.getexif().get(_ORIENTATION) in _TURNED
-        width, height = image.size
-        size = (height, width) if turned and image.getexif()[_ORIENTATION] >= 5 else (width, height)
-        mode, highest = image.mode, 0
+        size, mode, highest = image.size, image.mode, 0
+        if turned and image.format == "TIFF":  # whose size is upright in some versions of Pillow, before it is decoded
+            size = _upright(image).size
+        elif turned and image.getexif()[_ORIENTATION] >= _SIDEWAYS:
+            size = size[::-1]
         frames, form = bool(getattr(image, "is_animated", False)), image.format
         if bits > 8 or mode.startswith(("I", "F")):
             values = np.asarray(image)

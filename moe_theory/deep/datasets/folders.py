@@ -22,6 +22,7 @@ _SPLITS = {  # names of folders, in any case
     "val": re.compile(r"(val|valid|validation)([-_ ]?(set|data|images|split))?"),
     "test": re.compile(r"(test|testing)([-_ ]?(set|data|images|split))?"),
 }
+_NEAR = 2  # how near a layout is where a folder has one of its kind, in files of a published data set
 _LAYOUTS = "train/CLASS and test/CLASS (or val/CLASS), or CLASS alone, of which every 5th image is then held out"
 
 
@@ -87,7 +88,7 @@ def load_folders(folder: Path, frame: Frame | None = None) -> DataSet:
     if tree.test is None:
         is_test = every_fifth(labels)
         if len(train) and not is_test.any():
-            raise MissingDataError(f"no class of {tree.root} has two images, one of them to test on. Add some.", 1)
+            raise MissingDataError(f"no class of {tree.root} has two images, one of them to test on. Add some.", _NEAR)
         parts = [(train, labels, ~is_test), (train, labels, is_test)]
         found = train
         notes.append(f"every {TESTED}th image of a class is a test image, as there is no test split")
@@ -154,19 +155,19 @@ def _split_tree(place: Path) -> Tree | None:
         return None
     if twice := [paths for paths in named.values() if len(paths) > 1]:
         raise MissingDataError(
-            f"{place} has {' and '.join(path.name for path in twice[0])}, which are one split. Keep one of them.", 1
+            f"{place} has {' and '.join(path.name for path in twice[0])}, which are one split. Keep one of them.", _NEAR
         )
     splits = {split: paths[0] for split, paths in named.items()}
     if "train" not in splits:
         there = ", ".join(f"{path.name}/" for path in splits.values())
-        raise MissingDataError(f"{place} has {there} and no train/. Add train/CLASS: the layouts are {_LAYOUTS}.", 1)
+        raise MissingDataError(f"{place} has {there} and no train/. Add it: the layouts are {_LAYOUTS}.", _NEAR)
     train, left_out = splits["train"], Counter[str]()
     if not _has_classes(train):
         count = len(images(train))
         raise MissingDataError(
             f"{train} has {count:,} images and no folders of classes. Sort them into train/CLASS, one folder for each "
             "class; a table of labels is not read.",
-            1,
+            _NEAR,
         )
     test = None
     for split in ("test", "val"):
@@ -193,19 +194,21 @@ def _flat_tree(place: Path) -> Tree:
         raise MissingDataError(
             f"{what}. Name it alone, if it is the data set; if it is a class, put the splits first: train/CLASS and "
             "test/CLASS.",
-            1,
+            _NEAR,
         )
     if len(holding) < 2:
         beside = len(images(place))
         what = f"{beside:,} images" if beside else "no images"
         if holding:
             what += f" and one folder with images, {holding[0].name}/, where classes are two or more"
-        raise MissingDataError(f"{place} has {what}. Sort images into folders: {_LAYOUTS}.", bool(holding or beside))
+        raise MissingDataError(
+            f"{place} has {what}. Sort images into folders: {_LAYOUTS}.", _NEAR if holding or beside else 0
+        )
     if idle := [path for path in inside if path not in holding]:
         raise MissingDataError(
             f"{place} has {len(holding)} folders with images, as of classes, and {len(idle)} without any in them: "
             f"{', '.join(shortened(path.name) for path in idle[:5])}. Remove these, or put images there.",
-            1,
+            _NEAR,
         )
     return Tree(place, place, None, f"{len(holding)} folders with images in {place}", {})
 
@@ -258,7 +261,7 @@ def _files(folder: Path, left_out: Counter[str]) -> list[Path]:
                 raise MissingDataError(
                     f"{folder} is divided into splits, such as {split}/. Put the splits first: train/CLASS and "
                     "test/CLASS.",
-                    1,
+                    _NEAR,
                 )
             found += [Path(place, name) for name in sorted(names) if not is_system(name)]
     for reason in [reason for reason, count in left_out.items() if not count]:
