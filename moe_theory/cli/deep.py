@@ -181,8 +181,10 @@ def deep(
         raise InvalidRunError(f"--data {data} is no folder. Name the one that holds a data set's files.")
     with stoppable():
         found = None if data is None else datasets.found_in(data)
-        if found == []:
-            raise datasets.missing(data or "")
+        if data is not None and not found:
+            failure = datasets.missing(data)
+            if name is None or failure.present:  # else what the preset looks for is told
+                raise failure
         chosen = presets.on_data(name, found)
         sizes = fitting.Sizes(
             own.network_named(network),

@@ -118,9 +118,9 @@ def missing(folder: Path | str) -> MissingDataError:
     with reading(folder):
         names = [path.name for path in folder.iterdir() if not is_system(path.name)]
     if packed := sorted(name for name in names if name.lower().endswith(_ARCHIVES)):
-        return MissingDataError(f"{said}: {shortened(packed[0])} is not unpacked. Unpack it, and name its folder.")
+        return MissingDataError(f"{said}: {shortened(packed[0])} is not unpacked. Unpack it, and name its folder.", 1)
     if getattr(near, "present", 0):
-        return MissingDataError(f"{said}. The nearest: {near}")
+        return MissingDataError(f"{said}. The nearest: {near}", 1)
     endings = Counter(Path(name).suffix.lower() or "of no ending" for name in names).most_common(5)
     there = ", ".join(f"{count} {ending}" for ending, count in endings) or "nothing"
     published = ", ".join(loader.title for name, loader in DATASETS.items() if loader.layouts and name not in OWN)
