@@ -348,9 +348,13 @@ LISTED = "val/val_annotations.txt"
             "'n99999999' of annotation 3 is not one of the 3 classes",
         ),
         ("train/n99999999", None, "n99999999 is damaged: 'n99999999' is not one of the 3 classes"),
-        ("train/n02124075/images/*", None, "n02124075 is damaged: there are no images of this class"),
-        ("wnids.txt", lambda data: data + b"n77777777\n", "n77777777 is damaged: there are no images of this class"),
-        (LISTED, lambda data: data.replace(b"n04067472", b"n02124075"), "class n04067472 has no images"),
+        ("train/n02124075/images/*", None, "there are no images of 1 of its 3 classes: 'n02124075'"),
+        ("wnids.txt", lambda data: data + b"n77777777\n", "there are no images of 1 of its 4 classes: 'n77777777'"),
+        (
+            LISTED,
+            lambda data: data.replace(b"n04067472", b"n02124075"),
+            "no images of 1 of its 3 classes: 'n04067472'",
+        ),
     ],
 )
 def test_damaged_tiny_imagenet(tmp_path, where, change, said):

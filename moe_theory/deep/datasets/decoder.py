@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import UInt8
 
 from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError, InvalidRunError, shortened
 from moe_theory.deep.datasets.files import reading
@@ -22,7 +23,6 @@ from moe_theory.runs.arrays import most_bytes
 from moe_theory.runs.machine import available_cores
 from moe_theory.runs.reading import open_file, read_bytes
 
-WAY_OUT = "Unpack the archive again."
 ENDINGS = frozenset(
     ".avif .bmp .gif .jfif .jpe .jpeg .jpg .pbm .pgm .png .pnm .ppm .tif .tiff .webp".split()
 )  # of images, in any case; other files are images by their first bytes
@@ -96,9 +96,9 @@ def headers(paths: Sequence[Path]) -> list[Header | None]:
 
 
 def decode(
-    found: Sequence[Header], frame: Frame, size: tuple[int, int], shift: int, counts: Counter[str]
-) -> np.ndarray:
-    """Images of one (height, width), as bytes (n, h, w, 3), and what was done to them, counted.
+    found: Sequence[Header], resize: str, size: tuple[int, int], shift: int, converted: Counter[str]
+) -> UInt8[np.ndarray, "n h w 3"]:
+    """Images of one (height, width), and what was done to them, counted.
 
     Args:
         shift: bits that pixels of more than 8 bits lose, see `shift_of`.
@@ -117,32 +117,24 @@ def decode(
             if found[index].size[0] > 2 * size[1] and found[index].size[1] > 2 * size[0]:
                 image.draft(None, (2 * max(size), 2 * max(size)))  # JPEG's own way to scale down
             image, done = _colours(_upright(image), shift)
-            image, resized = _resized(image, found[index].size, size, frame.resize)
+            image, resized = _resized(image, found[index].size, size, resize)
             pixels[index] = np.asarray(image)
         return [*_seen(found[index]), *done, *resized]
 
     with quietly(), ThreadPoolExecutor(available_cores()) as threads:
         for done in threads.map(work, range(len(found))):  # the first error cancels the rest
-            counts.update(done)
+            converted.update(done)
     return pixels
 
 
-def decode_as_published(paths: Sequence[Path], side: int, title: str) -> np.ndarray:
-    """Images that have this size, or are refused: no data set was published otherwise."""
-    pixels = np.empty((len(paths), side, side, 3), np.uint8)
-
-    def work(index: int) -> None:
-        with _opened(paths[index]) as image:
-            if image.size != (side, side):
-                width, height = image.size
-                reason = f"it has {width} x {height} pixels, not {side} x {side} as {title}"
-                raise DamagedDataError(paths[index], reason)
-            pixels[index] = np.asarray(image.convert("RGB"))
-
-    with quietly(), ThreadPoolExecutor(available_cores()) as threads:
-        for _ in threads.map(work, range(len(paths))):
-            pass
-    return pixels
+def kinds_of(found: Sequence[Header]) -> dict[str, Counter[str]]:
+    """Counts of endings, formats, modes and sizes."""
+    return {
+        "ending": Counter(each.path.suffix.lower() or "none" for each in found),
+        "format": Counter(each.format for each in found),
+        "mode": Counter(each.mode for each in found),
+        "size": Counter(f"{each.size[0]} x {each.size[1]}" for each in found),
+    }
 
 
 def size_of(found: Sequence[Header], frame: Frame) -> tuple[int, int]:

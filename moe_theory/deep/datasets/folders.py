@@ -3,11 +3,12 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Bool, Int
 
 from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
 from moe_theory.deep.datasets import decoder
@@ -18,17 +19,11 @@ TITLE = "images in folders"
 TESTED = 5  # every so many are the test split of data that have none
 _DEPTH = 3  # folders in a folder that archives unpack to
 _SPLITS = {  # names of folders, in any case
-    "train": re.compile(r"(train|training)([-_ ]?(set|data|images|split))?"),
-    "val": re.compile(r"(val|valid|validation)([-_ ]?(set|data|images|split))?"),
-    "test": re.compile(r"(test|testing)([-_ ]?(set|data|images|split))?"),
+    split: re.compile(rf"({names})([-_ ]?(set|data|images|split))?", re.IGNORECASE)
+    for split, names in {"train": "train|training", "test": "test|testing", "val": "val|valid|validation"}.items()
 }
-_NEAR = 2  # how near a layout is where a folder has one of its kind, in files of a published data set
 _LAYOUTS = "train/CLASS and test/CLASS (or val/CLASS), or CLASS alone, of which every 5th image is then held out"
-
-
-class Labelled(NamedTuple):
-    path: Path
-    label: int
+_NEAR = 2  # how near a layout is where a folder has one of its kind, in files of a published data set
 
 
 class Tree(NamedTuple):
@@ -38,7 +33,7 @@ class Tree(NamedTuple):
     train: Path
     test: Path | None
     why: str
-    left_out: dict[str, int]
+    unused: Mapping[str, str]  # folders of splits that are left out, and why
 
 
 def folders(folder: Path) -> list[Path]:
@@ -61,10 +56,9 @@ def find_tree(folder: Path) -> Tree:
 
     Raises: MissingDataError, with what is there and what it lacks.
     """
-    folder = folder.expanduser().absolute()
-    if not folder.is_dir():
-        raise MissingDataError(f"no {TITLE} in {folder}, which is not a folder. Name the folder that has {_LAYOUTS}.")
-    place = folder
+    place = folder.expanduser().absolute()
+    if not place.is_dir():
+        raise MissingDataError(f"no {TITLE} in {place}, which is not a folder. Name the folder that has {_LAYOUTS}.")
     for _ in range(_DEPTH):
         inside = folders(place)
         if len(inside) != 1 or images(place) or _split_of(inside[0]):
@@ -82,47 +76,38 @@ def load_folders(folder: Path, frame: Frame | None = None) -> DataSet:
         read; InvalidParamsError for a frame that there is none of.
     """
     frame, tree = (frame or Frame()).checked(), find_tree(folder)
-    left_out, counts, notes = Counter(tree.left_out), Counter[str](), list[str]()
-    names = [path.name for path in folders(tree.train)]
-    train, labels = _gathered(tree.train, names, left_out, notes)
+    names, converted, notes = [path.name for path in folders(tree.train)], Counter[str](), list[str]()
+    train, labels = gathered(tree.train, names)
     if tree.test is None:
         is_test = every_fifth(labels)
         if len(train) and not is_test.any():
             raise MissingDataError(f"no class of {tree.root} has two images, one of them to test on. Add some.", _NEAR)
-        parts = [(train, labels, ~is_test), (train, labels, is_test)]
-        found = train
         notes.append(f"every {TESTED}th image of a class is a test image, as there is no test split")
+        found = [[train[row] for row in np.flatnonzero(rows)] for rows in (~is_test, is_test)]
+        parts = labels[~is_test], labels[is_test]
     else:
-        test, test_labels = _gathered(tree.test, names, left_out, notes)
-        parts = [(train, labels, np.ones(len(train), bool)), (test, test_labels, np.ones(len(test), bool))]
-        found = train + test
-    counted = [np.bincount(each[rows], minlength=len(names)) for _, each, rows in parts]
-    if empty := [name for name, count in zip(names, counted[0], strict=True) if not count]:
-        raise DamagedDataError(
-            tree.train,
-            f"{len(empty)} of its {len(names)} folders have no images: {', '.join(map(shortened, empty[:5]))}",
-            "Put images of these classes there, or remove the folders.",
-        )
-    if lacking := [name for name, count in zip(names, counted[1], strict=True) if not count]:
+        test, test_labels = gathered(tree.test, names)
+        found, parts = [train, test], (labels, test_labels)
+    check_filled(tree.train, names, labels)
+    if lacking := [name for label, name in enumerate(names) if label not in parts[1]]:
         notes.append(f"{len(lacking)} classes have no test images: {', '.join(lacking[:5])}")
-    chosen = [[headers[row] for row in np.flatnonzero(rows)] for headers, _, rows in parts]
-    size, shift = decoder.size_of(chosen[0], frame), decoder.shift_of(found)
+    both = [*found[0], *found[1]]
+    tops = {tree.train / name for name in names} | {(tree.test or tree.train) / name for name in names}
+    if inner := Counter(each.path.parent.name for each in both if each.path.parent not in tops):
+        notes.append(f"{inner.total():,} images are in folders inside those of classes: {', '.join(list(inner)[:5])}")
+    size, shift = decoder.size_of(found[0], frame), decoder.shift_of(both)
     splits = [
-        Images(decoder.decode(headers, frame, size, shift, counts), each[rows])
-        for headers, (_, each, rows) in zip(chosen, parts, strict=True)
+        Images(decoder.decode(headers, frame.resize, size, shift, converted), part)
+        for headers, part in zip(found, parts, strict=True)
     ]
-    kinds = {
-        "ending": Counter(each.path.suffix.lower() or "none" for each in found),
-        "format": Counter(each.format for each in found),
-        "mode": Counter(each.mode for each in found),
-        "size": Counter(f"{each.size[0]} x {each.size[1]}" for each in found),
-    }
-    inventory = Inventory(f"{TITLE}, by {tree.why}", (), kinds, dict(left_out), dict(counts), tuple(notes))
+    left_out = _left_out(tree, {each.path for each in both}, tops)
+    why = f"{TITLE}, by {tree.why}"
+    inventory = Inventory(why, (), decoder.kinds_of(both), left_out, converted, tuple(notes))
     title = tree.root.resolve().name
     return DataSet(title, title, splits[0], splits[1], tuple(names), inventory)
 
 
-def every_fifth(labels: np.ndarray) -> np.ndarray:
+def every_fifth(labels: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
     """Which rows are held out: every fifth of each class, and none of a class that has one alone."""
     is_test = np.zeros(len(labels), bool)
     for label in np.unique(labels):
@@ -131,172 +116,136 @@ def every_fifth(labels: np.ndarray) -> np.ndarray:
     return is_test
 
 
-def by_folder(split: Path, classes: dict[str, int]) -> list[Labelled]:
-    """The images of a split, by the folders of these classes, or of their own `images`."""
-    _check_known(split, list(classes), decoder.WAY_OUT)
-    found = []
-    for name, label in classes.items():
-        inner = split / name / "images"
-        paths = images(inner if inner.is_dir() else split / name)
-        if not paths:
-            raise DamagedDataError(split / name, "there are no images of this class", decoder.WAY_OUT)
-        found += [Labelled(path, label) for path in paths]
-    return found
+def gathered(split: Path, names: Sequence[str]) -> tuple[list[Header], Int[np.ndarray, " n"]]:
+    """All images in the folders of these classes and in those inside, and their labels.
+
+    Raises: DamagedDataError for a folder of another class, an image that cannot be read, or formats that never are.
+    """
+    for path in folders(split):
+        if path.name not in names:
+            reason = f"{shortened(path.name)} is not one of the {len(names)} classes"
+            raise DamagedDataError(path, reason, "Name the folders of both splits alike.")
+    listed = [(path, label) for label, name in enumerate(names) for path in _files(split / name)]
+    if unread := Counter(path.suffix.lower() for path, _ in listed if path.suffix.lower() in UNREAD):
+        raise DamagedDataError(
+            split,
+            f"{unread.total():,} images are in formats that are not read: "
+            f"{', '.join(f'{count:,} {ending}' for ending, count in unread.most_common())}",
+            "Save them as JPEG or PNG, or move them elsewhere.",
+        )
+    headers = decoder.headers([path for path, _ in listed])
+    kept = [(header, label) for header, (_, label) in zip(headers, listed, strict=True) if header]
+    return [header for header, _ in kept], np.array([label for _, label in kept], np.int32)
+
+
+def check_filled(split: Path, names: Sequence[str], labels: Int[np.ndarray, " n"]) -> None:
+    """Raise DamagedDataError for classes without an image."""
+    if empty := [name for label, name in enumerate(names) if label not in labels]:
+        few = ", ".join(map(shortened, empty[:5]))
+        reason = f"there are no images of {len(empty)} of its {len(names)} classes: {few}"
+        raise DamagedDataError(split, reason, "Put images there, or remove the folders.")
 
 
 def _split_tree(place: Path) -> Tree | None:
     """Of folders that are called as splits are; None where there are none."""
-    inside = folders(place)
-    named: dict[str, list[Path]] = {}
-    for path in inside:
+    named: dict[str, Path] = {}
+    for path in folders(place):
         if split := _split_of(path):
-            named.setdefault(split, []).append(path)
-    if not named:
+            if split in named:
+                both = f"{named[split].name} and {path.name}"
+                raise MissingDataError(f"{place} has {both}, which are one split. Keep one of them.", _NEAR)
+            named[split] = path
+    others = [path for path in folders(place) if not _split_of(path) and images(path)]
+    is_class = len(named) == 1 < len(others) and not any(map(folders, named.values()))  # such as trains beside cars
+    if not named or is_class:
         return None
-    if twice := [paths for paths in named.values() if len(paths) > 1]:
-        raise MissingDataError(
-            f"{place} has {' and '.join(path.name for path in twice[0])}, which are one split. Keep one of them.", _NEAR
-        )
-    splits = {split: paths[0] for split, paths in named.items()}
-    if "train" not in splits:
-        there = ", ".join(f"{path.name}/" for path in splits.values())
+    if "train" not in named:
+        there = ", ".join(f"{path.name}/" for path in named.values())
         raise MissingDataError(f"{place} has {there} and no train/. Add it: the layouts are {_LAYOUTS}.", _NEAR)
-    train, left_out = splits["train"], Counter[str]()
-    if not _has_classes(train):
-        count = len(images(train))
+    train, test, unused = named["train"], None, {}
+    classes = {path.name.lower() for path in folders(train)}
+    if not classes:
         raise MissingDataError(
-            f"{train} has {count:,} images and no folders of classes. Sort them into train/CLASS, one folder for each "
-            "class; a table of labels is not read.",
+            f"{train} has {len(images(train)):,} images and no folders of classes. Sort them into train/CLASS, one "
+            "folder for each class; a table of labels is not read.",
             _NEAR,
         )
-    test = None
-    for split in ("test", "val"):
-        if split in splits and test is None and _has_classes(splits[split]):
-            test = splits[split]
-        elif split in splits:
-            files = sum(len(names) for _, _, names in os.walk(splits[split]))
-            what = "not needed beside the test split" if _has_classes(splits[split]) else "without folders of classes"
-            left_out[f"in {splits[split].name}/, {what}"] = files
-    for path in inside:
-        if path not in splits.values():
-            left_out[f"in {path.name}/, which is no split"] = sum(len(names) for _, _, names in os.walk(path))
-    _count_beside(place, left_out)
+    for path in (named[split] for split in ("test", "val") if split in named):
+        if not classes & {each.name.lower() for each in folders(path)}:
+            unused[path.name] = "without folders of these classes"
+        elif test is not None:
+            unused[path.name] = "not needed beside the test split"
+        else:
+            test = path
     why = f"{train.name}/CLASS" + (f" and {test.name}/CLASS" if test else "") + f" in {place}"
-    return Tree(place, train, test, why, dict(left_out))
+    return Tree(place, train, test, why, unused)
 
 
 def _flat_tree(place: Path) -> Tree:
     """Of folders of classes alone."""
     inside = folders(place)
-    holding = [path for path in inside if images(path)]
-    if inner := [path for path in inside if any(_split_of(each) for each in folders(path))]:
-        what = f"{inner[0]} is divided into {', '.join(each.name + '/' for each in folders(inner[0]))}"
-        raise MissingDataError(
-            f"{what}. Name it alone, if it is the data set; if it is a class, put the splits first: train/CLASS and "
-            "test/CLASS.",
-            _NEAR,
-        )
+    for path in inside:
+        _check_undivided(path, [each.name for each in folders(path)])
+    holding, beside = [path for path in inside if images(path)], len(images(place))
     if len(holding) < 2:
-        beside = len(images(place))
-        what = f"{beside:,} images" if beside else "no images"
-        if holding:
-            what += f" and one folder with images, {holding[0].name}/, where classes are two or more"
-        raise MissingDataError(
-            f"{place} has {what}. Sort images into folders: {_LAYOUTS}.", _NEAR if holding or beside else 0
-        )
-    if idle := [path for path in inside if path not in holding]:
+        there = f"{beside:,} images and {len(holding)} folders with images"
+        near = _NEAR if holding or beside else 0
+        raise MissingDataError(f"{place} has {there}. Sort images into folders: {_LAYOUTS}.", near)
+    if idle := [shortened(path.name) for path in inside if path not in holding]:
         raise MissingDataError(
             f"{place} has {len(holding)} folders with images, as of classes, and {len(idle)} without any in them: "
-            f"{', '.join(shortened(path.name) for path in idle[:5])}. Remove these, or put images there.",
+            f"{', '.join(idle[:5])}. Remove these, or put images there.",
             _NEAR,
         )
     return Tree(place, place, None, f"{len(holding)} folders with images in {place}", {})
 
 
-def _gathered(
-    split: Path, names: Sequence[str], left_out: Counter[str], notes: list[str]
-) -> tuple[list[Header], np.ndarray]:
-    """All images of a split, of the folders in that of a class too, and their labels."""
-    _check_known(split, names, "Name the folders of both splits alike.")
-    paths, labels, nested = list[Path](), list[int](), Counter[str]()
-    for label, name in enumerate(names):
-        if (split / name).is_dir():
-            for path in _files(split / name, left_out):
-                paths.append(path)
-                labels.append(label)
-                nested[path.parent.relative_to(split / name).parts[0] if path.parent != split / name else ""] += 1
-    _count_beside(split, left_out)
-    if unread := Counter(path.suffix.lower() for path in paths if path.suffix.lower() in UNREAD):
-        raise DamagedDataError(
-            split,
-            f"{sum(unread.values()):,} images are in formats that are not read: "
-            f"{', '.join(f'{count:,} {ending}' for ending, count in unread.most_common())}",
-            "Save them as JPEG or PNG, or move them elsewhere.",
-        )
-    found, kept = list[Header](), list[int]()
-    for path, label, header in zip(paths, labels, decoder.headers(paths), strict=True):
-        if header is None:
-            left_out[f"no image: {path.suffix.lower() or 'no ending'}"] += 1
-        else:
-            found.append(header)
-            kept.append(label)
-    inner = sum(each.path.parent.parent != split for each in found)
-    if inner:
-        few = ", ".join(name for name in list(nested) if name)[:100]
-        notes.append(f"{inner:,} images of {split.name}/ are in folders inside those of classes: {few}")
-    return found, np.array(kept, np.int32)
-
-
-def _files(folder: Path, left_out: Counter[str]) -> list[Path]:
-    """In a class's folder and in those in it; a folder there that is a link is left out, as it may lead anywhere."""
+def _files(folder: Path) -> list[Path]:
+    """In a class's folder, if there is one, and in those in it, but for links to others, which may lead anywhere."""
     found = []
     with reading(folder):
-        for place, inside, names in os.walk(folder, onerror=_raise):
-            links = [name for name in inside if os.path.islink(os.path.join(place, name))]
-            left_out["linked folders"] += len(links)
-            hidden = [name for name in inside if is_system(name)]
-            left_out["of the system, or hidden"] += len(hidden) + sum(map(is_system, names))
-            inside[:] = sorted(name for name in inside if not is_system(name) and name not in links)
-            if Path(place) == folder and (split := next((name for name in inside if _split_of(Path(name))), None)):
-                raise MissingDataError(
-                    f"{folder} is divided into splits, such as {split}/. Put the splits first: train/CLASS and "
-                    "test/CLASS.",
-                    _NEAR,
-                )
+        for place, inside, names in os.walk(folder):
+            _check_undivided(Path(place), inside)
+            inside[:] = sorted(name for name in inside if not is_system(name))
             found += [Path(place, name) for name in sorted(names) if not is_system(name)]
-    for reason in [reason for reason, count in left_out.items() if not count]:
-        del left_out[reason]
     return found
 
 
-def _raise(failure: OSError) -> None:
-    raise failure
+def _check_undivided(folder: Path, inside: Sequence[str]) -> None:
+    if splits := sorted(f"{name}/" for name in inside if _split_of(Path(name))):
+        raise MissingDataError(
+            f"{folder} is divided into {', '.join(splits)}. Name it alone, if it is the data set; if it is a class, "
+            "put the splits first: train/CLASS and test/CLASS.",
+            _NEAR,
+        )
 
 
-def _check_known(split: Path, names: Sequence[str], way_out: str) -> None:
-    known = {path.name: path for path in folders(split)}
-    for name in sorted(known.keys() - set(names)):
-        reason = f"{shortened(name)} is not one of the {len(names)} classes of the training split"
-        raise DamagedDataError(known[name], reason, way_out)
+def _left_out(tree: Tree, read: set[Path], tops: set[Path]) -> Counter[str]:
+    """Every file below the root that is not read, by the reason."""
+    counts = Counter[str]()
+    for top in (tree.root, *(path for path in tops if path.is_symlink())):
+        for place, inside, names in os.walk(top):
+            counts["linked folders"] += sum(
+                path.is_symlink() and path not in tops for path in (Path(place, name) for name in inside)
+            )
+            counts.update(
+                _reason(tree, path, tops) for path in (Path(place, name) for name in names) if path not in read
+            )
+    return +counts
 
 
-def _count_beside(place: Path, left_out: Counter[str]) -> None:
-    """Files that are in no folder of a class."""
-    with reading(place):
-        names = [entry.name for entry in os.scandir(place) if not entry.is_dir() or is_system(entry.name)]
-    for name in names:
-        ending = os.path.splitext(name)[1].lower()
-        if is_system(name):
-            left_out["of the system, or hidden"] += 1
-        elif ending in ENDINGS:
-            left_out["images beside the folders of classes"] += 1
-        else:
-            left_out[f"beside the folders: {ending or 'no ending'}"] += 1
+def _reason(tree: Tree, path: Path, tops: set[Path]) -> str:
+    parts, ending = path.relative_to(tree.root).parts, path.suffix.lower() or "no ending"
+    if any(map(is_system, parts)):
+        return "of the system, or hidden"
+    if not tops.isdisjoint(path.parents):
+        return f"no image: {ending}"
+    if len(parts) > 1 and parts[0] in tree.unused:
+        return f"in {parts[0]}/, {tree.unused[parts[0]]}"
+    if len(parts) > 1 and _split_of(Path(parts[0])) is None:
+        return f"in {parts[0]}/, which is no split"
+    return "images beside the folders of classes" if ending in ENDINGS else f"beside the folders: {ending}"
 
 
 def _split_of(path: Path) -> str | None:
-    return next((split for split, names in _SPLITS.items() if names.fullmatch(path.name.lower())), None)
-
-
-def _has_classes(split: Path) -> bool:
-    return bool(folders(split))
+    return next((split for split, names in _SPLITS.items() if names.fullmatch(path.name)), None)

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
-from moe_theory.deep.datasets.decoder import WAY_OUT, decode_as_published, headers
+from moe_theory.deep.datasets.decoder import Header, decode, headers, kinds_of
 from moe_theory.deep.datasets.files import DataSet, Found, Images, Inventory, Layout, locate, read_lines
-from moe_theory.deep.datasets.folders import Labelled, by_folder, folders, images
+from moe_theory.deep.datasets.folders import check_filled, folders, gathered, images
 
 TITLE = "Tiny ImageNet"
+WAY_OUT = "Unpack the archive again."
 LAYOUTS = (Layout(("train/", "val/"), ("tiny-imagenet-200",)),)
 _SIDE = 64  # pixels
 _MAX_LIST_BYTES = 1 << 24  # words.txt, the longest list, has 2.7 MB
@@ -64,14 +65,18 @@ def load_tiny_imagenet(folder: Path) -> DataSet:
     found = find_tiny_imagenet(folder)
     train, val = found.files
     classes = _classes(found.folder, train)
-    is_annotated = (val / "images").is_dir()
-    listed = by_folder(train, classes), _annotated(val, classes) if is_annotated else by_folder(val, classes)
-    splits = [
-        Images(
-            decode_as_published([path for path, _ in split], _SIDE, TITLE), np.array([k for _, k in split], np.int32)
-        )
-        for split in listed
-    ]
+    names = list(classes)
+    splits, every = [], []
+    for split in (train, val):
+        is_annotated = split == val and (val / "images").is_dir()
+        found_there, labels = _annotated(val, classes) if is_annotated else gathered(split, names)
+        check_filled(split, names, labels)
+        for each in found_there:
+            if each.size != (_SIDE, _SIDE):
+                reason = f"it has {each.size[0]} x {each.size[1]} pixels, not {_SIDE} x {_SIDE} as {TITLE}"
+                raise DamagedDataError(each.path, reason, WAY_OUT)
+        splits.append(Images(decode(found_there, "fit", (_SIDE, _SIDE), 0, Counter()), labels))
+        every += found_there
     counts = len(splits[0].labels), len(splits[1].labels)
     notes = ["val/ is the test split, as labels of the test images are withheld"]
     if counts != _PUBLISHED or len(classes) != len(_WNIDS):
@@ -79,9 +84,9 @@ def load_tiny_imagenet(folder: Path) -> DataSet:
             f"{counts[0]:,} + {counts[1]:,} images of {len(classes)} classes; {_PUBLISHED[0]:,} + {_PUBLISHED[1]:,} of "
             f"{len(_WNIDS)} were published"
         )
-    kinds = {"ending": Counter(path.suffix for split in listed for path, _ in split)}
-    why = f"{TITLE}, by the WordNet ids of its classes in {found.folder}"
-    about = Inventory(why, kinds=kinds, notes=tuple(notes))
+    about = Inventory(
+        f"{TITLE}, by the WordNet ids of its classes in {found.folder}", kinds=kinds_of(every), notes=tuple(notes)
+    )
     return DataSet("tiny-imagenet", TITLE, splits[0], splits[1], _class_names(found.folder, classes), about)
 
 
@@ -100,7 +105,7 @@ def _class_names(folder: Path, classes: dict[str, int]) -> tuple[str, ...]:
     return tuple(words.get(name, name) for name in classes)
 
 
-def _annotated(val: Path, classes: dict[str, int]) -> list[Labelled]:
+def _annotated(val: Path, classes: dict[str, int]) -> tuple[list[Header], np.ndarray]:
     """Images with a list of their classes beside them: a line has the file's name, the class and a box."""
     listed = val / "val_annotations.txt"
     if not listed.is_file():
@@ -117,6 +122,5 @@ def _annotated(val: Path, classes: dict[str, int]) -> list[Labelled]:
     for name in sorted(files.keys() ^ labels.keys()):
         reason = f"{shortened(name)} is " + ("not among its lines" if name in files else f"not in {val / 'images'}")
         raise DamagedDataError(listed, reason, WAY_OUT)
-    for label in set(classes.values()) - set(labels.values()):
-        raise DamagedDataError(listed, f"class {list(classes)[label]} has no images", WAY_OUT)
-    return [Labelled(path, labels[name]) for name, path in files.items()]
+    found = [header for header in headers(list(files.values())) if header]
+    return found, np.array([labels[each.path.name] for each in found], np.int32)
