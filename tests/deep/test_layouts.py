@@ -216,7 +216,7 @@ READ = {
     ),
     "Kaggle's table": (
         lambda f: (table(f / "train.csv"), table(f / "test.csv", header="pixels", labels=False)), "arrays", (8, 4), 2,
-        (8, 8, 1), ("1 test.csv, which has no column of labels", "images of 8 x 8"),
+        (8, 8, 1), ("1 test.csv, which has no column of labels", "12 rows of bytes to images of 8 x 8"),
     ),
     "tables of MNIST": (
         lambda f: [table(f / f"mnist_{split}.csv", 10, 784, "") for split in ("train", "test")], "arrays", (10, 10), 2,
@@ -299,9 +299,16 @@ REFUSED = {
     "a table of names": (
         lambda f: (f.mkdir(), (f / "a.csv").write_text("file,label\na.png,cat\nb.png,dog\n")), "no table of numbers"
     ),
-    "a table without labels": (lambda f: table(f / "a.csv", header="a,b", columns=2, labels=False), "no column of"),
+    "a table without labels": (lambda f: table(f / "a.csv", header="a,b", columns=2, labels=False), "no table of"),
+    "a table of names beside images": (
+        lambda f: (image(f / "train" / "a.png"), (f / "a.csv").write_text("file,label\na.png,1\n")),
+        "train has 1 images and no folders of classes. Sort them into train/CLASS",
+    ),
+    "a table with numbers of rows": (
+        lambda f: table(f / "a.csv", columns=3, header="label,id,a,b"), "no table of numbers with a column `label`"
+    ),
     "two tables": (
-        lambda f: (table(f / "a.csv"), table(f / "b.csv")), "has a.csv, b.csv, all train data. Keep one of them"
+        lambda f: (table(f / "a.csv"), table(f / "b.csv")), "a.csv, b.csv, of which two are train data. Keep one"
     ),
 }  # fmt: skip
 

@@ -1,7 +1,9 @@
 """Images and features of one's own: as arrays, or as the `.npz` file or the `.csv` files of a folder."""
 
+import dataclasses
 import io
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +13,10 @@ import numpy as np
 from jaxtyping import Int, Num
 
 from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError, MissingDataError, shortened
-from moe_theory.deep.datasets.files import DataSet, Images, Inventory, Layout, locate, read_bounded
+from moe_theory.deep.datasets.files import DataSet, Images, Inventory, Layout, locate, read_bounded, reading
 from moe_theory.deep.datasets.folders import TESTED, every_fifth
 from moe_theory.runs.arrays import NUMBERS, names_of, read_arrays
+from moe_theory.runs.reading import open_file
 
 TITLE = "images or features in an .npz or .csv file"
 LAYOUTS = (Layout(("*.npz",), ()), Layout(("*.csv",), ()))
@@ -33,6 +36,8 @@ _ALIASES = (  # of these, MedMNIST's first
 _CHANNELS = (1, 3)  # of images; PyTorch has them before the rows
 _LABELS = ("label", "labels", "class", "target", "y")  # columns of a table, in any case
 _MOST_TABLE = 1 << 28  # bytes of a table: 60,000 images of 28 x 28 take 110 MB
+_NO_FEATURES = {"id", "index", "", "unnamed: 0"}  # columns that number rows
+_HEAD = 1 << 20  # bytes that two lines of a table take at most
 _LEAST_PIXELS = 64  # columns of whole numbers in 0..255, as many as a square has, are an image's
 
 
@@ -114,15 +119,21 @@ def from_arrays(
 
 
 def find_arrays(folder: Path) -> list[Path]:
-    """The one `.npz` file of a folder or, where there is none, its `.csv` files.
+    """The one `.npz` file of a folder or, where there is none, its `.csv` files that have labels.
 
     Raises: MissingDataError for none, or for more than one archive.
     """
     path = locate(TITLE, folder, LAYOUTS).files[0]
-    files = sorted(path.parent.glob(f"*{path.suffix}"))
+    files = sorted(path.parent.glob(f"*{path.suffix}"), key=lambda each: (_is_test(each), each))
     if path.suffix == ".npz" and len(files) > 1:
         named = ", ".join(each.name for each in files[:5])
         raise MissingDataError(f"{path.parent} has {len(files)} data sets: {named}. Put one in a folder of its own.", 1)
+    if path.suffix == ".csv" and not (files := [each for each in files if _labels_of(each)]):
+        raise MissingDataError(
+            f"{path} is no table of numbers with a column `label`, but for columns such as id. Make it one, or write "
+            f"{', '.join(_NAMES)} by np.savez.",
+            1,
+        )
     return files
 
 
@@ -132,10 +143,7 @@ def load_arrays(folder: Path) -> DataSet:
     """
     files = find_arrays(folder)
     path, about = files[0], _Read(Counter(), Counter(), [])
-    if path.suffix == ".npz":
-        held, what = _from_archive(path, about)
-    else:
-        held, what = _from_tables(files, about)
+    held, what = _from_archive(path, about) if path.suffix == ".npz" else _from_tables(files, about)
     try:
         held = {name: _arranged(name, array, about) for name, array in held.items()}
         if len(held) == 2:
@@ -144,12 +152,11 @@ def load_arrays(folder: Path) -> DataSet:
         data = from_arrays(path.stem, values[0], values[1], values[2], values[3])
     except (InvalidDimsError, InvalidParamsError) as failure:
         raise type(failure)(f"{path}: {failure}") from None
-    present = np.bincount(data.train.labels, minlength=len(data.class_names)) > 0
-    if not present.all():
-        about.notes.append(f"{np.sum(~present)} of {len(present)} classes have no training images")
+    if absent := len(data.class_names) - len(np.unique(data.train.labels)):
+        about.notes.append(f"{absent} of {len(data.class_names)} classes have no training images")
     kinds = {"ending": {path.suffix: len(files)}, "mode": {str(held["x_train"].dtype): len(data.train.labels)}}
     inventory = Inventory(what, tuple(files), kinds, about.left_out, about.converted, tuple(about.notes))
-    return DataSet(path.stem, path.stem, data.train, data.test, data.class_names, inventory)
+    return dataclasses.replace(data, inventory=inventory)
 
 
 class _Read(NamedTuple):
@@ -169,71 +176,72 @@ def _from_archive(path: Path, about: _Read) -> tuple[dict[str, np.ndarray], str]
     except (OSError, ValueError) as failure:
         reason = f"it cannot be read as arrays ({getattr(failure, 'strerror', None) or failure})"
         raise DamagedDataError(path, reason, way_out) from None
-    needed = known[:2] if not held.keys() & {*known[2:]} else known
+    needed = known if held.keys() & {*known[2:]} else known[:2]
     if missing := [name for name in needed if name not in held]:
         has = f", only {', '.join(map(shortened, there[:6]))}" if there else ""
-        raise DamagedDataError(
-            path, f"it has no {missing[0]}{has}", f"Write {', '.join(_NAMES[: len(needed)])} by np.savez."
-        )
-    for name in there:
-        if name not in known:
-            about.left_out[f"array {shortened(name)}"] += 1
+        way_out = f"Write {', '.join(_NAMES[: len(needed)])} by np.savez."
+        raise DamagedDataError(path, f"it has no {missing[0]}{has}", way_out)
+    about.left_out.update(f"array {shortened(name)}" for name in there if name not in known)
     found = {ours: held[name] for ours, name in zip(_NAMES, needed, strict=False)}
     return found, f"arrays {', '.join(needed)} of {path}"
 
 
 def _from_tables(files: list[Path], about: _Read) -> tuple[dict[str, np.ndarray], str]:
-    """Tables by their names, of which one without a column of labels is left out where there is another."""
-    held, used = {}, []
-    is_test = [any(word in path.stem.lower() for word in ("test", "val")) for path in files]
-    for split, parts in (("train", [p for p, t in zip(files, is_test, strict=True) if not t]),
-                         ("test", [p for p, t in zip(files, is_test, strict=True) if t])):  # fmt: skip
-        read = {path: _table(path) for path in parts}
-        labelled = [path for path, (_, labels) in read.items() if labels is not None]
-        for path in read.keys() - set(labelled):
-            about.left_out[f"{path.name}, which has no column of labels"] += 1
-        if len(labelled) > 1:
-            names = ", ".join(path.name for path in labelled)
-            raise MissingDataError(f"{labelled[0].parent} has {names}, all {split} data. Keep one of them.", 1)
-        for path in labelled:
-            held[f"x_{split}"], held[f"y_{split}"] = read[path]
-            used.append(path.name)
-    if "x_train" not in held:
-        raise DamagedDataError(
-            files[0],
-            "it has no column of labels",
-            "Name one `label` in its first line, or write x_train, y_train, x_test, y_test by np.savez.",
+    """Tables by their names: one that is called test or val is the test split."""
+    held: dict[str, np.ndarray] = {}
+    for path in files:
+        split = "test" if len(files) > 1 and _is_test(path) else "train"
+        if f"x_{split}" in held:
+            names = ", ".join(each.name for each in files)
+            raise MissingDataError(f"{path.parent} has {names}, of which two are {split} data. Keep one of them.", 1)
+        held[f"x_{split}"], held[f"y_{split}"] = _table(path)
+    others = {each.name for each in files[0].parent.glob("*.csv")} - {each.name for each in files}
+    about.left_out.update(f"{name}, which has no column of labels" for name in others)
+    if held["x_train"].ndim == 3:
+        about.converted[f"rows of bytes to images of {held['x_train'].shape[1]} x {held['x_train'].shape[2]}"] += sum(
+            len(array) for name, array in held.items() if name.startswith("x")
         )
-    if (pixels := held["x_train"].shape[1:]) and len(pixels) == 2:
-        about.converted[f"rows of numbers in 0..255 to images of {pixels[0]} x {pixels[1]}"] = sum(
-            len(held[name]) for name in held if name[0] == "x"
-        )
-    return held, f"rows of {' and '.join(used)} in {files[0].parent}, one image or sample each, with labels in a column"
+    return held, f"rows of {' and '.join(each.name for each in files)} in {files[0].parent}, a column being labels"
 
 
-def _table(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
-    """Rows, as images where they are that, and labels; no labels where no column is called so."""
-    data = read_bounded(path, _MOST_TABLE)
-    first = data[: data.find(b"\n") if b"\n" in data else None].decode("utf-8", "replace").strip().split(",")
-    names = [name.strip().strip('"').lower() for name in first]
-    has_names = any(not name.lstrip("-").replace(".", "", 1).isdigit() for name in names)
+def _is_test(path: Path) -> bool:
+    return re.search("test|val", path.stem.lower()) is not None
+
+
+def _labels_of(path: Path) -> tuple[int, int] | None:
+    """Which column of a table has labels, and how many lines come before its numbers; None for another table."""
+    with reading(path), open_file(path) as file:
+        lines = [*file.read(_HEAD).decode("utf-8", "replace").splitlines(), "", ""]
+    names, row = ([cell.strip(' "\t\ufeff').lower() for cell in line.split(",")] for line in lines[:2])
+    if all(map(_is_number, names)):  # MNIST's digits are kept so, labels first
+        return (0, 0) if math.isqrt(len(names) - 1) ** 2 == len(names) - 1 >= _LEAST_PIXELS else None
     column = next((names.index(name) for name in _LABELS if name in names), None)
-    if not has_names and math.isqrt(len(names) - 1) ** 2 == len(names) - 1 >= _LEAST_PIXELS:
-        column = 0  # as MNIST is kept in tables
-    if column is None:
-        return np.empty((0, 0)), None
+    return None if column is None or not all(map(_is_number, row)) or _NO_FEATURES & {*names} else (column, 1)
+
+
+def _is_number(text: str) -> bool:
     try:
-        rows = np.loadtxt(io.BytesIO(data), np.float32, delimiter=",", skiprows=int(has_names), ndmin=2, quotechar='"')
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _table(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Rows, as images where they are a square of bytes, and labels."""
+    column, skipped = _labels_of(path) or (0, 0)
+    data = io.BytesIO(read_bounded(path, _MOST_TABLE))
+    try:
+        rows = np.loadtxt(data, np.float32, delimiter=",", skiprows=skipped, ndmin=2, quotechar='"')
     except ValueError as failure:
         reason = f"it is no table of numbers ({shortened(str(failure))})"
         raise DamagedDataError(path, reason, "Keep columns of numbers alone, and one called `label`.") from None
     labels, rows = rows[:, column], np.delete(rows, column, axis=1)
-    if np.all(labels == np.round(labels)):
+    if np.array_equal(labels, np.round(labels)):
         labels = labels.astype(np.int64)
     side = math.isqrt(rows.shape[1])
-    is_bytes = rows.size > 0 and rows.min() >= 0 and rows.max() <= 255 and np.array_equal(rows, np.round(rows))
-    if is_bytes and side * side == rows.shape[1] >= _LEAST_PIXELS:
-        rows = rows.astype(np.uint8).reshape(-1, side, side)
+    if side * side == rows.shape[1] >= _LEAST_PIXELS and np.array_equal(rows, rows.astype(np.uint8)):
+        return rows.astype(np.uint8).reshape(-1, side, side), labels
     return rows, labels
 
 
