@@ -141,8 +141,8 @@ READ = {
         "folders", (12, 10), 2, SHAPE, ("2 images are in folders inside", "indoors, outdoors"),
     ),
     "a linked folder": (linked, "folders", TWO, 2, SHAPE, ("1 linked folders",)),
-    "no image": (lambda f: beside(f, "train/cat/notes.txt"), "folders", TWO, 2, SHAPE, ("1 no image: .txt",)),
-    "a film": (lambda f: beside(f, "test/cat/film.mp4", bytes(99)), "folders", TWO, 2, SHAPE, ("1 no image: .mp4",)),
+    "no image": (lambda f: beside(f, "train/cat/notes.txt", b"BMW"), "folders", TWO, 2, SHAPE, ("1 no image: .txt",)),
+    "a film": (lambda f: beside(f, "test/cat/a.avi", b"RIFF0000"), "folders", TWO, 2, SHAPE, ("1 no image: .avi",)),
     "no ending": (
         lambda f: (tree(f), image(f / "train/cat/scan", form="PNG")), "folders", (11, 10), 2, SHAPE, ("1 none",)
     ),
@@ -185,11 +185,11 @@ READ = {
     ),
     "called KMNIST": (
         lambda f: files.mnist(f / "KMNIST" / "raw"), "kmnist", (20, 15), 10, (28, 28, 1),
-        ("Kuzushiji-MNIST", "no MD5|not as Kuzushiji-MNIST"),
+        ("data: Kuzushiji-MNIST: ", "no MD5 of Kuzushiji-MNIST in this form is known"),
     ),
     "EMNIST letters": (
         lambda f: emnist(f / "EMNIST" / "raw", "letters"), "emnist-letters", (12, 6), 26, (28, 28, 1),
-        ("18 transposed", "labels 1, 2, ... of its files are classes 0, 1, ...", "no MD5 of EMNIST letters is known"),
+        ("18 transposed", "labels 1, 2, ... of its files are classes 0, 1, ...", "no MD5 of EMNIST letters in"),
     ),
     "EMNIST balanced": (lambda f: emnist(f, "balanced"), "emnist-balanced", (12, 6), 47, (28, 28, 1), ()),
     "CIFAR-10 saved again": (resaved_cifar, "cifar10", (20, 4), 10, (32, 32, 3), ("not as CIFAR-10 was published",)),
@@ -237,7 +237,7 @@ def test_a_folder_is_read_as_what_it_is(name, tmp_path):
     assert (len(data.train.labels), len(data.test.labels)) == counts
     assert (len(data.class_names), data.train.pixels.shape[1:]) == (num_classes, shape)
     lines = "\n".join([*pages.lines(data), *pages.further_lines(data)])
-    assert not [words for words in said if not any(each in lines for each in words.split("|"))], lines
+    assert not [words for words in said if words not in lines], lines
     if kind == "folders":
         found = sum(path.is_file() for path in (tmp_path / "it").rglob("*"))
         left = sum(count for reason, count in data.inventory.left_out.items() if "linked" not in reason)

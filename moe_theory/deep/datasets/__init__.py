@@ -109,7 +109,17 @@ def found_in(folder: Path | str) -> list[str]:
 
 
 def missing(folder: Path | str) -> MissingDataError:
-    """Why a folder has no data set: the nearest layout and what it lacks, or what is there."""
+    """Why a folder has no data set: the nearest layout and what it lacks, or what is there.
+
+    Returns: a MissingDataError.
+    Raises: DamagedDataError for files that cannot be read.
+
+    Examples:
+        >>> import tempfile
+        >>> from moe_theory.deep import datasets
+        >>> "which has nothing" in str(datasets.missing(tempfile.mkdtemp()))
+        True
+    """
     folder = Path(folder).expanduser().absolute()
     near = max(_looked_for(folder).values(), key=lambda failure: getattr(failure, "present", 0))
     said = f"no data set in {folder}"
@@ -155,7 +165,8 @@ def load(name: str, folder: Path | str | None = None, frame: Frame | None = None
         folder: where its files are, or where its archive was unpacked; ignored for digits, which are embedded.
         frame: the size that images in folders get, and how; other data have their own.
     Raises: UnknownNameError; MissingDataError, with the files and folders that were tried; DamagedDataError, with the
-        file and its fault; InvalidRunError where an optional package is missing.
+        file and its fault; InvalidRunError where an optional package is missing, or for the frame of other data;
+        InvalidDimsError and InvalidParamsError for arrays that do not fit, or a frame that nothing fits into.
 
     Examples:
         >>> from moe_theory.deep import datasets

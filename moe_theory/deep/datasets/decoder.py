@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError, InvalidRunError, shortened
+from moe_theory.core.fields import documented
 from moe_theory.deep.datasets.files import reading
 from moe_theory.runs.arrays import most_bytes
 from moe_theory.runs.machine import available_cores
@@ -30,7 +31,9 @@ UNREAD = frozenset(".cr2 .dcm .dng .heic .heif .jp2 .jxl .nef .nii .psd .raw .sv
 LARGEST = 64  # pixels a side, where no size is asked for
 RESIZES = ("fit", "stretch", "crop")
 _FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "AVIF")
-_BEGINNINGS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"RIFF")
+_BEGINNING = re.compile(
+    rb"\x89PNG\r\n|\xff\xd8\xff|GIF8[79]a|BM.{4}\0{4}|II\*\0|MM\0\*|RIFF.{4}WEBP|.{4}ftypavif", re.DOTALL
+)
 _MOST_BYTES = 1 << 26  # of a file
 _MOST_PIXELS = 1 << 26  # a camera's largest images have 50 million
 _MOST_SCANNED = 1 << 30  # pixels times scans: 16 of the largest image, some seconds
@@ -42,11 +45,17 @@ _BITS_OF_PNG, _BITS_OF_TIFF = 24, 258  # a byte of the file, a tag
 _LEAST_LEVELS = 64  # that 16-bit colours must take in their high bytes, which are all that Pillow reads
 
 
+@documented
 class Frame(NamedTuple):
     """The size that images get, and how those of other proportions do.
 
     `fit` keeps all of an image and its proportions, with black beside it; `crop` keeps its middle; `stretch` all of
     it, in other proportions.
+
+    Examples:
+        >>> from moe_theory.deep import datasets
+        >>> datasets.Frame(size=(48, 64)).resize
+        'fit'
     """
 
     size: tuple[int, int] | None = None  # height and width; the most frequent, at most 64 a side, unless given
@@ -172,9 +181,8 @@ def shift_of(found: Sequence[Header]) -> int:
 def _header(path: Path) -> Header | None:
     if path.suffix.lower() not in ENDINGS:
         with reading(path), open_file(path) as file:
-            begin = file.read(16)
-        if not begin.startswith(_BEGINNINGS) and begin[4:12] != b"ftypavif":
-            return None
+            if not _BEGINNING.match(file.read(16)):
+                return None
     with _opened(path) as image:
         bits = _bits(image)
         turned = image.getexif().get(_ORIENTATION) in _TURNED

@@ -27,8 +27,15 @@ class Images(NamedTuple):
     labels: Int32[np.ndarray, " n"]  # 0 .. num_classes - 1
 
 
+@documented
 class Inventory(NamedTuple):
-    """What was found in a folder, what of it was read, and how that was changed on the way."""
+    """What was found in a folder, what of it was read, and how that was changed on the way.
+
+    Examples:
+        >>> from moe_theory.deep import datasets
+        >>> datasets.Inventory(left_out={"no image: .txt": 3}).converted
+        {}
+    """
 
     recognised: str = "arrays in memory"  # as what, and by what
     files: tuple[Path, ...] = ()  # that were read, where they are few
@@ -52,7 +59,7 @@ class DataSet:
     inventory: Inventory = dataclasses.field(default_factory=Inventory)
 
 
-_SYSTEM = frozenset(("__macosx", "thumbs.db", "desktop.ini", "@eadir"))
+_SYSTEM = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
 _WAY_OUT = "Name the folder that has them."
 _PIECE, _LARGEST = 1 << 20, 1 << 28  # bytes that are hashed at once, and at all: the largest published file has 155 MB
 
@@ -75,24 +82,30 @@ class Found:
 
     @functools.cached_property
     def changed(self) -> tuple[str, ...]:
-        """Names of the files that hold something else than the published ones do, where their MD5 is known."""
+        """Names of the files that do not hold what the published ones do, where any MD5 of these is known."""
         is_packed = not self.layout.md5
         known = self.layout.packed_md5 if is_packed else self.layout.md5
         return tuple(path.name for path, md5 in zip(self.files, known, strict=False) if md5_of(path, is_packed) != md5)
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the MD5 of files in this form, compressed or not, are known."""
+        return bool(self.layout.md5 or (self.layout.packed_md5 and all(path.suffix == ".gz" for path in self.files)))
+
     def title(self, title: str) -> str:
         """What a data set is called that has these files: its published name is for what was published."""
-        return f"{title} (not as published)" if self.changed else title
+        return f"{title} (not as published)" if self.changed and self.is_known else title
 
     def inventory(self, title: str, published: tuple[int, int], counts: tuple[int, int], *notes: str) -> Inventory:
         """Of a published data set with so many images in its two splits, and as many as were found."""
-        changed, md5 = self.changed, self.layout.md5 or self.layout.packed_md5
-        by = f"the names of its files in {self.folder}" + (" and their MD5" if md5 and not changed else "")
-        if changed:
+        changed, by = self.changed, f"the names of its files in {self.folder}"
+        if not self.is_known:
+            notes = (*notes, f"no MD5 of {title} in this form is known: what these files are, their names alone say")
+        elif changed:
             verb = "is" if len(changed) == 1 else "are"
             notes = (*notes, f"{', '.join(changed)} {verb} not as {title} was published (by MD5)")
-        elif not md5:
-            notes = (*notes, f"no MD5 of {title} is known here: that these are its files is what their names say")
+        else:
+            by += " and their MD5"
         if counts != published:
             there, known = (" + ".join(f"{count:,}" for count in pair) for pair in (counts, published))
             notes = (*notes, f"{there} training and test images; {known} were published")
