@@ -282,6 +282,9 @@ REFUSED = {
         lambda f: [beside(f, f"train/cat/{k}.HEIC") for k in range(3)], "3 images are in formats that are not read: 3"
     ),
     "text for an image": (lambda f: beside(f, "train/cat/9.png"), "9.png is damaged: it cannot be decoded"),
+    "several damaged": (
+        lambda f: [beside(f, f"train/{n}/9.png") for n in ("cat", "dog")], "and so are 1 more: 9.png. Remove them"
+    ),
     "one image a class": (lambda f: tree(f, ".", count=1), "no class of"),
     "half of MNIST": (
         lambda f: (files.mnist(f), (f / "t10k-labels-idx1-ubyte").unlink()), "The nearest: MNIST is incomplete"

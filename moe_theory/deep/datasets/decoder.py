@@ -6,6 +6,7 @@ What it changes is counted: orientation, depth, transparency, colours, further f
 import contextlib
 import functools
 import io
+import logging
 import re
 import warnings
 from collections import Counter
@@ -42,6 +43,7 @@ _SCAN = b"\xff\xda"  # begins a scan, and is nowhere in one
 _ORIENTATION = 0x0112  # the tag of EXIF
 _TURNED, _SIDEWAYS = range(2, 9), 5  # its values but for upright, and from which on width and height change places
 _BITS_OF_PNG, _BITS_OF_TIFF = 24, 258  # a byte of the file, a tag
+_NO_HANDLER = logging.NullHandler()
 _LEAST_LEVELS = 64  # that 16-bit colours must take in their high bytes, which are all that Pillow reads
 
 
@@ -100,8 +102,23 @@ def headers(paths: Sequence[Path]) -> list[Header | None]:
 
     Raises: DamagedDataError for a file with an image's ending or beginning that cannot be read.
     """
-    with quietly(), ThreadPoolExecutor(available_cores()) as threads:
-        return list(threads.map(_header, paths))
+
+    def tried(path: Path) -> Header | DamagedDataError | None:
+        try:
+            return _header(path)
+        except DamagedDataError as failure:
+            return failure
+
+    with _quietly(), ThreadPoolExecutor(available_cores()) as threads:
+        found = list(threads.map(tried, paths))
+    if damaged := [(path, each) for path, each in zip(paths, found, strict=True) if isinstance(each, DamagedDataError)]:
+        (path, first), *others = damaged
+        if not others:
+            raise first
+        few = ", ".join(other.name for other, _ in others[:4])
+        reason = f"{first.reason}, and so are {len(others):,} more: {few}"
+        raise DamagedDataError(path, reason, "Remove them, save them anew, or get them again.")
+    return [each for each in found if not isinstance(each, DamagedDataError)]
 
 
 def decode(
@@ -130,7 +147,7 @@ def decode(
             pixels[index] = np.asarray(image)
         return [*_seen(found[index]), *done, *resized]
 
-    with quietly(), ThreadPoolExecutor(available_cores()) as threads:
+    with _quietly(), ThreadPoolExecutor(available_cores()) as threads:
         for done in threads.map(work, range(len(found))):  # the first error cancels the rest
             converted.update(done)
     return pixels
@@ -290,8 +307,9 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def quietly() -> Iterator[None]:
+def _quietly() -> Iterator[None]:
     """Without Pillow's warnings: what is wrong with an image is told in a line, or is none of its user's business."""
+    logging.getLogger("PIL").addHandler(_NO_HANDLER)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
