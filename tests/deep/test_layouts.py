@@ -539,6 +539,42 @@ def test_every_ending_is_read(ending, tmp_path):
     assert not inventory.left_out
 
 
+def test_emnist_is_upright_and_its_letters_begin_with_a(tmp_path):
+    """Would catch images that lie on their side, as the files have them, and letters that are one too far."""
+    emnist(tmp_path, "letters")
+    data = datasets.load("emnist-letters", tmp_path)
+    for split in (data.train, data.test):
+        assert set(zip(*np.nonzero(split.pixels[0, ..., 0]), strict=True)) == {(20, 3)}
+        assert split.labels.tolist() == [row % 5 for row in range(len(split.labels))]
+    assert data.class_names[0] == "a"
+
+
+def test_axes_and_labels_are_arranged_as_they_were_meant(tmp_path):
+    """Would catch PyTorch's channels that become rows, and images beside other labels."""
+    plain, torch = tmp_path / "plain", tmp_path / "torch"
+    archive(plain / "a.npz", x_train=X, y_train=Y, x_test=XT, y_test=YT)
+    archive(torch / "a.npz", **(TORCH | {"y_train": Y[:, None]}))
+    for split in ("train", "test"):
+        ours, theirs = (getattr(datasets.load("arrays", place), split) for place in (plain, torch))
+        np.testing.assert_array_equal(ours.pixels, theirs.pixels)
+        np.testing.assert_array_equal(ours.labels, theirs.labels)
+    with pytest.raises(InvalidDimsError, match="moveaxis"):  # nothing would say it of arrays in memory
+        datasets.from_arrays("a", TORCH["x_train"], Y, TORCH["x_test"], YT)
+
+
+def test_a_table_keeps_its_pixels_and_labels(tmp_path):
+    lines = [[*range(1, 65), 1], [*range(64), 0], [*range(64), 1], [*range(2, 66), 0]]
+    header = ",".join([*(f"pixel{k}" for k in range(64)), "Label"])
+    (tmp_path / "train.csv").write_text("\n".join([header, *(",".join(map(str, line)) for line in lines)]))
+    data = datasets.load("arrays", tmp_path)
+    held = {
+        (int(label), *image.ravel().tolist())
+        for split in (data.train, data.test)
+        for label, image in zip(split.labels, split.pixels, strict=True)
+    }
+    assert held == {(line[-1], *line[:-1]) for line in lines}
+
+
 def test_kmnist_is_told_by_the_digests_of_its_compressed_files(tmp_path, monkeypatch):
     """Would catch one of MNIST's relatives that is called MNIST, as they have the same names of files."""
     files.mnist(tmp_path, compressed=True)
