@@ -33,7 +33,7 @@ from moe_theory import cli
 from moe_theory.cli import new
 from moe_theory.cli.output import EXITS
 from moe_theory.core.papers import all_papers, find_paper
-from moe_theory.report import bibliography, bounds, citations, deep, rendering, sweeps, symbols, wording
+from moe_theory.report import bibliography, bounds, citations, data, deep, rendering, sweeps, symbols, wording
 from moe_theory.report import pages as reports
 from moe_theory.verify import explore, recorded, registry
 from moe_theory.verify.claim import Claim
@@ -46,6 +46,7 @@ SCHEMAS = {  # of the documents that say their own, by command
     **dict.fromkeys(("verify", "report"), reports.SCHEMA),
     **dict.fromkeys(("sweep", "sweep show"), sweeps.SCHEMA),
     "explore": explore.SCHEMA,
+    "data": data.SCHEMA,
     "deep": deep.SCHEMA,
     "bound": bounds.SCHEMA,
     "cite": citations.SCHEMA,

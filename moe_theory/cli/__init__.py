@@ -18,7 +18,7 @@ from moe_theory.core.errors import InvalidRunError, MoeTheoryError, OutputError,
 GROUPS = {  # commands by heading; "sweep show" is `show` of sweep.py
     "See what there is": ("tour", "statements", "why", "claims", "figures"),
     "Judge claims": ("verify", "explore", "report", "cite"),
-    "Run things of your own": ("new", "sweep", "sweep show", "bound", "merge", "deep"),
+    "Run things of your own": ("new", "sweep", "sweep show", "bound", "merge", "data", "deep"),
     "This machine": ("completion",),
 }
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)

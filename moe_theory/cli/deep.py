@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from moe_theory.cli.options import PATH, examples, json_option, out_option, seed_option
+from moe_theory.cli.options import PATH, examples, frame_options, json_option, out_option, seed_option
 from moe_theory.cli.output import command_line, open_console, print_json, print_lines, stop_at_once, stoppable
 from moe_theory.core.errors import InvalidRunError
 
@@ -41,6 +41,7 @@ THREADS = 2  # seeds that run at once on a CPU
     metavar="DIR",
     help="Folder of a data set's published files; without PRESET the first one on these data.",
 )
+@frame_options
 @click.option(
     "--minutes",
     type=float,
@@ -123,6 +124,8 @@ def deep(
     positional: str | None,
     preset: str | None,
     data: Path | None,
+    resize: str | None,
+    size: str | None,
     minutes: float | None,
     kappa: float | None,
     literal: bool,
@@ -150,13 +153,15 @@ def deep(
 
     PRESET names it by the paper and the data set of its figure; without one, the presets are listed. Those that end
     in -small run on embedded digits in minutes on two cores, or on DIR's images at their sizes; the others read their
-    data set from DIR, and nothing is downloaded. DIR may hold images of your own, in train/CLASS and test/CLASS or as
-    x_train, y_train, x_test, y_test of an .npz file. Each run is kept in OUT as it goes: rerunning resumes from the
+    data set from DIR, and nothing is downloaded. DIR may hold images of your own, as `moe-theory data DIR` says. Each
+    run is kept in OUT as it goes: rerunning resumes from the
     last checkpoints, and ends with the same numbers. Prints each cell's errors, how they differ and the verdicts on
     the figure's claims; writes results.nc, summary.json, verdicts.json and deep.svg.
     """
     from moe_theory.deep import datasets, fitting, own, presets, runs
     from moe_theory.deep import reading as reading_named
+    from moe_theory.deep.datasets.decoder import frame
+    from moe_theory.report.data import lines as data_lines
     from moe_theory.verify.registry import run_file
     from moe_theory.verify.request import parsed
 
@@ -175,7 +180,12 @@ def deep(
     if data is not None and not data.is_dir():
         raise InvalidRunError(f"--data {data} is no folder. Name the one that holds a data set's files.")
     with stoppable():
-        chosen = presets.on_data(name, None if data is None else datasets.found_in(data))
+        found = None if data is None else datasets.found_in(data)
+        if data is not None and not found:
+            failure = datasets.missing(data)
+            if name is None or failure.present:  # else what the preset looks for is told
+                raise failure
+        chosen = presets.on_data(name, found)
         sizes = fitting.Sizes(
             own.network_named(network),
             epochs,
@@ -188,19 +198,21 @@ def deep(
         )
         folder = out or Path("runs/deep") / chosen.name
         chosen = fitting.resized(chosen, sizes)
+        asked, overridden = reading_named(reading), parsed(settings)
+        read = datasets.load(chosen.data, data, frame(size, resize))  # last, as it may take long
+        if data is not None:
+            print_lines(open_console(to_stderr=as_json), *data_lines(read))
         plan = runs.Plan(
             preset=chosen,
-            reading=reading_named(reading),
+            reading=asked,
             replicates=chosen.replicates if replicates is None else replicates,
             seed=seed,
             every=every,
             folder=folder / "runs",
-            settings=parsed(settings),
+            settings=overridden,
             is_sequential=minutes is not None,
             keeps_weights=keep_weights,
-            data=fitting.thinned(  # last, as it may take long
-                datasets.load(chosen.data, data), chosen.test_images if test_images is None else test_images
-            ),
+            data=fitting.thinned(read, chosen.test_images if test_images is None else test_images),
         )
         if fresh:
             plan.forget()

@@ -92,6 +92,10 @@ class OtherChunkError(DamagedChunkError):
 class MissingDataError(MoeTheoryError):
     """A data set whose files are not where they were looked for."""
 
+    def __init__(self, message: str, present: int = 0) -> None:
+        super().__init__(message)
+        self.present = present  # files or folders that are there
+
 
 class DamagedDataError(MoeTheoryError):
     """A data set's file that cannot be read, or that holds something else than its format says."""

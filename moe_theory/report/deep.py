@@ -79,15 +79,11 @@ def is_embedded(preset: Preset) -> bool:
 
 
 def heading(plan: Plan) -> str:
-    preset, changed = plan.preset, plan.data.changed
-    said = (
+    preset = plan.preset
+    return (
         f"{preset.name}: {preset.where} of {preset.paper} on {plan.data.title}, reading {plan.setting}, "
         f"{counted(plan.replicates, 'seed', 'seeds')}, {preset.num_rounds} rounds; {words(plan)}"
     )
-    if changed:
-        verb = "is" if len(changed) == 1 else "are"
-        said += f"\nnote: {', '.join(changed)} {verb} not as {plan.data.title} was published (by MD5)"
-    return said
 
 
 class _Column(NamedTuple):

@@ -4,9 +4,9 @@ import io
 import math
 import warnings
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from jaxtyping import Shaped
@@ -31,6 +31,11 @@ def most_bytes() -> int:
     return machine_memory() // 2
 
 
+def names_of(path: Path) -> list[str]:
+    """Names of the arrays of an archive. Raises: OSError and ValueError as `read_arrays` does."""
+    return [*_opened(path, lambda archive: dict.fromkeys(_members(archive)))]
+
+
 def read_arrays(
     source: Path | bytes, names: Iterable[str] | None = None, kinds: str = NUMBERS
 ) -> dict[str, Shaped[np.ndarray, "..."]]:
@@ -43,11 +48,15 @@ def read_arrays(
         an archive that is damaged, encrypted or packed otherwise than NumPy does, an array of another kind or of
         another size than its header says, or more bytes than `most_bytes`.
     """
+    return _opened(source, lambda archive: _read(archive, names, kinds))
+
+
+def _opened(source: Path | bytes, read: Callable[[zipfile.ZipFile], dict[str, Any]]) -> dict[str, Any]:
     with open_file(source) if isinstance(source, Path) else io.BytesIO(source) as file:
         try:
             with zipfile.ZipFile(_Bounded(file)) as archive, warnings.catch_warnings():  # pyright: ignore
                 warnings.simplefilter("ignore")  # NumPy's, of headers that Python 2 wrote
-                return _read(archive, names, kinds)
+                return read(archive)
         except OSError:
             raise
         except Exception as failure:  # damaged archives make zipfile, zlib and NumPy raise what they do not document
@@ -55,12 +64,17 @@ def read_arrays(
             raise ValueError(said if len(said) <= _LONGEST else shortened(said)) from None
 
 
-def _read(archive: zipfile.ZipFile, names: Iterable[str] | None, kinds: str) -> dict[str, np.ndarray]:
+def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     members: dict[str, zipfile.ZipInfo] = {}
     for member in archive.infolist():
         name = member.filename.removesuffix(_ENDING)
         if members.setdefault(name, member) is not member:
             raise ValueError(f"it has two arrays {shortened(name)}")
+    return members
+
+
+def _read(archive: zipfile.ZipFile, names: Iterable[str] | None, kinds: str) -> dict[str, np.ndarray]:
+    members = _members(archive)
     wanted = [name for name in (members if names is None else names) if name in members]
     for name in wanted:
         if members[name].flag_bits & _ENCRYPTED:

@@ -29,10 +29,12 @@ ROOT = Path(moe_theory.__file__).parent
 KNOWN = {
     "cli/__init__.py",
     "cli/bound.py",
+    "cli/data.py",
     "cli/deep.py",
     "cli/merge.py",
     "report/bounds.py",
     "report/citations.py",
+    "report/data.py",
     "report/deep.py",
     "report/merging.py",
     "tour/script.py",

@@ -10,7 +10,7 @@ import pytest
 
 from moe_theory.core.errors import DamagedDataError
 from moe_theory.deep import datasets
-from moe_theory.deep.datasets import folders
+from moe_theory.deep.datasets import decoder
 
 pillow = pytest.importorskip("PIL.Image")
 
@@ -52,7 +52,11 @@ HOSTILE = {
     "text": b"an image\n",
     "no chunk": b"\x89PNG\r\n\x1a\n" + b"x" * 99,
     "another format": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 16 16\n",
-    "a picture of Windows": saved(16, "BMP"),
+    "a bomb of Windows": saved(16, "BMP")[:18] + struct.pack("<ii", 40_000, 40_000) + saved(16, "BMP")[26:],
+    "a bomb that moves": b"GIF89a" + struct.pack("<HH", 60_000, 60_000) + saved(16, "GIF")[10:],
+    "a bomb in tags": saved(16, "TIFF").replace(struct.pack("<HHIHxx", 256, 4, 1, 16), b"")[:60],
+    "a cut of WebP": saved(64, "WEBP")[:40],
+    "of the web, which is not read": b"\0\0\0\x18ftypheic" + bytes(99),
 }
 
 
@@ -83,18 +87,17 @@ def test_sizes_are_refused_before_pixels_are_decoded(tmp_path, monkeypatch):
     place.write_bytes(png(9_000, 9_000))
     monkeypatch.setattr("PIL.ImageFile.ImageFile.load", lambda image: pytest.fail("decoded"))
     with pytest.raises(DamagedDataError, match="9,000 x 9,000 pixels"):
-        folders.decoded([folders.Labelled(place, 0)], (16, 16))
+        decoder.headers([place])
     with place.open("wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(DamagedDataError, match="it has 1,099,511,627,776 bytes"):
-        folders.size_of(place)
+        decoder.headers([place])
     place.unlink()
     os.mkfifo(place)
-    for read in (folders.size_of, lambda path: folders.decoded([folders.Labelled(path, 0)], (16, 16))):
-        with pytest.raises(DamagedDataError, match="it is a named pipe"):
-            read(place)
+    with pytest.raises(DamagedDataError, match="it is a named pipe"):
+        decoder.headers([place])
 
 
 def test_as_many_scans_as_cameras_write_are_read(tmp_path):
     (tree(tmp_path) / "train" / "cat" / "0.jpg").write_bytes(scans(512, 20))
-    assert datasets.load("folders", tmp_path).train.pixels.shape == (3, 64, 64, 3)
+    assert datasets.load("folders", tmp_path).train.pixels.shape == (3, 16, 16, 3)

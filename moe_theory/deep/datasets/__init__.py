@@ -1,20 +1,22 @@
 """The papers' data sets and one's own, read from a folder that the user names: checked, and never downloaded."""
 
-import contextlib
 import functools
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from moe_theory.core.digits import handwritten_digits
-from moe_theory.core.errors import MissingDataError, unknown_name
+from moe_theory.core.errors import InvalidRunError, MissingDataError, shortened, unknown_name
 from moe_theory.core.fields import documented
-from moe_theory.deep.datasets import cifar, mnist, own, tiny_imagenet
+from moe_theory.deep.datasets import cifar, folders, mnist, own, tiny_imagenet
+from moe_theory.deep.datasets.decoder import Frame as Frame
 from moe_theory.deep.datasets.files import DataSet as DataSet
+from moe_theory.deep.datasets.files import Found, Layout, is_system, locate, no_folder_error, reading
 from moe_theory.deep.datasets.files import Images as Images
-from moe_theory.deep.datasets.files import Layout, changed_files, locate, no_folder_error
+from moe_theory.deep.datasets.files import Inventory as Inventory
 from moe_theory.deep.datasets.own import from_arrays as from_arrays
 
 _GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits into a byte
@@ -34,6 +36,7 @@ class Loader(NamedTuple):
     title: str
     read: Callable[[Path], DataSet]
     layouts: tuple[Layout, ...]  # where its files may be; none for embedded data
+    find: Callable[[Path], Any] | None = None  # what is found of it, where that is not by its layouts alone
 
 
 @functools.cache
@@ -54,6 +57,7 @@ def load_digits() -> DataSet:
         train=Images(images[~is_test], labels[~is_test]),
         test=Images(images[is_test], labels[is_test]),
         class_names=tuple(map(str, range(10))),
+        inventory=Inventory("scikit-learn's digits, which come with it"),
     )
 
 
@@ -62,25 +66,32 @@ DATASETS: dict[str, Loader] = {
     "digits": Loader("digits", lambda _: load_digits(), ()),
     **{
         version.name: Loader(version.title, functools.partial(mnist.load_mnist, version), (version.layout,))
-        for version in (mnist.MNIST, mnist.FASHION_MNIST)
+        for version in (mnist.MNIST, mnist.FASHION_MNIST, mnist.KMNIST, *mnist.EMNIST)
     },
     **{
         version.name: Loader(version.title, functools.partial(cifar.load_cifar, version), version.layouts)
         for version in (cifar.CIFAR10, cifar.CIFAR100, cifar.CIFAR100_SUPERCLASSES)
     },
-    "tiny-imagenet": Loader(tiny_imagenet.TITLE, tiny_imagenet.load_tiny_imagenet, tiny_imagenet.LAYOUTS),
-    "folders": Loader(own.FOLDERS, own.load_folders, own.FOLDER_LAYOUTS),
-    "arrays": Loader(own.ARRAYS, own.load_arrays, own.ARRAY_LAYOUTS),
+    "tiny-imagenet": Loader(
+        tiny_imagenet.TITLE,
+        tiny_imagenet.load_tiny_imagenet,
+        tiny_imagenet.LAYOUTS,
+        tiny_imagenet.find_tiny_imagenet,
+    ),
+    "folders": Loader(folders.TITLE, folders.load_folders, (Layout(("train/", "test/"), (".",)),), folders.find_tree),
+    "arrays": Loader(own.TITLE, own.load_arrays, own.LAYOUTS, own.find_arrays),
 }
 
 
 OWN = ("folders", "arrays")  # what is looked for where there is no published data set
+_ARCHIVES = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".7z", ".rar")
 
 
 def found_in(folder: Path | str) -> list[str]:
-    """Names of the data sets whose files a folder has; of those in one format the one that they are as published.
+    """Names of the data sets whose files a folder has, by what they hold and not by their layout alone.
 
-    One that `load` would refuse with MissingDataError is left out.
+    Published ones come first, and of those in one format the one that they are as published, or else the one that
+    their folder is called like. One that `load` would refuse with MissingDataError is left out.
 
     Raises: DamagedDataError for files that cannot be read.
 
@@ -90,23 +101,72 @@ def found_in(folder: Path | str) -> list[str]:
         >>> datasets.found_in(tempfile.mkdtemp())
         []
     """
-    found: dict[str, tuple[str, ...]] = {}  # files that are not as published
-    for name, loader in DATASETS.items():
-        if loader.layouts:
-            with contextlib.suppress(MissingDataError):
-                found[name] = changed_files(locate(loader.title, Path(folder), loader.layouts))
-    found = {name: changed for name, changed in found.items() if name not in OWN} or found
-    fewest = min(map(len, found.values()), default=0)
-    return [name for name, changed in found.items() if len(changed) == fewest]
+    found = {name: place for name, place in _looked_for(Path(folder)).items() if not isinstance(place, Exception)}
+    found = {name: place for name, place in found.items() if name not in OWN} or found
+    changed = {name: len(place.changed) if isinstance(place, Found) else 0 for name, place in found.items()}
+    fewest = min(changed.values(), default=0)
+    return sorted((name for name in found if changed[name] == fewest), key=lambda name: not _is_called(name, found))
 
 
-def load(name: str, folder: Path | str | None = None) -> DataSet:
+def missing(folder: Path | str) -> MissingDataError:
+    """Why a folder has no data set: the nearest layout and what it lacks, or what is there.
+
+    Returns: a MissingDataError.
+    Raises: DamagedDataError for files that cannot be read.
+
+    Examples:
+        >>> import tempfile
+        >>> from moe_theory.deep import datasets
+        >>> "which has nothing" in str(datasets.missing(tempfile.mkdtemp()))
+        True
+    """
+    folder = Path(folder).expanduser().absolute()
+    near = max(_looked_for(folder).values(), key=lambda failure: getattr(failure, "present", 0))
+    said = f"no data set in {folder}"
+    if not folder.is_dir():
+        return MissingDataError(f"{said}, which is not a folder. Name the one that has it.")
+    with reading(folder):
+        names = [path.name for path in folder.iterdir() if not is_system(path.name)]
+    if packed := sorted(name for name in names if name.lower().endswith(_ARCHIVES)):
+        return MissingDataError(f"{said}: {shortened(packed[0])} is not unpacked. Unpack it, and name its folder.", 1)
+    if getattr(near, "present", 0):
+        return MissingDataError(f"{said}. The nearest: {near}", 1)
+    endings = Counter(Path(name).suffix.lower() or "of no ending" for name in names).most_common(5)
+    there = ", ".join(f"{count} {ending}" for ending, count in endings) or "nothing"
+    published = ", ".join(loader.title for name, loader in DATASETS.items() if loader.layouts and name not in OWN)
+    return MissingDataError(
+        f"{said}, which has {there}. It may have the published files of {published}; images in train/CLASS and "
+        "test/CLASS, or in CLASS alone; an .npz file of x_train, y_train, x_test, y_test; or .csv files with a column "
+        "`label`."
+    )
+
+
+def _looked_for(folder: Path) -> dict[str, Any]:
+    """What is found of each data set, or the MissingDataError that says what is not."""
+    found: dict[str, Any] = {}
+    for name, (title, _, layouts, find) in DATASETS.items():
+        if layouts:
+            try:
+                found[name] = locate(title, folder, layouts) if find is None else find(folder)
+            except MissingDataError as failure:
+                found[name] = failure
+    return found
+
+
+def _is_called(name: str, found: dict[str, Any]) -> bool:
+    parts = found[name].folder.parts[-3:] if isinstance(found[name], Found) else ()
+    return name.replace("-", "") in ("".join(filter(str.isalnum, part)).lower() for part in parts)
+
+
+def load(name: str, folder: Path | str | None = None, frame: Frame | None = None) -> DataSet:
     """A data set of `DATASETS`.
 
     Args:
         folder: where its files are, or where its archive was unpacked; ignored for digits, which are embedded.
+        frame: the size that images in folders get, and how; other data have their own.
     Raises: UnknownNameError; MissingDataError, with the files and folders that were tried; DamagedDataError, with the
-        file and its fault; InvalidRunError where an optional package is missing.
+        file and its fault; InvalidRunError where an optional package is missing, or for the frame of other data;
+        InvalidDimsError and InvalidParamsError for arrays that do not fit, or a frame that nothing fits into.
 
     Examples:
         >>> from moe_theory.deep import datasets
@@ -117,7 +177,11 @@ def load(name: str, folder: Path | str | None = None) -> DataSet:
     """
     if name not in DATASETS:
         raise unknown_name("data set", name, DATASETS)
-    title, read, layouts = DATASETS[name]
+    title, read, layouts, _ = DATASETS[name]
     if layouts and folder is None:
         raise no_folder_error(name, title, layouts)
-    return read(Path(folder or "."))
+    if frame is None:
+        return read(Path(folder or "."))
+    if name != "folders":
+        raise InvalidRunError(f"{title} has images of one size, which stay as they are. Drop --size and --resize.")
+    return folders.load_folders(Path(folder or "."), frame)

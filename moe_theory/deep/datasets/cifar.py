@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from moe_theory.core.errors import DamagedDataError, shortened
-from moe_theory.deep.datasets.files import DataSet, Images, Layout, changed_files, checked_labels, locate, read_bounded
+from moe_theory.deep.datasets.files import DataSet, Images, Layout, checked_labels, locate, read_bounded
 
 _SIDE, _CHANNELS = 32, 3
 _PIXELS = _CHANNELS * _SIDE**2  # bytes of an image: all of red, then green, then blue, row by row
@@ -96,14 +96,9 @@ def load_cifar(cifar: Cifar, folder: Path) -> DataSet:
     found = locate(cifar.title, folder, cifar.layouts)
     read = _read_binary if found.layout == cifar.binary else _read_python
     parts = [read(cifar, path) for path in found.files]
-    return DataSet(
-        name=cifar.name,
-        title=cifar.title,
-        train=Images(*map(np.concatenate, zip(*parts[:-1], strict=True))),
-        test=parts[-1],
-        class_names=cifar.class_names,
-        changed=changed_files(found),
-    )
+    train, test = Images(*map(np.concatenate, zip(*parts[:-1], strict=True))), parts[-1]
+    inventory = found.inventory(cifar.title, (50_000, 10_000), (len(train.labels), len(test.labels)))
+    return DataSet(cifar.name, found.title(cifar.title), train, test, cifar.class_names, inventory)
 
 
 def _read_binary(cifar: Cifar, path: Path) -> Images:
@@ -122,6 +117,8 @@ def _read_python(cifar: Cifar, path: Path) -> Images:
     if not isinstance(data, np.ndarray) or data.ndim != 2 or data.shape[1] != _PIXELS or not len(data):
         what = f"has shape {data.shape}" if isinstance(data, np.ndarray) else f"is a {type(data).__name__}"
         raise DamagedDataError(path, f"its data {what}, not an array of bytes (images, {_PIXELS})")
+    if isinstance(labels, np.ndarray) and labels.ndim == 1:  # of bytes, as somebody has saved them again
+        labels = labels.tolist()
     if type(labels) is not list or not all(type(label) is int for label in labels):
         raise DamagedDataError(path, f"its {cifar.labels_key} are not a list of whole numbers")
     if len(labels) != len(data):

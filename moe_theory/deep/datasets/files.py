@@ -2,10 +2,12 @@
 
 import contextlib
 import dataclasses
+import functools
 import gzip
 import hashlib
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -26,6 +28,25 @@ class Images(NamedTuple):
 
 
 @documented
+class Inventory(NamedTuple):
+    """What was found in a folder, what of it was read, and how that was changed on the way.
+
+    Examples:
+        >>> from moe_theory.deep import datasets
+        >>> datasets.Inventory(left_out={"no image: .txt": 3}).converted
+        {}
+    """
+
+    recognised: str = "arrays in memory"  # as what, and by what
+    files: tuple[Path, ...] = ()  # that were read, where they are few
+    kinds: Mapping[str, Mapping[str, int]] = {}  # files that were read, by "ending", "format", "mode" and "size"
+    left_out: Mapping[str, int] = {}  # files that were not, by reason
+    converted: Mapping[str, int] = {}  # images, by what was done to them
+    notes: tuple[str, ...] = ()  # how classes, splits and counts differ from what one may expect
+    changed: tuple[str, ...] = ()  # files that are not as published, by their MD5 where that is known
+
+
+@documented
 @dataclasses.dataclass(frozen=True, eq=False)
 class DataSet:
     """Labelled images, split as their publisher did. Compared by identity: programs are kept for each."""
@@ -35,9 +56,10 @@ class DataSet:
     train: Images
     test: Images
     class_names: tuple[str, ...]
-    changed: tuple[str, ...] = ()  # files that are not as published, by their MD5 where that is known
+    inventory: Inventory = dataclasses.field(default_factory=Inventory)
 
 
+_SYSTEM = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
 _WAY_OUT = "Name the folder that has them."
 _PIECE, _LARGEST = 1 << 20, 1 << 28  # bytes that are hashed at once, and at all: the largest published file has 155 MB
 
@@ -49,12 +71,46 @@ class Layout(NamedTuple):
     subfolders: tuple[str, ...]  # where archives unpack to
     endings: tuple[str, ...] = ("",)  # possible suffixes of the names
     md5: tuple[str, ...] = ()  # of what each file holds, decompressed, as published; none where it is not known
+    packed_md5: tuple[str, ...] = ()  # of compressed files, where that alone is known
 
 
-class Found(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Found:
     layout: Layout
     folder: Path
     files: list[Path]  # in the layout's order
+
+    @functools.cached_property
+    def changed(self) -> tuple[str, ...]:
+        """Names of the files that do not hold what the published ones do, where any MD5 of these is known."""
+        is_packed = not self.layout.md5
+        known = self.layout.packed_md5 if is_packed else self.layout.md5
+        return tuple(path.name for path, md5 in zip(self.files, known, strict=False) if md5_of(path, is_packed) != md5)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the MD5 of files in this form, compressed or not, are known."""
+        return bool(self.layout.md5 or (self.layout.packed_md5 and all(path.suffix == ".gz" for path in self.files)))
+
+    def title(self, title: str) -> str:
+        """What a data set is called that has these files: its published name is for what was published."""
+        return f"{title} (not as published)" if self.changed and self.is_known else title
+
+    def inventory(self, title: str, published: tuple[int, int], counts: tuple[int, int], *notes: str) -> Inventory:
+        """Of a published data set with so many images in its two splits, and as many as were found."""
+        changed, by = self.changed, f"the names of its files in {self.folder}"
+        if not self.is_known:
+            notes = (*notes, f"no MD5 of {title} in this form is known: what these files are, their names alone say")
+        elif changed:
+            verb = "is" if len(changed) == 1 else "are"
+            notes = (*notes, f"{', '.join(changed)} {verb} not as {title} was published (by MD5)")
+        else:
+            by += " and their MD5"
+        if counts != published:
+            there, known = (" + ".join(f"{count:,}" for count in pair) for pair in (counts, published))
+            notes = (*notes, f"{there} training and test images; {known} were published")
+        endings = Counter(path.suffix or "none" for path in self.files)
+        return Inventory(f"{title}, by {by}", tuple(self.files), {"ending": endings}, {}, {}, notes, changed)
 
 
 def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> Found:
@@ -66,7 +122,7 @@ def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> Found:
     most: list[Path] = []
     lacking = ""
     for layout in layouts:
-        for place in (folder, *(folder / name for name in layout.subfolders)):
+        for place in (base / name for base in (folder, *_only(folder)) for name in (".", *layout.subfolders)):
             files = {pattern: _found(place, pattern, layout.endings) for pattern in layout.files}
             present = [path for path in files.values() if path]
             if len(present) == len(files):
@@ -78,22 +134,28 @@ def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> Found:
     if most:
         raise MissingDataError(
             f"{title} is incomplete in {most[0].parent}: besides {', '.join(path.name for path in most)} it needs "
-            f"{lacking}. Put all of it there."
+            f"{lacking}. Put all of it there.",
+            len(most),
         )
     raise MissingDataError(f"no {title} in {folder}. Looked for {_wanted(layouts)}. {_WAY_OUT}")
 
 
-def changed_files(found: Found) -> tuple[str, ...]:
-    """Names of the files that hold something else than the published ones do, where their MD5 is known."""
-    return tuple(
-        path.name for path, md5 in zip(found.files, found.layout.md5, strict=False) if _content_md5(path) != md5
-    )
+def is_system(name: str) -> bool:
+    """Whether nobody has put a file of this name there: hidden ones, and what file managers leave behind."""
+    return name.startswith(".") or name.lower() in _SYSTEM
 
 
-def _content_md5(path: Path) -> str:
-    """Of what a file holds; empty for more than any published file does, of which no more is decompressed."""
+def _only(folder: Path) -> list[Path]:
+    """The folder in a folder, where there is one alone: archives unpack to such."""
+    with reading(folder):
+        inside = [path for path in folder.iterdir() if path.is_dir() and not is_system(path.name)]
+    return inside if len(inside) == 1 else []
+
+
+def md5_of(path: Path, is_packed: bool = False) -> str:
+    """Of what a file holds, or of the file; empty for more than any published file does, of which no more is read."""
     known, size = hashlib.md5(usedforsecurity=False), 0
-    with opened(path) as file:
+    with opened(path, is_packed) as file:
         while data := file.read(_PIECE):
             known.update(data)
             size += len(data)
@@ -119,9 +181,13 @@ def reading(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """A file, decompressed where its name ends in .gz. Raises: DamagedDataError for one that cannot be read."""
-    with reading(path), open_file(path) as file, gzip.open(file) if path.suffix == ".gz" else file as content:
+def opened(path: Path, is_packed: bool = False) -> Iterator[BinaryIO]:
+    """A file, decompressed where its name ends in .gz, unless it is wanted as it is.
+
+    Raises: DamagedDataError for one that cannot be read.
+    """
+    is_plain = is_packed or path.suffix != ".gz"
+    with reading(path), open_file(path) as file, file if is_plain else gzip.open(file) as content:
         try:
             yield content  # pyright: ignore[reportReturnType]
         except (gzip.BadGzipFile, EOFError, zlib.error) as failure:
@@ -156,6 +222,8 @@ def _found(folder: Path, pattern: str, endings: tuple[str, ...]) -> Path | None:
         for path in sorted(folder.glob(pattern.rstrip("/") + ending)):
             if path.is_dir() if pattern.endswith("/") else path.is_file():
                 return path
+            if path.is_dir() and (inner := _found(path, pattern, endings)):  # Kaggle's archives have such folders
+                return inner
     return None
 
 

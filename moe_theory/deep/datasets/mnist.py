@@ -1,16 +1,17 @@
-"""MNIST and Fashion-MNIST as published: four files in the IDX format, plain or compressed.
+"""MNIST and its relatives as published: four files in the IDX format, plain or compressed.
 
 The format: two zero bytes, a type code, the number of dimensions, each as a big-endian uint32, and the numbers.
 """
 
 import math
+import string
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from moe_theory.core.errors import DamagedDataError
-from moe_theory.deep.datasets.files import DataSet, Images, Layout, changed_files, checked_labels, locate, opened
+from moe_theory.deep.datasets.files import DataSet, Images, Layout, checked_labels, locate, opened
 
 
 class Idx(NamedTuple):
@@ -18,6 +19,9 @@ class Idx(NamedTuple):
     title: str
     class_names: tuple[str, ...]
     layout: Layout
+    published: tuple[int, int] = (60_000, 10_000)  # images of the two splits
+    first_label: int = 0  # in its files, which is class 0 here
+    is_transposed: bool = False  # columns before rows
 
 
 def _layout(folder: str, title: str, *md5: str) -> Layout:
@@ -52,29 +56,64 @@ FASHION_MNIST = Idx(
         "15d484375f8d13e6eb1aabb0c3f46965",
     ),
 )
+KMNIST = Idx(
+    name="kmnist",
+    title="Kuzushiji-MNIST",
+    class_names=tuple("o ki su tsu na ha ma ya re wo".split()),
+    layout=_layout("kmnist", "KMNIST")._replace(
+        packed_md5=(
+            "bdb82020997e1d708af4cf47b453dcf7",
+            "e144d726b3acfaa3e44228e80efcd344",
+            "5c965bf0a639b31b8f53240b1b52f4d7",
+            "7320c461ea6c1c855c0b718fb2a4b134",
+        )
+    ),
+)
+
+
+def _emnist(split: str, class_names: str, train: int, test: int, first_label: int = 0) -> Idx:
+    files = tuple(f"emnist-{split}-{part}-idx{rank}-ubyte" for part, rank in _EMNIST_PARTS)
+    layout = Layout(files, ("emnist", "EMNIST", "EMNIST/raw", "gzip", "raw"), ("", ".gz"))
+    return Idx(f"emnist-{split}", f"EMNIST {split}", tuple(class_names), layout, (train, test), first_label, True)
+
+
+_EMNIST_PARTS = (("train-images", 3), ("train-labels", 1), ("test-images", 3), ("test-labels", 1))
+_MERGED = string.digits + string.ascii_uppercase + "abdefghnqrt"  # of the others both cases are one class
+EMNIST = (
+    _emnist("balanced", _MERGED, 112_800, 18_800),
+    _emnist("byclass", string.digits + string.ascii_uppercase + string.ascii_lowercase, 697_932, 116_323),
+    _emnist("bymerge", _MERGED, 697_932, 116_323),
+    _emnist("digits", string.digits, 240_000, 40_000),
+    _emnist("letters", string.ascii_lowercase, 124_800, 20_800, first_label=1),
+    _emnist("mnist", string.digits, 60_000, 10_000),
+)
 _SIDE = 28  # pixels
 _BYTES = 8  # the code of unsigned bytes
 _MAX_IMAGES = 1_000_000  # 60,000 are published; a small compressed file may claim any number
 
 
 def load_mnist(version: Idx, folder: Path) -> DataSet:
+    """Images (n, 28, 28, 1), upright; those of EMNIST are stored columns first."""
     found = locate(version.title, folder, (version.layout,))
     train_images, train_labels, test_images, test_labels = found.files
-    return DataSet(
-        name=version.name,
-        title=version.title,
-        train=_split(train_images, train_labels),
-        test=_split(test_images, test_labels),
-        class_names=version.class_names,
-        changed=changed_files(found),
-    )
+    train, test = _split(version, train_images, train_labels), _split(version, test_images, test_labels)
+    counts = len(train.labels), len(test.labels)
+    inventory = found.inventory(version.title, version.published, counts)
+    if version.is_transposed:
+        inventory = inventory._replace(converted={"transposed, as its files have columns for rows": sum(counts)})
+    if version.first_label:
+        inventory = inventory._replace(notes=(*inventory.notes, "labels 1, 2, ... of its files are classes 0, 1, ..."))
+    return DataSet(version.name, found.title(version.title), train, test, version.class_names, inventory)
 
 
-def _split(images: Path, labels: Path) -> Images:
+def _split(version: Idx, images: Path, labels: Path) -> Images:
     pixels = _read(images, (_SIDE, _SIDE))
-    found = checked_labels(labels, _read(labels, ()), len(MNIST.class_names))
+    found = _read(labels, ()).astype(np.int32) - version.first_label
+    found = checked_labels(labels, found, len(version.class_names))
     if len(found) != len(pixels):
         raise DamagedDataError(labels, f"it has {len(found)} labels for the {len(pixels)} images of {images.name}")
+    if version.is_transposed:
+        pixels = np.ascontiguousarray(pixels.swapaxes(1, 2))
     return Images(pixels[..., None], found)
 
 
