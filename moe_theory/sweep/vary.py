@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import PyTree, Shaped
 
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
-from moe_theory.core.fields import fields_of
+from moe_theory.core.fields import fields_of, long_name
 from moe_theory.core.system import Observe, Params, System, check_replicates, observe_info
 from moe_theory.runs.cells import Cell, run_cells
 from moe_theory.runs.progress import Progress, automatic, shown
@@ -86,7 +86,11 @@ def vary(
         variables[name] = ((*values, ROUND, *own, REPLICATE), stacked, {"long_name": comment} if comment else {})
     return xr.Dataset(
         variables,
-        {**values, ROUND: found[0].rounds, REPLICATE: found[0].replicates},
+        {
+            **{name: (name, each, {"long_name": long_name(name, type(params))}) for name, each in values.items()},
+            ROUND: found[0].rounds,
+            REPLICATE: found[0].replicates,
+        },
         {"seed": seed, "num_rounds": num_rounds},
     )
 
@@ -99,7 +103,7 @@ def cell_name(setting: dict[str, Any]) -> str:
 def _values(name: str, given: Sequence[Any], params: Params) -> list[Any]:
     fields = getattr(type(params), "_fields", ())
     if name not in fields:
-        raise unknown_name("parameter", name, fields)
+        raise unknown_name("parameter", name, fields, type(params))
     array = np.asarray(list(given) if isinstance(given, range) else given)
     if array.ndim != 1 or array.size == 0 or len(np.unique(array)) < array.size:
         raise InvalidParamsError(f"{name}={given!r} must be a list of different values. Change {name}.")

@@ -151,7 +151,9 @@ class Experiment(Shown):
         named = {name: overrides[axis] for name, overrides in self.cells.items() if axis in overrides}
         if not named:
             known = {parameter for overrides in self.cells.values() for parameter in overrides}
-            raise InvalidClaimError(f"experiment {self.name}: {unknown_name('parameter of its cells', axis, known)}")
+            raise InvalidClaimError(
+                f"experiment {self.name}: {unknown_name('parameter of its cells', axis, known, type(self.dims))}"
+            )
         chosen = values or tuple(named.values())
         cells = tuple(name for value in chosen for name, own in named.items() if own == value)
         rest = {repr({k: v for k, v in self.cells[name].items() if k != axis}) for name in cells}
