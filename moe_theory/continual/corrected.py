@@ -194,6 +194,7 @@ def theorem_2(
         True
     """
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
+    round = one_expert_a_round(loads, round)
     repeated = xp.sum(power_drop_sum(ratio, loads), axis=-1)
     explored = xp.sum(power_drop_sum(ratio, explored_loads), axis=-1)
     drift = power_drop_sum(ratio, loads - explored_loads)
