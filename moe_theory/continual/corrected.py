@@ -11,6 +11,7 @@ from moe_theory.core import single_expert as recursion
 from moe_theory.core.linear import (
     error_contraction,
     gaps,
+    one_expert_a_round,
     overparameterization_ratio,
     power,
     power_complement,
