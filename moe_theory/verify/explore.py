@@ -186,9 +186,8 @@ class Exploration:
 
     def assurance(self) -> str:
         return (
-            f"Probability that any status is wrong: at most {self.error:g}, split in advance over the "
-            f"{self.most_points} points there could have been ({self.point_error:g} each), spent over a point's looks; "
-            "asymptotic where intervals are."
+            f"Probability that any status is wrong: at most {self.error:g}, split evenly in advance over the at most "
+            f"{self.most_points} points of the map ({self.point_error:g} each); asymptotic where intervals are."
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -600,7 +600,7 @@
           : `M ≥ ${printed.enough}: promised are ${percent(1 - DELTA)}`;
         const union = `at least ${chance(Math.max(holds.union, 0))} by the union bound; for Algorithm 1 none is known`;
         return {
-          measured: ["runs of Algorithm 1 leave none out", `${covered} of ${explored.length}`, alone],
+          measured: ["runs of Algorithm 1 that cover every task", `${covered} of ${explored.length}`, alone],
           printed: ["product in the proof", chance(printed.product), promise],
           holds: ["if experts were independent", chance(holds.exact), union],
         };
