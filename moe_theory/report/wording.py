@@ -56,8 +56,8 @@ ABOUT_ERROR = (
     "that is rarer than the card says."
 )
 ABOUT_POWER = (
-    "The detectable error says how powerful a test was: a claim that is wrong by that much would have been refuted with "
-    "probability 0.9. A claim that was not refuted may still be wrong by less."
+    "The detectable error says how powerful a test was: a claim that is wrong by that much would have been refuted "
+    "with probability 0.9. A claim that was not refuted may still be wrong by less."
 )
 ABOUT_INTERVALS = (
     "An interval is of observed − predicted, simultaneous over all components of a claim, such as the rounds recorded. "

@@ -82,7 +82,7 @@ class Sweep(Shown, Specification):
             executor: any `concurrent.futures.Executor` whose workers can import this package; it is left open.
             dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes.
             devices: or so many devices of this machine; all of them unless given.
-            progress: where to tell; unless given a line in a notebook, and nowhere else.
+            progress: where to tell; unless given a line in a notebook, else standard error.
         Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError; what was finished before is kept.
         """
         with shown_progress(progress) as told:

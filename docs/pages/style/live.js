@@ -677,7 +677,7 @@
           chart(size, 300, words, x, linear(label, marks, more), [
             rule(ratio),
             level(even),
-            note(100, even + 0.04, "by chance", "end"),
+            note(100, even + 0.04, "two random tasks", "end"),
             line("measured", RATIOS, (_, place) => grid()[key][row][place]),
             dot("holds ring", holds.ratio, holds[key]),
             note(holds.ratio, holds[key] + (key === "own" ? 0.09 : -0.12), "σ₀ → 0", "end"),
