@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+import moe_theory
 from moe_theory.continual.experiments import FIGURE_2_DIMS
 from moe_theory.merging import policies, reading
 from moe_theory.merging.experiments import TESTBEDS
 from moe_theory.report import wording
-from moe_theory.tour import script
 from moe_theory.verify.explore import plan_search
 from moe_theory.verify.recorded import judged_statements
+from moe_theory.verify.request import check_request, parsed
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 TABLE = README.partition("## What you can do")[2].partition("\n## ")[0]
@@ -43,7 +44,11 @@ def test_every_row_is_looked_at():
 
 def test_the_tour_has_ten_steps():
     assert "in ten steps" in ROWS["tour"]
-    steps = re.findall(r"^# %% \[markdown\]\n# ## ", Path(script.__file__).read_text(), flags=re.MULTILINE)
+    steps = re.findall(
+        r"^# %% \[markdown\]\n# ## ",
+        (Path(moe_theory.__file__).parent / "tour" / "script.py").read_text(),
+        flags=re.MULTILINE,
+    )
     assert len(steps) == 10
 
 
@@ -62,12 +67,12 @@ def test_a_report_is_of_a_whole_paper_and_one_file(ran, tmp_path):
     assert not re.search(r'(?:src|href)="(?!data:|#|https?://)[^"]+\.(?:css|js|svg|png)"', page)
 
 
-def test_settings_of_one_s_own_are_those_of_the_verdict(ran, tmp_path):
+def test_settings_of_one_s_own_are_those_of_the_verdict():
     words = named("verify")
-    short = ("--replicates", 32, "--reading", "unit-signal", "--out", tmp_path, "--json")
-    (verdict,) = json.loads(ran(*words, *short).out)["verdicts"]
-    assert verdict["claim"] == words[1]
-    assert option(words, "--set") in verdict["reading"]
+    (study,) = check_request(words[1], "unit-signal", settings=parsed([option(words, "--set")])).studies
+    (verdict,) = study.blanks
+    assert verdict.claim == words[1]
+    assert option(words, "--set") in verdict.reading
 
 
 def test_a_map_is_over_the_axis(ran):
