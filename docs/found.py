@@ -83,11 +83,12 @@ def counts(link: Callable[[str], str], networks: str) -> str:
     """
     own = [name for name, paper in all_papers().items() if not paper.answers_for]
     found = {paper: statement_counts(judged_statements(paper)) for paper in own}
-    statuses = [status for status in (*StatementStatus, BY_READING) if any(status in each for each in found.values())]
-    lines = [row("", "statements", *statuses), row("---", *["---:"] * (1 + len(statuses)))]
+    shown = dict.fromkeys([HOLDS, FALSE, *StatementStatus, BY_READING])  # the first ones are what a phone has room for
+    statuses = [status for status in shown if any(status in each for each in found.values())]
+    lines = [row("", *statuses, "in all"), row("---", *["---:"] * (1 + len(statuses)))]
     for paper, each in found.items():
         cells = (str(each.get(status, "")) for status in statuses)
-        lines.append(row(f"[{paper}]({link(paper)})", str(sum(each.values())), *cells))
+        lines.append(row(f"[{paper}]({link(paper)})", *cells, str(sum(each.values()))))
     dates = sorted(record.finished[:10] for record in recorded.read().values())
     said = (
         f"Recorded {' to '.join(dict.fromkeys((dates[0], dates[-1])))}; `make verdicts` judges anew." if dates else ""

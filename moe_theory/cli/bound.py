@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from moe_theory.cli.options import PATH, examples, json_option
+from moe_theory.cli.options import PATH, Listed, examples, json_option
 from moe_theory.cli.output import open_console, print_json, print_lines
 from moe_theory.core.errors import InvalidParamsError, shortened
 
@@ -87,29 +87,33 @@ count_option = functools.partial(click.option, callback=_count, metavar="INTEGER
 @click.option(
     "--expert-widths",
     "--expert-width",
+    cls=Listed,
     multiple=True,
     type=int,
-    help="Hidden units of expert networks (ReLU, no biases); repeat it for each layer.",
+    help="Hidden units of expert networks (ReLU, no biases); one a layer, with commas between.",
 )
 @click.option(
     "--router-widths",
     "--router-width",
+    cls=Listed,
     multiple=True,
     type=int,
-    help="Hidden units of a router network (ReLU, no biases); repeat it for each layer.",
+    help="Hidden units of a router network (ReLU, no biases); one a layer, with commas between.",
 )
 @click.option(
     "--operator-norms",
+    cls=Listed,
     multiple=True,
     type=float,
-    help="Largest spectral norm of a layer of expert networks (K_i of Lemma 3); repeat it for each layer.",
+    help="Largest spectral norm of a layer of expert networks (K_i of Lemma 3); one a layer, with commas between.",
     show_default="--expert-norm",
 )
 @click.option(
     "--row-norms",
+    cls=Listed,
     multiple=True,
     type=float,
-    help="Largest sum of a layer's row norms (b_i of Lemma 3); repeat it for each layer.",
+    help="Largest sum of a layer's row norms (b_i of Lemma 3); one a layer, with commas between.",
     show_default="what widths and norms allow",
 )
 @click.option(

@@ -27,7 +27,7 @@ from moe_theory.cli.output import command_line, open_console, print_lines
 @click.option(
     "--error",
     default=0.01,
-    help="Probability that any status of the map is wrong, split evenly over all points there can be.",
+    help="Probability that any status of the map is wrong, split evenly over its points.",
 )
 @module_option
 @out_option("Folder for the picture, the numbers and the verdicts.", "runs/explore")

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from moe_theory.cli.options import examples, json_option, out_option, seed_option, set_option
+from moe_theory.cli.options import Listed, examples, json_option, out_option, seed_option, set_option
 from moe_theory.cli.output import open_console, print_json, print_lines
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 
@@ -25,9 +25,10 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 )
 @click.option(
     "--dims",
+    cls=Listed,
     multiple=True,
     metavar="NAME=VALUE",
-    help="Set a static size, such as num_features=20; repeat it for more.",
+    help="Set a static size, such as num_features=20; repeat it for more, or put commas between.",
 )
 @click.option(
     "--rounds", type=int, help="Rounds (or slots, steps) of the runs.", show_default="each figure's own number"

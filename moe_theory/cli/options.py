@@ -17,6 +17,13 @@ class _Path(click.Path):
         return super().convert(value, param, ctx)
 
 
+class Listed(click.Option):
+    """An option that may be given several times, or once with commas between its values."""
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        return super().type_cast_value(ctx, [part.strip() for each in value or () for part in str(each).split(",")])
+
+
 PATH = _Path(path_type=Path)
 
 seed_option: Decorator = click.option("--seed", default=0, help="Seed of all random numbers.")
@@ -25,8 +32,8 @@ module_option: Decorator = click.option("--module", type=PATH, help="A Python fi
 
 def set_option(what: str) -> Decorator:
     """--set NAME=VALUE, on top of `what`."""
-    told = f"Set a parameter on top of {what}; repeat it for more."
-    return click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help=told)
+    told = f"Set a parameter on top of {what}; repeat it for more, or put commas between."
+    return click.option("--set", "settings", cls=Listed, multiple=True, metavar="NAME=VALUE", help=told)
 
 
 def out_option(what: str, default: str | None = None, told: str | None = None) -> Decorator:

@@ -10,7 +10,7 @@ import sys
 import threading
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
@@ -80,9 +80,24 @@ def open_console(to_stderr: bool = False) -> "Console":
     console = Harmless(stderr=to_stderr, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = _LOG_WIDTH
+        if (stream := sys.stderr if to_stderr else sys.stdout) is not None:  # as where it is closed
+            console.file = cast(IO[str], _Unpadded(stream))
     elif console.width < _LEAST_WIDTH:  # else it follows the terminal's
         console.width = _LEAST_WIDTH
     return console
+
+
+class _Unpadded:
+    """A stream for a log or a pipe: lines end where their words do, as nobody sees a table's edge."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(re.sub(r" +(?=\n)", "", text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def print_lines(console: "Console", *lines: object) -> None:

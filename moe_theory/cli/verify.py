@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from moe_theory.cli.options import examples, json_option, module_option, out_option, seed_option, set_option
+from moe_theory.cli.options import Listed, examples, json_option, module_option, out_option, seed_option, set_option
 from moe_theory.cli.output import FAILED, command_line, damaged_lines, open_console, print_json, print_lines, stop
 from moe_theory.core.errors import InvalidRunError
 
@@ -24,9 +24,10 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
     "--reading",
     "--readings",
     "readings",
+    cls=Listed,
     multiple=True,
     metavar="NAME",
-    help="A reading of the paper, 'all', or 'quick' for a first look; repeat it for more.",
+    help="A reading of the paper, 'all', or 'quick' for a first look; repeat it for more, or put commas between.",
     show_default="each paper's defaults",
 )
 @set_option("every reading's own choices, such as signal_scale=5")

@@ -18,8 +18,8 @@ from moe_theory.cli.output import open_console, print_json
 def why(name: str, script: bool, as_json: bool) -> None:
     """Say why a statement has its status, from the recorded runs.
 
-    STATEMENT is a statement's name, such as continual.lemma-8, or the id of one of its claims. Prints what it says, its
-    status, what was found, why, the smallest instance and what holds instead.
+    STATEMENT is a statement's name, such as continual.lemma-8, or theorem-1 for that of every paper, or the id of a
+    claim. Prints what it says, its status, what was found, why, the smallest instance and what holds instead.
     """
     from rich.table import Table
     from rich.text import Text

@@ -11,6 +11,7 @@ from moe_theory.core import single_expert as recursion
 from moe_theory.core.linear import (
     error_contraction,
     gaps,
+    one_expert_a_round,
     overparameterization_ratio,
     power,
     power_complement,
@@ -194,6 +195,7 @@ def theorem_2(
         True
     """
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
+    round = one_expert_a_round(loads, round)
     repeated = xp.sum(power_drop_sum(ratio, loads), axis=-1)
     explored = xp.sum(power_drop_sum(ratio, explored_loads), axis=-1)
     drift = power_drop_sum(ratio, loads - explored_loads)

@@ -13,7 +13,7 @@ from moe_theory.core.errors import unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import MAX_ROUNDS as MAX_ROUNDS
 from moe_theory.core.linear import Gaps as Gaps
-from moe_theory.core.linear import Numbers, ceil_to_rounds, power, power_complement, power_drop_sum
+from moe_theory.core.linear import Numbers, ceil_to_rounds, one_expert_a_round, power, power_complement, power_drop_sum
 from moe_theory.core.linear import error_contraction as error_contraction
 from moe_theory.core.linear import gaps as gaps
 from moe_theory.core.linear import overparameterization_ratio as overparameterization_ratio
@@ -100,6 +100,7 @@ def theorem_1(
     needs nothing else. Experts without arrivals add nothing, so padding is free.
 
     Source: Theorem 1, (19) and (20) of `continual`.
+    Raises: InvalidParamsError for loads that are not of top-1 routing; where these are traced the bounds are NaN.
 
     Examples:
         >>> import numpy as np
@@ -110,6 +111,7 @@ def theorem_1(
         2.0
     """
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
+    round = one_expert_a_round(loads, round)
     norm, gap = pool_gaps.truth_norm, pool_gaps.task_gap
     forgotten = xp.sum(power_drop_sum(ratio, explored_loads), axis=-1) * (gap - norm)
     unlearned = xp.sum(loads * power(ratio, explored_loads), axis=-1)
@@ -137,7 +139,8 @@ def theorem_2(
       expert without arrivals after T1 contributes less than 0.
 
     Source: Theorem 2, (21) and (22), and Appendix J of `continual`.
-    Raises: UnknownNameError for another `form`.
+    Raises: UnknownNameError for another `form`; InvalidParamsError for loads that are not of top-1 routing; where these
+        are traced the bounds are NaN.
 
     Examples:
         >>> import numpy as np
@@ -151,6 +154,7 @@ def theorem_2(
     if form not in FORMS:
         raise unknown_name("form", form, FORMS)
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
+    round = one_expert_a_round(loads, round)
     exploited_loads = loads - explored_loads
     repeated = xp.sum(power_drop_sum(ratio, loads), axis=-1)
     explored = xp.sum(power_drop_sum(ratio, explored_loads), axis=-1)

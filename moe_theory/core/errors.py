@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from moe_theory.core.fields import documented
+from moe_theory.core.fields import documented, named_by
 
 
 @documented
@@ -113,9 +113,20 @@ class UnknownNameError(MoeTheoryError):
     """A name that nothing is registered under."""
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
-    """The error for a `name` that is not among the `known` names of this `kind`, with the nearest suggested."""
+def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = None) -> UnknownNameError:
+    """The error for a `name` that is not among the `known` names of this `kind`, with the nearest suggested.
+
+    Args:
+        of: a paper's `Params` or `Dims`, whose fields say which symbols of the paper they are: a symbol is named by
+            its field.
+    """
     known = sorted(known)
+    if of is not None and (meant := [field.name for field in named_by(name[:100], of)]):
+        here = [each for each in meant if each in known]
+        names = " and ".join(here or meant) + ("" if here else f", which is no {kind} here")
+        return UnknownNameError(f"unknown {kind} {shortened(name)}. The paper's {name} is called {names}.")
+    if of is not None and name == "T":
+        return UnknownNameError(f"unknown {kind} 'T'. The number of rounds is `rounds` of a sweep or of a figure.")
     near = difflib.get_close_matches(name[:100], known, n=3, cutoff=0.0)
     nearest = f"Did you mean {near[0]!r}? " if near else ""
     listed = f"Known: {', '.join(known) or 'none'}." if len(known) <= 12 else f"Near it: {', '.join(near)}."

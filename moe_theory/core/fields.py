@@ -4,10 +4,16 @@ import ast
 import inspect
 import itertools
 import re
+import sys
 import textwrap
+import unicodedata
 from typing import Any, NamedTuple, TypeVar
 
 Class = TypeVar("Class", bound=type)
+_GREEK = "alpha|beta|gamma|delta|epsilon|eta|theta|kappa|lambda|mu|nu|rho|sigma|tau|phi|chi|psi|omega|Gamma|Theta|Delta"
+_INDEX = r"(?:_\w+)?(?:\^[a-z]+)?"
+_SYMBOL = re.compile(rf"((?:{_GREEK}|[A-Za-z]){_INDEX})(?= of |[,;:]| \(|$)")
+_MENTIONED = re.compile(rf"(?<![\w'])((?:{_GREEK}){_INDEX}|[A-Zb-z](?:_\w+(?:\^[a-z]+)?)?)(?![\w'])")
 _COMMENT = re.compile(r"\s#\s+(?!pyright:)(.*?)(?:\s+# pyright:.*)?$")
 
 
@@ -50,6 +56,40 @@ def attributes(cls: type) -> str:
     return "\n".join(["Attributes:", *(_item(field) for field in found)])
 
 
+def named_by(symbol: str, cls: type) -> list[Field]:
+    """The fields that a paper's symbol stands for, such as sigma_0, σ₀ or \\sigma_0, by the comments beside them.
+
+    Those whose comment begins with it, or else all that speak of it. Looked through are the fields of `cls` and of the
+    `Params` and `Dims` declared beside it.
+
+    Examples:
+        >>> from moe_theory import continual
+        >>> from moe_theory.core.fields import named_by
+        >>> [field.name for field in named_by("σ₀", continual.Params)]
+        ['truth_scale']
+    """
+    fields, wanted = _fields_beside(cls), _letters(symbol)
+    begun = (field for field in fields if (head := _SYMBOL.match(field.comment)) and _letters(head[1]) == wanted)
+    if found := list(begun):
+        return found[:1]
+    said = ((field, map(_letters, _MENTIONED.findall(field.comment))) for field in fields)
+    return [field for field, symbols in said if wanted in symbols]
+
+
+def long_name(name: str, cls: type) -> str:
+    """What a plot's axis calls a parameter or size: its name in words, and what the comment beside it says.
+
+    Examples:
+        >>> from moe_theory import continual
+        >>> from moe_theory.core.fields import long_name
+        >>> long_name("num_experts", continual.Params), long_name("truth_scale", continual.Params)
+        ('number of experts, M', 'truth scale, sigma_0 of N(0, sigma_0)')
+    """
+    comment = next((field.comment for field in _fields_beside(cls) if field.name == name), "")
+    words = name.replace("num_", "number of ").replace("_", " ")
+    return f"{words}, {comment}" if comment else words
+
+
 def documented(cls: Class) -> Class:
     """Decorates a class whose fields say by comments what they are, so that its docstring says so too."""
     cls.__doc__ = _Docstring(cls.__doc__ or "")  # pyright: ignore[reportAttributeAccessIssue]
@@ -86,3 +126,23 @@ def _plain(annotation: ast.expr) -> str:
     if isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) == "Annotated":
         annotation = annotation.slice.elts[0] if isinstance(annotation.slice, ast.Tuple) else annotation.slice
     return ast.unparse(annotation).replace("[Array, ' ", "[Array, '").replace("[Numbers, ' ", "[Numbers, '")
+
+
+def _fields_beside(cls: type) -> list[Field]:
+    beside = vars(sys.modules.get(cls.__module__))
+    classes = dict.fromkeys([cls, *(beside[name] for name in ("Params", "Dims") if name in beside)])
+    return [field for each in classes for field in fields_of(each)]
+
+
+def _letters(symbol: str) -> str:
+    """A symbol without what only sets it: σ₀, \\sigma_{0} and sigma_0 are sigma0."""
+    spelt = "".join(_spelt(letter) for letter in unicodedata.normalize("NFKC", symbol))
+    return re.sub(r"[_\\\\{}$^ ]", "", spelt)
+
+
+def _spelt(letter: str) -> str:
+    name = unicodedata.name(letter, "").split()
+    if name[:1] != ["GREEK"]:
+        return letter
+    word = name[-1].replace("LAMDA", "LAMBDA").lower()
+    return word.capitalize() if "CAPITAL" in name else word

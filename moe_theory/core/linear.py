@@ -125,6 +125,34 @@ def require_overparameterized(num_features: int, num_samples: int) -> None:
     constraints.require_overparameterized(num_features, num_samples)
 
 
+def one_expert_a_round(loads: Real[ArrayLike, "*batch M"], round: Real[ArrayLike, "*batch"]) -> Real[Numbers, "*batch"]:
+    """`round`, which the loads of top-1 routing add up to; NaN where traced loads do not, as no error can be raised.
+
+    Raises: InvalidParamsError for loads of other routing, where they are not traced.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.core.linear import one_expert_a_round
+        >>> one_expert_a_round(np.array([2, 2]), round=2)  # of top-2 routing
+        Traceback (most recent call last):
+            ...
+        moe_theory.core.errors.InvalidParamsError: loads add up to 4 after round=2, but the closed ...
+    """
+    xp = array_namespace(loads, round)
+    total = xp.sum(xp.asarray(loads), axis=-1)
+    if not constraints.is_known(loads, round):
+        return jnp.where(jnp.abs(total - round) < 0.5, round, jnp.nan)
+    totals, rounds = np.broadcast_arrays(np.asarray(total, float), np.asarray(round, float))
+    wrong = ~(np.abs(totals - rounds) < 0.5)
+    if np.any(wrong):
+        raise InvalidParamsError(
+            f"loads add up to {totals[wrong][0]:g} after round={rounds[wrong][0]:g}, but the closed forms are of top-1 "
+            "routing, in which every task has one expert (num_active=1). Give loads (..., M), experts last, of as many "
+            "tasks as rounds."
+        )
+    return round  # pyright: ignore[reportReturnType]
+
+
 def power(ratio: Float[ArrayLike, "..."], loads: Real[ArrayLike, "..."]) -> Float[Numbers, "..."]:
     """r^L for `ratio` r in (0, 1) and `loads` L >= 0, of any two shapes that broadcast."""
     xp = array_namespace(ratio, loads)

@@ -46,7 +46,8 @@ class Reading:
         """
         for name in overrides:
             if name not in self.defaults._fields:
-                raise InvalidParamsError(str(unknown_name("parameter", name, self.defaults._fields)))
+                kind = type(self.defaults)
+                raise InvalidParamsError(str(unknown_name("parameter", name, kind._fields, kind)))
         return self.defaults._replace(**{**self.choices, **overrides})
 
 

@@ -119,7 +119,7 @@ class Plan:
         cells, defaults = self.preset.cells(), self.reading.params()
         for name in self.settings:
             if name not in defaults._fields:
-                raise InvalidParamsError(str(unknown_name("parameter", name, defaults._fields)))
+                raise InvalidParamsError(str(unknown_name("parameter", name, defaults._fields, type(defaults))))
             if name in set_by(self.preset):
                 raise InvalidParamsError(
                     f"{name} cannot be set: {self.preset.name} sets it in each of its cells, such as "

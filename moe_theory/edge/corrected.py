@@ -17,7 +17,7 @@ from jaxtyping import ArrayLike, Float, Int, Real
 
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError
-from moe_theory.core.linear import Gaps, power, power_complement
+from moe_theory.core.linear import Gaps, one_expert_a_round, power, power_complement
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.core.single_expert import fixed_signals, given_arrivals, learn_arrivals, signals_along_truths
 from moe_theory.core.tasks import Pool
@@ -145,6 +145,7 @@ def proposition_4(
     This is (34) summed, and exact if every column of X were Gaussian.
 
     Source: Lemma 9, (34), of `edge`, in place of Proposition 4, (22).
+    Raises: as `theory.theorem_1`.
 
     Examples:
         >>> import numpy as np
@@ -154,6 +155,7 @@ def proposition_4(
         0.5
     """
     xp = array_namespace(*pool_gaps, ratio, loads, round)
+    round = one_expert_a_round(loads, round)
     confused = xp.sum((loads - 1) * power_complement(ratio, loads), axis=-1)
     unlearned = xp.sum(loads * power(ratio, loads), axis=-1)
     total = unlearned * pool_gaps.truth_norm + confused * pool_gaps.task_gap
@@ -179,6 +181,7 @@ def theorem_1(
         floor: the term G^4 = O(sigma_0^2), whose constant the paper leaves open.
     Source: ours, in place of Theorem 1, (23), of `edge`: what (34) leaves of the tasks up to T1, which the last step
         of Appendix F makes fade.
+    Raises: as `theory.theorem_1`.
 
     Examples:
         >>> import numpy as np
@@ -189,6 +192,7 @@ def theorem_1(
         2.0
     """
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
+    round = one_expert_a_round(loads, round)
     late_loads = loads - explored_loads
     norm, gap = (xp.expand_dims(xp.asarray(value), -1) for value in (pool_gaps.truth_norm, pool_gaps.task_gap))
     early = power(ratio, loads) * norm + power_complement(ratio, loads) * gap

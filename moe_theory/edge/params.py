@@ -97,7 +97,7 @@ class Dims:
     num_tasks: Size  # N, kinds of tasks: the clusters of ground truths
     num_features: Size  # p
     num_samples: Size  # s, the signal's column included
-    max_delay: Size | None = None  # largest total delay d_u of a task, in rounds; None: any
+    max_delay: Size | None = None  # d_u, the largest total delay of a task, in rounds; None: any
     max_capacity: Size = 1  # most tasks that one server may work on at once; the paper's is 1
     when_busy: str = "drop"  # what happens to a task that finds all servers busy: a key of `WHEN_BUSY`
     max_waiting: Annotated[int, Whole(0, LONGEST_QUEUE)] = 0  # queue length: the router's (`wait`), a server's

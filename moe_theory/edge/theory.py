@@ -14,7 +14,7 @@ from scipy import special
 from moe_theory.core import linear
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
-from moe_theory.core.linear import MAX_ROUNDS, Numbers, ceil_to_rounds, power, power_complement
+from moe_theory.core.linear import MAX_ROUNDS, Numbers, ceil_to_rounds, one_expert_a_round, power, power_complement
 from moe_theory.core.linear import Gaps as Gaps
 from moe_theory.core.linear import overparameterization_ratio as overparameterization_ratio
 from moe_theory.core.numerics import array_namespace
@@ -172,6 +172,8 @@ def proposition_4(
     Tends to the task gap as all loads grow. Experts without arrivals add nothing, so padding is free.
 
     Source: Proposition 4, (22), of `edge`.
+    Raises: InvalidParamsError for loads that do not add up to `round`, as those of dropped tasks or of top-2 routing;
+        where these are traced the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -181,6 +183,7 @@ def proposition_4(
         2.0
     """
     xp = array_namespace(*pool_gaps, ratio, loads, round)
+    round = one_expert_a_round(loads, round)
     confused = xp.sum(loads * power_complement(ratio, loads), axis=-1)
     unlearned = xp.sum(loads * power(ratio, loads), axis=-1)
     return (unlearned * pool_gaps.truth_norm + confused * pool_gaps.task_gap) / round
@@ -202,6 +205,8 @@ def theorem_1(
         explored_loads: the loads at round min(T, T1).
         floor: the term G^4 = O(sigma_0^2), whose constant the paper leaves open.
     Source: Theorem 1, (23), of `edge`.
+    Raises: InvalidParamsError for loads that do not add up to `round`, as those of dropped tasks or of top-2 routing;
+        where these are traced the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -212,6 +217,7 @@ def theorem_1(
         2.25
     """
     xp = array_namespace(*pool_gaps, ratio, loads, explored_loads, round)
+    round = one_expert_a_round(loads, round)
     kept = power(ratio, loads - explored_loads) * power_complement(ratio, explored_loads)
     unlearned = xp.sum(loads * power(ratio, loads), axis=-1) * pool_gaps.truth_norm
     return (unlearned + xp.sum(loads * kept, axis=-1) * pool_gaps.task_gap) / round + floor

@@ -87,8 +87,8 @@ class Params(NamedTuple):
     num_samples: Annotated[Count, PaddedTo("max_samples")] = 128  # m
     expert_norm: Scale = 1.0  # B: linear experts have |w| <= B
     router_norm: Scale = 4.0  # W: rows of a linear router have |v| <= W
-    delta: OpenProbability = 0.05  # the probability with which a bound may fail
-    whole_router: Flag = False  # d_N of the whole router (Theorem 1), or of its masks (Definition 4)
+    delta: OpenProbability = 0.05  # delta, the probability with which a bound may fail
+    whole_router: Flag = False  # whether d_N is that of the whole router (Theorem 1), or of its masks (Definition 4)
     learning_rate: StepSize = 0.05  # of the optimizer
     label_noise: Probability = 0.0  # probability that a teacher's label is flipped
 

@@ -276,17 +276,6 @@ STEPS = Experiment(
 SLOT_SIZE, SLOTS = 64, 5000  # as many slots as the paper learns in before it compares accuracies
 LATE = 128  # last slots, which accuracies average over
 STREAMS = 64
-# What `benchmarks/tune_testbed.py` found best of as many random settings for each, on streams of another seed.
-TUNED: dict[str, Mapping[str, Any]] = {
-    policies.TANBR: {
-        "exploration": 0.19,
-        "learning_rate": 1.0,
-        "smoothness": 0.88,
-        "split_constant": 0.14,
-        "smoothness_ratio": 0.7,
-    },
-    policies.NUCB: {"exploration": 0.045, "learning_rate": 2.9},
-}
 TESTBED_POLICIES = {policies.TANBR: policies.TANBR, policies.NUCB: policies.NUCB, policies.MIX: policies.MIX}
 OF_TABLE_2 = ("rl-dense", "token-top-1-dense", "smear-example-linear", "smear-token-linear")  # with NUCB
 FIXED_MERGES = ("average", "fisher", "regmean")
@@ -304,7 +293,7 @@ def _testbed(name: str, setting: Setting, mix: Mapping[str, Any], beside: tuple[
         name=name,
         dims=dims,
         system=system(dims, rewards.PEAKED, policies.TANBR),
-        cells={cell: {**fixed, **TUNED.get(cell, {})} for cell in cells},
+        cells={cell: {**fixed, **policies.TUNED.get(cell, {})} for cell in cells},
         num_rounds=dims.max_rounds,
         record_every=1,
         observe=evaluation.observe,

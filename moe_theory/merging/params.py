@@ -110,7 +110,7 @@ class Params(NamedTuple):
     confidence: Share = 1.0  # delta of the threshold (2); the paper's experiments have 1
     exploration: NonNegative = 0.3  # gamma, in place of gamma_t, whose constants are unknown
     regularization: Regularization = 1.0  # lambda
-    learning_rate: StepSize = 0.5  # eta w: steps on the mean loss, in units of 1 / width
+    learning_rate: StepSize = 0.5  # eta, times w: steps are on the mean loss, in units of 1 / width
     split_rule: Rule = RANDOM_SPLIT
     point_rule: Rule = LINE_POINT
     warm_start: Flag = False  # whether x = psi is tried first, and stays a candidate: not in the paper

@@ -21,7 +21,7 @@ Weights are of the padded number of experts (K,): 0 beyond `num_experts`.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -47,6 +47,17 @@ from moe_theory.merging.weights import equal_weights, existing, like_tasks, unif
 
 TANBR, NUCB, UNIFORM, AVERAGE, MIX = "tanbr", "nucb", "uniform", "average", "mix"  # names of `POLICIES`
 BEST_EXPERT, GRADIENT = "best-expert", "gradient"  # names of `POLICIES`
+# What `benchmarks/tune_testbed.py` found best of as many random settings for each, on streams of another seed.
+TUNED: dict[str, Mapping[str, Any]] = {
+    TANBR: {
+        "exploration": 0.19,
+        "learning_rate": 1.0,
+        "smoothness": 0.88,
+        "split_constant": 0.14,
+        "smoothness_ratio": 0.7,
+    },
+    NUCB: {"exploration": 0.045, "learning_rate": 2.9},
+}
 WARM_SLOTS = 10  # first slots of a warm start, which use weights equal to the task mix
 GRADIENT_NOISE = 0.5  # standard deviation of the logits
 GRADIENT_RATE = 0.3  # step size on the logits' weights

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from rich.console import Console
@@ -24,6 +24,7 @@ ROWS_SHOWN = 16  # latest rows, in the live table
 LINES_LOGGED = 20  # evenly spread slots, without a terminal
 BARS = " ▁▂▃▄▅▆▇█"
 SMOOTHED = 20  # slots in the moving average
+_Each = TypeVar("_Each")
 SIZE = (PAGE_WIDTH, 4.6)  # inches
 
 
@@ -76,22 +77,19 @@ def largest(weights: np.ndarray, count: int = 3) -> str:
     return " ".join(f"{place}:{weights[place]:.2f}" for place in order)
 
 
-def summary(rows: Sequence[Row], policy: str, equal: float | None) -> str:
-    late = _late(rows)
+def summary(rows: Sequence[Row], policy: str, equal: Sequence[float] | None) -> str:
+    """What the policy earned over all and over the last slots, beside equal weights' `equal` in the same slots."""
     seconds = 1000 * float(np.median([row.seconds for row in rows[1:] or rows]))
-    beside = "" if equal is None else f" Equal weights earn {equal:.3f} in the same slots."
-    return (
-        f"{policy}: mean reward {rows[-1].mean_reward:.3f} over {len(rows)} slots, "
-        f"{np.mean([row.reward for row in late]):.3f} over the last {len(late)}.{beside} "
-        f"A choice took {seconds:.2f} ms (median)."
-    )
+    own = f"mean reward {_over([row.reward for row in rows])}"
+    beside = "" if equal is None else f" Equal weights: {_over(equal)}."
+    return f"{policy}: {own}.{beside} A choice took {seconds:.2f} ms (median)."
 
 
-def to_json(rows: Sequence[Row], policy: str, equal: float | None, paths: Sequence[Path]) -> dict[str, Any]:
+def to_json(rows: Sequence[Row], policy: str, equal: Sequence[float] | None, paths: Sequence[Path]) -> dict[str, Any]:
     return {
         "policy": policy,
         "mean_reward": rows[-1].mean_reward,
-        "equal_weights": equal,
+        "equal_weights": None if equal is None else float(np.mean(equal)),
         "slots": [
             {
                 "slot": row.slot,
@@ -111,7 +109,7 @@ def to_json(rows: Sequence[Row], policy: str, equal: float | None, paths: Sequen
     }
 
 
-def write(rows: Sequence[Row], policy: str, equal: float | None, folder: Path) -> list[Path]:
+def write(rows: Sequence[Row], policy: str, equal: Sequence[float] | None, folder: Path) -> list[Path]:
     """Write numbers and figure into the folder; returns their paths. Raises: OutputError if they cannot be written."""
     title = f"Rewards and merging weights of {policy} over slots"
     caption = summary(rows, policy, equal)
@@ -165,15 +163,24 @@ def write_comparison(by_policy: Mapping[str, Sequence[Row]], folder: Path) -> li
     return write_together(folder, dict(zip(COMPARED, (buffer.getvalue(), picture), strict=True)))
 
 
-def _late(rows: Sequence[Row]) -> Sequence[Row]:
+def _late(rows: Sequence[_Each]) -> Sequence[_Each]:
     return rows[-max(1, len(rows) // 4) :]
+
+
+def _over(rewards: Sequence[float]) -> str:
+    late = _late(rewards)
+    return f"{np.mean(rewards):.3f} over {len(rewards)} slots, {np.mean(late):.3f} over the last {len(late)}"
 
 
 def _smoothed(rows: Sequence[Row]) -> tuple[np.ndarray, np.ndarray]:
     """The moving average of rewards, and its slots."""
-    width = min(SMOOTHED, len(rows))
-    means = np.convolve([row.reward for row in rows], np.ones(width) / width, mode="valid")
-    return np.array([row.slot for row in rows])[width - 1 :], means
+    means = _averaged([row.reward for row in rows])
+    return np.array([row.slot for row in rows])[len(rows) - len(means) :], means
+
+
+def _averaged(rewards: Sequence[float]) -> np.ndarray:
+    width = min(SMOOTHED, len(rewards))
+    return np.convolve(rewards, np.ones(width) / width, mode="valid")
 
 
 def _csv(rows: Sequence[Row]) -> str:
@@ -192,7 +199,7 @@ def _csv(rows: Sequence[Row]) -> str:
     return buffer.getvalue()
 
 
-def _draw(figure: "FigureBase", rows: Sequence[Row], equal: float | None) -> None:
+def _draw(figure: "FigureBase", rows: Sequence[Row], equal: Sequence[float] | None) -> None:
     from matplotlib import colormaps
 
     above, below = figure.subplots(2, 1, sharex=True)
@@ -202,7 +209,7 @@ def _draw(figure: "FigureBase", rows: Sequence[Row], equal: float | None) -> Non
     above.plot(slots, rewards, ".", color="C0", alpha=0.25, markersize=3, label="a slot")
     above.plot(averaged, means, color="C0", linewidth=1.6, label=f"mean of {min(SMOOTHED, len(rows))}")
     if equal is not None:
-        above.axhline(equal, color="0.3", linewidth=1.0, linestyle=(0, (4, 2)), label="equal weights, mean")
+        above.plot(averaged, _averaged(equal), color="0.3", linewidth=1.0, linestyle=(0, (4, 2)), label="equal weights")
     above.set_ylabel("reward")
     above.legend(loc="lower right", ncols=3)
     weights = np.array([row.weights for row in rows]).T

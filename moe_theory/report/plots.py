@@ -26,7 +26,7 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_
 from moe_theory.core.papers import find_paper, paper_names
 from moe_theory.core.random import root_key
 from moe_theory.report import svg
-from moe_theory.runs import Progress, quiet
+from moe_theory.runs import Progress, automatic, quiet, shown
 from moe_theory.runs.files import prepare_folder, write_together
 from moe_theory.runs.reading import read_text
 from moe_theory.verify.claim import ReadingLike
@@ -76,7 +76,7 @@ def figure(
     width: float | str | None = None,
     style: str | Path | None = None,
     tex: bool = False,
-    progress: Progress = quiet,
+    progress: Progress = automatic,
 ) -> tuple[xr.Dataset, "Figure"]:
     """Compute and draw a figure of a paper, at its own settings or at yours, as `moe-theory figures` does.
 
@@ -110,7 +110,8 @@ def figure(
         raise unknown_name("figure", name, [f"{paper}.{known}" for known in figures_of(paper)])
     look = look_of(width, style, tex)
     ((spec, compute),) = _planned(paper, [own], reading, replicates, seed, rounds, experts, dims, settings)
-    data = _with_look(compute(progress), look)
+    with shown(progress) as told:
+        data = _with_look(compute(told), look)
     with our_style(look.settings):
         return data, look.drawn(spec, data)
 

@@ -1,7 +1,6 @@
 """A quick look at a sweep's results: a table in a terminal, and a picture."""
 
 import contextlib
-import datetime
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from moe_theory.report.exploration import WIDE_RATIO
 from moe_theory.report.plots import PAGE_WIDTH, render_as
 from moe_theory.report.tables import ruled
 from moe_theory.runs.files import write_whole
+from moe_theory.runs.progress import duration
 from moe_theory.sweep.estimate import Estimate
 from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
@@ -373,11 +373,11 @@ def estimate_table(costs: Estimate) -> Table:
         "cells": f"{costs.cells:,}" + (f" ({shape})" if costs.shape else ""),
         "replicates": f"{costs.replicates:,} of each cell",
         "chunks": f"{costs.chunks:,} of {costs.width:,} replicates, {costs.present:,} of them there already",
-        "compilations": f"{costs.programs:,}, about {_seconds(costs.compile_seconds)} in all unless kept from before",
+        "compilations": f"{costs.programs:,}, about {duration(costs.compile_seconds)} in all unless kept from before",
         "memory": f"{_size(costs.chunk_bytes)} a chunk, {costs.workers} at once",
         "disk": _size(costs.disk_bytes),
         "work": f"{costs.replicate_rounds / 1e6:,.1f} M replicate-rounds to compute",
-        "time": f"about {_seconds(costs.run_seconds)} with {costs.workers} worker{'s' if costs.workers > 1 else ''}, "
+        "time": f"about {duration(costs.run_seconds)} with {costs.workers} worker{'s' if costs.workers > 1 else ''}, "
         "from a short run on this machine",
     }
     for name, value in rows.items():
@@ -390,10 +390,6 @@ def closing_line(counts: ChunkCounts) -> str:
     if counts.elsewhere:
         facts.append(f"{counts.elsewhere:,} computed by other processes")
     return f"{counts.num_chunks:,} chunks: {', '.join(facts)}"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 10 else str(datetime.timedelta(seconds=round(seconds)))
 
 
 def _size(count: float) -> str:

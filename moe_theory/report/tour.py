@@ -1,12 +1,12 @@
 """The tour as one self-contained page."""
 
 import base64
-import datetime
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from moe_theory.report.rendering import templates
+from moe_theory.runs.progress import duration
 from moe_theory.runs.provenance import now, versions
 from moe_theory.tour.steps import Result
 
@@ -22,7 +22,7 @@ def to_html(taken: Sequence[Result], command: str, script: Path) -> str:
         command=command,
         script=shlex.quote(str(script)),
         finished=now(),
-        seconds=datetime.timedelta(seconds=round(sum(result.seconds for result in taken))),
+        seconds=duration(sum(result.seconds for result in taken)),
         versions=versions(),
         words=_words,
         coloured=lambda code: highlight(code, PythonLexer(), HtmlFormatter(nowrap=True)),

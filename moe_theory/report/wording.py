@@ -51,13 +51,13 @@ ABOUT_MEANS = (
 )
 ABOUT_ERROR = (
     "The error is the probability that a verdict is false: that of the whole report is split evenly over its verdicts, "
-    "and that of a verdict is spent over all looks at its data there could have been. It is exact where the interval "
+    "and that of a verdict over the interim analyses planned for it, made or not. It is exact where the interval "
     "is exact; where the interval is asymptotic, it is approached as replicates grow, and it may have missed an event "
     "that is rarer than the card says."
 )
 ABOUT_POWER = (
-    "The smallest discrepancy is the power: a departure from the claim that large would have been refuted with "
-    "probability 0.9. Where it is large, a claim that was not refuted may still be wrong by less."
+    "The detectable error says how powerful a test was: a claim that is wrong by that much would have been refuted "
+    "with probability 0.9. A claim that was not refuted may still be wrong by less."
 )
 ABOUT_INTERVALS = (
     "An interval is of observed − predicted, simultaneous over all components of a claim, such as the rounds recorded. "
@@ -120,6 +120,8 @@ def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
 
 def headline(verdict: Verdict) -> str:
     """What decided, with what the status asks for: the trivial value, the hypothesis that failed, the message."""
+    if verdict.kind == "counterexample" and verdict.status in {Status.REFUTED, Status.INCONCLUSIVE}:
+        return sentence(verdict)
     reason = verdict.reason.strip().rstrip(".")
     if verdict.status is Status.VACUOUS and math.isfinite(verdict.trivial):
         return f"{reason}. True anyway: {number(verdict.trivial)}."
@@ -221,7 +223,7 @@ def sentence(verdict: Verdict) -> str:
             side = "at least" if verdict.side == "at_least" else "at most"
             return f"In {measured(verdict)} runs{at}; claimed: {side} {percentage(verdict.predicted)}."
         case "counterexample":
-            allowed = f"{percentage(verdict.predicted)} may" if verdict.predicted else "none may"
+            allowed = f"at most {percentage(verdict.predicted)} may" if verdict.predicted else "none may"
             return f"{measured(verdict)} instances violate it{at}; {allowed}."
         case "rate":
             low, high = (number(verdict.predicted + end) for end in verdict.interval)
@@ -325,7 +327,7 @@ def _facts(verdict: Verdict) -> Iterator[tuple[str, tuple[str | float, ...]]]:
     if verdict.kind == "identity":
         chance = f"would have shown with probability 1 − {number(verdict.error)}"
         power = f" · a violation in that share of replicates {chance}"
-    yield "power: smallest discrepancy", (verdict.smallest_discrepancy, power)
+    yield "detectable error", (verdict.smallest_discrepancy, power)
     looks = f" in {len(verdict.looks)} looks" if len(verdict.looks) > 1 else ""
     yield "replicates", (verdict.replicates, f"{looks}; stopped: {STOPS[verdict.stopped]}")
 

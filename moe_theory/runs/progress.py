@@ -1,7 +1,6 @@
 """Progress of a long run: whether it compiles or runs, how much is done and what is left."""
 
 import contextlib
-import datetime
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColu
 from rich.progress import Progress as RichProgress
 
 SECONDS_BETWEEN_LINES = 10
+UNIT_UP_TO = 90  # of a unit of time, from which on the next one is used
 WIDE = 130  # columns of a terminal with room for a bar and a rate
 
 
@@ -52,8 +52,16 @@ class _Automatic(Progress):
     pass
 
 
-automatic: Progress = _Automatic()  # a line that changes in place in a notebook, and nothing elsewhere
+automatic: Progress = _Automatic()  # a line in a notebook, a bar on a terminal; elsewhere lines, if it takes long
 SECONDS_BETWEEN_CHANGES = 0.3  # of that line
+
+
+def duration(seconds: float) -> str:
+    """A time to two digits, in the unit that suits it: 3.2 s, 45 s, 12 min, 32 h, 4 days."""
+    for size, unit in ((1, "s"), (60, "min"), (3600, "h"), (86_400, "days")):
+        if seconds < UNIT_UP_TO * size or unit == "days":
+            break
+    return f"{seconds / size:.{1 if seconds < 9.95 * size else 0}f} {unit}"
 
 
 class _Timed(Progress):
@@ -99,18 +107,21 @@ class _Timed(Progress):
 
 
 class _Lines(_Timed):
-    """Plain lines for logs and pipes: each change of activity, and the share done at most every ten seconds."""
+    """Plain lines for logs and pipes: each change of activity, and the share done at most every ten seconds; of an
+    occasional one these alone.
+    """
 
-    def __init__(self, console: Console, is_timed: bool) -> None:
+    def __init__(self, console: Console, is_timed: bool, is_occasional: bool = False) -> None:
         super().__init__()
-        self._console, self._is_timed = console, is_timed
+        self._console, self._is_timed, self._is_occasional = console, is_timed, is_occasional
         self._activity = self._place = ""
         self._printed = time.monotonic()
 
     def show(self, activity: str) -> None:
         if activity != self._activity:
             self._activity = activity
-            self._console.print(activity, highlight=False, markup=False)
+            if not self._is_occasional:
+                self._console.print(activity, highlight=False, markup=False)
 
     def advance(self, replicate_rounds: int) -> None:
         super().advance(replicate_rounds)
@@ -120,7 +131,7 @@ class _Lines(_Timed):
             if self._is_timed:
                 facts.insert(0, f"{self.done / max(self.planned, 1):.0%} of the replicate-rounds of this run done")
             if self._is_timed and self.rate:
-                facts.append(f"{datetime.timedelta(seconds=round((self.planned - self.done) / self.rate))} left")
+                facts.append(f"{duration((self.planned - self.done) / self.rate)} left")
             told = ", ".join(filter(None, facts))
             self._console.print(f"{self._activity}: {told}" if told else self._activity, highlight=False, markup=False)
 
@@ -213,10 +224,20 @@ class _Cell(_Timed):
 
 @contextlib.contextmanager
 def shown(progress: Progress) -> Iterator[Progress]:
-    """The progress that was asked for; for `automatic` a line in a notebook, which is gone at the end."""
+    """The progress that was asked for; for `automatic` a line in a notebook, which is gone at the end, or a bar on the
+    terminal of standard error. Where that is none a line comes every ten seconds, so that a short run prints nothing.
+    """
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    if progress is not automatic or shell is None or not hasattr(shell, "kernel"):
+    if progress is not automatic:
         yield progress
+        return
+    if shell is None or not hasattr(shell, "kernel"):
+        console = Console(stderr=True)
+        if console.is_terminal:
+            with terminal_progress(console, is_timed=False) as bar:
+                yield bar
+        else:
+            yield _Lines(console, is_timed=False, is_occasional=True)
         return
     cell = _Cell(sys.modules["IPython"].display.display)
     try:

@@ -66,9 +66,9 @@ class Formula:
         )
 
 
-def parse(text: str, known: Collection[str]) -> Formula:
+def parse(text: str, known: Collection[str], of: type | None = None) -> Formula:
     """The formula in `text`, over the `known` names. Raises: InvalidSpecError for text that is no formula;
-    UnknownNameError for other names than the `known`.
+    UnknownNameError for other names than the `known`, which says what symbols of the `Params` `of` are called.
     """
     formula = f"the formula {shortened(text)}"
     if len(text) > LONGEST:
@@ -89,7 +89,7 @@ def parse(text: str, known: Collection[str]) -> Formula:
             f"{formula} cannot be parsed. Write it as in '1 / truth_scale', with {_ALLOWED}."
         ) from None
     names: set[str] = set()
-    _check(tree, formula, known, names, 0)
+    _check(tree, formula, known, names, of, 0)
     return Formula(text, frozenset(names), tree)
 
 
@@ -109,7 +109,7 @@ def in_order(formulas: Mapping[str, Formula]) -> dict[str, Formula]:
         raise error from None
 
 
-def _check(node: ast.expr, formula: str, known: Collection[str], names: set[str], depth: int) -> None:
+def _check(node: ast.expr, formula: str, known: Collection[str], names: set[str], of: type | None, depth: int) -> None:
     """Refuse what a formula may not have, and collect its names."""
     if depth > DEEPEST:
         raise InvalidSpecError(f"{formula} has more than {DEEPEST} nested operations. Use several parameters.")
@@ -120,7 +120,7 @@ def _check(node: ast.expr, formula: str, known: Collection[str], names: set[str]
             operands = []
         case ast.Name(id=name):
             if name not in known:
-                raise unknown_name("name in a formula", name, known)
+                raise unknown_name("name in a formula", name, known, of)
             names.add(name)
             operands = []
         case ast.BinOp(left, operation, right) if type(operation) in _BINARY:
@@ -137,7 +137,7 @@ def _check(node: ast.expr, formula: str, known: Collection[str], names: set[str]
             shown = shortened(ast.unparse(node)) if depth < DEEPEST // 2 else "a part"
             raise InvalidSpecError(f"{formula} has {shown}, which is not allowed. Use {_ALLOWED}.")
     for operand in operands:
-        _check(operand, formula, known, names, depth + 1)
+        _check(operand, formula, known, names, of, depth + 1)
 
 
 def _evaluate(node: ast.expr, values: Values) -> float:

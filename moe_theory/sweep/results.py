@@ -24,6 +24,7 @@ from moe_theory.core.errors import (
     MissingChunkError,
     unknown_name,
 )
+from moe_theory.core.fields import long_name
 from moe_theory.core.forks import after_fork
 from moe_theory.core.moments import Moments
 from moe_theory.core.notebook import Shown
@@ -81,7 +82,7 @@ class Sweep(Shown, Specification):
             executor: any `concurrent.futures.Executor` whose workers can import this package; it is left open.
             dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes.
             devices: or so many devices of this machine; all of them unless given.
-            progress: where to tell; unless given a line in a notebook, and nowhere else.
+            progress: where to tell; unless given a line in a notebook, else standard error.
         Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError; what was finished before is kept.
         """
         with shown_progress(progress) as told:
@@ -337,7 +338,7 @@ class Results(Shown):
         cells = self.sweep.grid.cells
         for name, value in settings.items():
             if name not in cells[0].settings:
-                raise unknown_name("axis", name, cells[0].settings)
+                raise unknown_name("axis", name, cells[0].settings, self.kind.params)
             known = list(dict.fromkeys(cell.settings[name] for cell in cells))
             if not any(_is_same(value, each) for each in known):
                 raise InvalidParamsError(
@@ -377,7 +378,9 @@ def _dataset(results: Results) -> "xr.Dataset":
     for axis in sweep.grid.axes:
         columns = {name: np.array(values) for name, values in axis.columns.items()}
         columns = columns if axis.name in columns else {axis.name: np.arange(axis.num_values), **columns}
-        coordinates |= {name: xr.Variable(axis.name, values) for name, values in columns.items()}
+        for name, values in columns.items():
+            about = {"long_name": long_name(name, results.kind.params)} if name in axis.columns else {}
+            coordinates[name] = xr.Variable(axis.name, values, about)
     coordinates[ROUND] = xr.Variable(ROUND, results.rounds, {"long_name": "recorded round t, from 1 on"})
     coordinates |= {axis: xr.Variable(axis, np.arange(size)) for axis, size in sizes.items()}
     labels = np.arange(sweep.replicates) if is_replicates else np.array(results.statistics)

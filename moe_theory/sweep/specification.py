@@ -102,7 +102,7 @@ class Specification:
         for name, value in self.params.items():
             if isinstance(value, str):
                 with about("params", name):
-                    parsed[name] = formulas.parse(value, known)
+                    parsed[name] = formulas.parse(value, known, vocabulary.known.params)
         numbers = {name: value for name, value in self.params.items() if name not in parsed}
         in_order = formulas.in_order(parsed)
         fixed = Fixed(vocabulary, self.reading, self.dims, self.choices, numbers, in_order)

@@ -53,14 +53,18 @@ class Sweepable:
     @functools.cached_property
     def code(self) -> str:
         """A digest of what decides the numbers of its runs besides a task."""
-        params = type(self.readings[self.default_reading].defaults)
         reads = {name: each.read for name, each in self.observables.items()}
-        return code_digest(self.build, self.dims, params, self.choices, reads, compute_chunk)
+        return code_digest(self.build, self.dims, self.params, self.choices, reads, compute_chunk)
 
     @property
     def default_reading(self) -> str:
         """The reading of a specification that names none."""
         return next(iter(self.readings))
+
+    @property
+    def params(self) -> type:
+        """The class of its parameters."""
+        return type(self.readings[self.default_reading].defaults)
 
     @property
     def parameters(self) -> tuple[str, ...]:

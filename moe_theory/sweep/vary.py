@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import PyTree, Shaped
 
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
-from moe_theory.core.fields import fields_of
+from moe_theory.core.fields import fields_of, long_name
 from moe_theory.core.system import Observe, Params, System, check_replicates, observe_info
 from moe_theory.runs.cells import Cell, run_cells
 from moe_theory.runs.progress import Progress, automatic, shown
@@ -42,7 +42,7 @@ def vary(
         params: what all settings share.
         replicates: B, of each setting.
         observe: what a recorded round keeps of one replicate: a NamedTuple, a dictionary or an array.
-        progress: where to tell; unless given a line in a notebook, and nowhere else.
+        progress: where to tell; unless given a line in a notebook, else standard error.
         axes: values by the names of parameters, such as num_experts=range(2, 21).
     Returns: a variable for each array that is kept, called `value` where it is one; its dimensions are the axes in the
         order given, round, its own and replicate, its `long_name` is what the comment beside its field says.
@@ -86,7 +86,11 @@ def vary(
         variables[name] = ((*values, ROUND, *own, REPLICATE), stacked, {"long_name": comment} if comment else {})
     return xr.Dataset(
         variables,
-        {**values, ROUND: found[0].rounds, REPLICATE: found[0].replicates},
+        {
+            **{name: (name, each, {"long_name": long_name(name, type(params))}) for name, each in values.items()},
+            ROUND: found[0].rounds,
+            REPLICATE: found[0].replicates,
+        },
         {"seed": seed, "num_rounds": num_rounds},
     )
 
@@ -99,7 +103,7 @@ def cell_name(setting: dict[str, Any]) -> str:
 def _values(name: str, given: Sequence[Any], params: Params) -> list[Any]:
     fields = getattr(type(params), "_fields", ())
     if name not in fields:
-        raise unknown_name("parameter", name, fields)
+        raise unknown_name("parameter", name, fields, type(params))
     array = np.asarray(list(given) if isinstance(given, range) else given)
     if array.ndim != 1 or array.size == 0 or len(np.unique(array)) < array.size:
         raise InvalidParamsError(f"{name}={given!r} must be a list of different values. Change {name}.")

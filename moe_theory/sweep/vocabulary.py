@@ -176,7 +176,7 @@ class Vocabulary:
             if name in names:
                 return table
         everything = [name for names in self.tables.values() for name in names]
-        raise unknown_name("parameter, size or choice", name, everything)
+        raise unknown_name("parameter, size or choice", name, everything, self.known.params)
 
     def value(self, name: str, given: Any, *key: str) -> Value:
         """A value of `name`, in the type that `name` has, for the entry `key`. Raises: InvalidParamsError,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from moe_theory.core.constraints import shown
 from moe_theory.core.errors import InvalidClaimError, InvalidRunError, shortened, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Shown
@@ -151,14 +152,20 @@ class Experiment(Shown):
         named = {name: overrides[axis] for name, overrides in self.cells.items() if axis in overrides}
         if not named:
             known = {parameter for overrides in self.cells.values() for parameter in overrides}
-            raise InvalidClaimError(f"experiment {self.name}: {unknown_name('parameter of its cells', axis, known)}")
+            raise InvalidClaimError(
+                f"experiment {self.name}: {unknown_name('parameter of its cells', axis, known, type(self.dims))}"
+            )
         chosen = values or tuple(named.values())
         cells = tuple(name for value in chosen for name, own in named.items() if own == value)
-        rest = {repr({k: v for k, v in self.cells[name].items() if k != axis}) for name in cells}
-        if len(cells) != len(chosen) or len(set(cells)) < len(cells) or len(rest) != 1:
+        others = [{k: v for k, v in self.cells[name].items() if k != axis} for name in cells]
+        apart = sorted({k for each in others for k in each if any(each[k] != other.get(k) for other in others)})
+        if len(cells) != len(chosen) or len(set(cells)) < len(cells) or apart:
+            asked = list(zip(named, named.values(), strict=True))[:2]
+            example = ", ".join(f"{name!r}: {shown(value)}" for name, value in asked)
+            also = f" and differ in more than that, in {', '.join(apart)}" if apart else ""
             raise InvalidClaimError(
-                f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, chosen))}"
-                f"{' and differ in more than that' if len(rest) > 1 else ''}. Name the cells, with their abscissas."
+                f"experiment {self.name}: {len(cells)} cells set {axis} to {', '.join(map(str, chosen))}{also}. Name "
+                f"the cells, with their abscissas: over({{{example}}})."
             )
         return Selection(self, cells, cells, tuple(map(float, chosen)))
 
@@ -253,8 +260,8 @@ class Selection:
             parts = self.call(function, runs)
             if self.cells is None:
                 return np.transpose(parts[0])
-            for part in parts:
-                require_replicates_last(function, np.shape(part), len(runs[self.cells[0]].replicates))
+            for part, cell in zip(parts, [", ".join(self.cells)] if self.is_joint else self.cells, strict=True):
+                require_replicates_last(function, np.shape(part), len(runs[self.cells[0]].replicates), cell)
             return np.concatenate([np.atleast_2d(part) for part in parts]).T
 
         return observe
@@ -435,11 +442,14 @@ class Claim(Shown):
             raise InvalidClaimError(f"claim {self.id}: say in one sentence, as the docstring, what is claimed.")
 
 
-def require_replicates_last(function: Callable[..., Any], shape: tuple[int, ...], count: int) -> None:
+def require_replicates_last(
+    function: Callable[..., Any], shape: tuple[int, ...], count: int, cell: str | None = None
+) -> None:
     """Raise InvalidClaimError unless what a claim's function gives for `count` replicates is of the right shape."""
     if len(shape) not in (1, 2) or shape[-1] != count:
         raise InvalidClaimError(
-            f"{getattr(function, '__name__', 'the function')} gave shape {shape} for {count} replicates: replicates "
+            f"{getattr(function, '__name__', 'the function')} gave shape {shape} for {count} replicates"
+            f"{'' if cell is None else f' of {shortened(cell)}'}: replicates "
             f"last, (B,) or (V, B). Give one number a replicate, ({count},), or V components, (V, {count})."
         )
 

@@ -186,9 +186,8 @@ class Exploration:
 
     def assurance(self) -> str:
         return (
-            f"Probability that any status is wrong: at most {self.error:g}, split in advance over the "
-            f"{self.most_points} points there could have been ({self.point_error:g} each), spent over a point's looks; "
-            "asymptotic where intervals are."
+            f"Probability that any status is wrong: at most {self.error:g}, split evenly in advance over the at most "
+            f"{self.most_points} points of the map ({self.point_error:g} each); asymptotic where intervals are."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -253,7 +252,7 @@ def explore(
         refine: how often neighbouring points with different statuses are halved.
         replicates: at most, at every point; None takes the experiment's own number.
         error: probability that any status of the map is wrong.
-        progress: where to tell; unless given a line in a notebook, and nowhere else.
+        progress: where to tell; unless given a line in a notebook, else standard error.
         on_point: called with each point as soon as its verdict stands.
     Raises: UnknownNameError, InvalidParamsError or InvalidRunError before anything runs.
 

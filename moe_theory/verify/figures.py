@@ -202,7 +202,7 @@ def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> S
         if name == "max_experts":
             raise InvalidDimsError("max_experts follows from the numbers of experts that are drawn. Set experts.")
         if name not in names:
-            raise InvalidDimsError(str(unknown_name("size", name, names)))
+            raise InvalidDimsError(str(unknown_name("size", name, names, type(dims))))
         if not str(value).isdecimal():
             raise InvalidDimsError(f"{name}={value} must be a whole number of at least 1. Change {name}.")
     numbers = {name: int(value) for name, value in (sizes or {}).items()}

@@ -620,8 +620,9 @@ def _reason(claim: Claim, judgement: Judgement, label: str, observed: float, pre
         return f"largest error {observed:.3g} is within {judgement.margin:.3g}; a worse one is rarer than {rare:.2g}"
     within = _range(judgement, judgement.worst)
     if claim.kind == "counterexample":
-        about = f"at {label} a share {observed:.4g} of instances violates it, and it allows {predicted:.4g}"
-        return f"{about}: difference {within}"
+        found = "every instance violates" if observed == 1 else f"{100 * observed:.3g} % of instances violate"
+        allowed = f"at most {100 * predicted:.3g} % may" if predicted else "none may"
+        return f"at {label} {found} it, where {allowed}: excess {within}"
     if claim.kind == "probability":
         about = f"at {label} frequency {observed:.4g}, claimed {_side(claim)}{predicted:.4g}: difference {within}"
     else:

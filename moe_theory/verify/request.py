@@ -280,7 +280,7 @@ def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingL
     defaults = reading.params()
     for name in settings:
         if name not in defaults._fields:
-            raise InvalidParamsError(str(unknown_name("parameter", name, defaults._fields)))
+            raise InvalidParamsError(str(unknown_name("parameter", name, defaults._fields, type(defaults))))
     made = {name: typed(name, value, defaults) for name, value in settings.items()}
     return AdjustedReading(reading, made) if made else reading
 
@@ -302,7 +302,7 @@ def require_free(name: str, reading: ReadingLike, experiment: Experiment) -> Non
     """Raise InvalidParamsError for a parameter that does not exist, or that the experiment's runs have decided."""
     fields = reading.params()._fields
     if name not in fields:
-        raise InvalidParamsError(str(unknown_name("parameter", name, fields)))
+        raise InvalidParamsError(str(unknown_name("parameter", name, fields, type(reading.params()))))
     if experiment.stored is not None:
         raise InvalidParamsError(
             f"{name} cannot be set: the experiment {experiment.name} reads the sweep in "

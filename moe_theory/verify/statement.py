@@ -364,7 +364,8 @@ def bearing(claims: Iterable[str]) -> list[Statement]:
 
 def statements(pattern: str = "*") -> Listing[Statement]:
     """The statements whose names match, paper after paper: a name such as "continual.lemma-8", also
-    of several cases, "continual.lemma-11"; a glob over names; a paper's name; or a claim's id, for what it is of.
+    of several cases, "continual.lemma-11"; one without its paper, "lemma-11", for those of all papers; a glob over
+    names; a paper's name; or a claim's id, for what it is of.
 
     Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested.
 
@@ -377,11 +378,17 @@ def statements(pattern: str = "*") -> Listing[Statement]:
         return Listing(_of_paper(pattern))
     head = pattern.partition(".")[0]
     every = [each for paper in ([head] if head in paper_names() else all_papers()) for each in _of_paper(paper)]
-    found = [each for each in every if fnmatch.fnmatchcase(each.name, pattern) or pattern in each.roles]
-    found = found or [each for each in every if each.name.startswith(f"{pattern}-")]  # the cases of one number
+    found = _matching(pattern, every) or [
+        each for paper in all_papers() for each in _matching(f"{paper}.{pattern}", every)
+    ]
     if not found:
         raise unknown_name("statement", pattern, [*(each.name for each in every), *paper_names()])
     return Listing(found)
+
+
+def _matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
+    found = [each for each in every if fnmatch.fnmatchcase(each.name, pattern) or pattern in each.roles]
+    return found or [each for each in every if each.name.startswith(f"{pattern}-")]  # the cases of one number
 
 
 def answered(paper: str) -> list[Statement]:

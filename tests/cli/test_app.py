@@ -20,6 +20,7 @@ from rich.text import Text
 
 from moe_theory import __version__, cli
 from moe_theory.cli import output
+from moe_theory.cli.options import Listed
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.papers import find_paper
 from moe_theory.report import pages
@@ -419,3 +420,19 @@ def test_reports_are_looked_for_a_few_folders_down(tmp_path):
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / pages.NUMBERS).touch()
     assert pages.numbers_below(tmp_path) == [tmp_path / "one/two/three" / pages.NUMBERS]
+
+
+def test_every_option_that_may_be_repeated_takes_commas():
+    """Catches a list that one command wants by commas and another by repetition."""
+    for name in cli.COMMANDS:
+        for option in cli.command(name).params:
+            by_commas = "," in (option.metavar or "") or "1,2" in (getattr(option, "help", None) or "")
+            if getattr(option, "multiple", False) and not by_commas and name != "deep":
+                assert isinstance(option, Listed), (name, option.name)
+
+
+def test_values_are_the_same_by_commas_and_by_repetition():
+    made = click.Command("made", params=[Listed(["--width"], multiple=True, type=int)])
+    for words in (["--width", "64,32"], ["--width", "64", "--width", "32"], ["--width", "64, 32"]):
+        assert made.make_context("made", words).params["width"] == (64, 32)
+    assert made.make_context("made", []).params["width"] == ()

@@ -58,6 +58,15 @@ def test_a_number_stands_for_its_cases(ran):
     assert ran("why", "continual.lemma-11", "--script").out == statements("continual.lemma-11-more-experts")[0].script()
 
 
+def test_a_number_without_its_paper_is_that_of_every_paper_that_has_it(ran):
+    found = json.loads(ran("why", "theorem-1", "--json").out)
+    assert {each["paper"] for each in found} == {"continual", "edge", "generalization", "merging"}
+    assert {each["id"].startswith("theorem-1") for each in found} == {True}
+    printed = ran("why", "theorem-1").out
+    assert "(merging.theorem-1)" in printed
+    assert not [line for line in printed.splitlines() if line.endswith(" ")]  # as in all that is piped
+
+
 def test_an_open_statement_says_why_it_is_open(ran):
     for known in recorded.judged_statements():
         if wording.statement_status(known) == "open":

@@ -134,7 +134,7 @@ def test_every_paper_is_recorded_under_its_readings():
 def test_the_generated_parts_are_what_the_data_make(capsys, monkeypatch, tmp_path):
     readme.main(["--check"])  # else: make readme, and commit what it changes
     aged = tmp_path / "README.md"
-    aged.write_text(README.replace("| statements | holds |", "| statements | fails |", 1), encoding="utf-8")
+    aged.write_text(README.replace("|  | holds |", "|  | fails |", 1), encoding="utf-8")
     monkeypatch.setattr(readme, "README", aged)
     with pytest.raises(SystemExit, match="make readme"):
         readme.main(["--check"])
@@ -153,6 +153,42 @@ def test_the_pictures_are_light_and_their_words_are_text():
         assert len(text) < 100_000
         assert {"Continual learning", "as printed", "measured"} <= set(re.findall(r">([^<>]+)</text>", text))
         assert not re.search(r"<path[^>]*fill: #ffffff", text)  # no ground of its own: the page shows through
+
+
+COLUMN, PHONE = 830, 358  # pixels of README's text on GitHub, on a screen and on a phone
+LEAST_LETTERS = 7  # pixels of letters that are read, but for indices
+
+
+def test_the_letters_of_its_pictures_are_read_at_the_sizes_that_they_have_there():
+    shown = {
+        source: PHONE for query, source in re.findall(r'media="([^"]*)" srcset="([^"]+)"', README) if "max-w" in query
+    }
+    for attributes in re.findall(r"<img ([^>]*)>", README):
+        place = re.search(r'(\d+)%"[^>]*><a[^>]*><img ' + re.escape(attributes), README)  # a cell of a table
+        width = re.search(r'width="(\d+)%"', attributes)
+        share = (int(place[1]) if place else 100) * (int(width[1]) if width else 100) / 1e4
+        shown[re.search(r'src="([^"]+)"', attributes)[1]] = share * COLUMN  # pyright: ignore[reportOptionalSubscript]
+    assert len(shown) >= 4
+    for source, width in shown.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        points = float(re.search(r'viewBox="0 0 ([\d.]+)', text)[1])  # pyright: ignore[reportOptionalSubscript]
+        sizes = sorted({float(size) for size in re.findall(r"font-size:\s?([\d.]+)", text)})
+        letters = [size for size in sizes if not any(abs(size - 0.7 * other) < 0.02 for other in sizes)]
+        assert letters
+        assert min(letters) * width / points >= LEAST_LETTERS, source
+
+
+def test_its_table_counts_every_statement_and_shows_what_fails_on_a_phone():
+    head, _, *rows = [line for line in found.counts(str, "").splitlines() if line.startswith("|")]
+    columns = [cell.strip() for cell in head.strip("|").split("|")]
+    assert {"holds", "false"} <= set(columns[:3])
+    counts = dict.fromkeys(columns[1:], 0)
+    for line in rows:
+        for column, cell in zip(columns[1:], line.strip("|").split("|")[1:], strict=True):
+            counts[column] += int(cell.strip() or 0)
+    assert sum(counts.values()) == 2 * counts["in all"]
+    assert "more statements hold than fail" in README
+    assert counts["holds"] > counts["false"]
 
 
 def test_what_is_linked_is_there():

@@ -177,6 +177,7 @@ def test_attributes_say_what_decides_and_nothing_of_how_it_ran(statistics, tmp_p
     other = mt.Results.open(made(tmp_path / "other", **{**SMALL, "seed": 4}))
     assert other.digest != mt.Results.open(statistics).digest
     assert data["forgetting"].attrs["long_name"] == sweepable("continual").observables["forgetting"].about
+    assert data["num_experts"].attrs["long_name"] == "number of experts, M"
 
 
 @pytest.mark.parametrize("kept", ["statistics", "replicates"])

@@ -78,7 +78,7 @@ def test_cells_are_selected_with_labels_and_abscissa_at_once(axis, values, cells
     [
         (lambda: RUNS.over("siz"), r"experiment test: unknown parameter of its cells 'siz'\. Did you mean 'size'\?"),
         (lambda: RUNS.over("size", 3), "0 cells set size to 3"),
-        (lambda: RUNS.over("size"), "differ in more than that"),
+        (lambda: RUNS.over("size"), r"differ in more than that, in speed\. Name .*: over\(\{'two': 2, 'four': 4\}\)"),
         (lambda: RUNS.over("size", 4), "2 cells set size to 4 and differ in more"),
         (lambda: RUNS.over(["too"]), r"unknown cell 'too'\. Did you mean 'two'\? Known: four, four, slow, two"),
         (lambda: RUNS.at("too"), "Did you mean 'two'"),
@@ -167,7 +167,10 @@ def test_a_rate_is_over_the_selection_s_abscissa():
 def test_a_wrong_shape_is_told_as_the_function_gave_it(runs, function, shape):
     with pytest.raises(InvalidClaimError) as failure:
         samples(runs, identity(within=0), function)
-    assert f"<lambda> gave shape {shape} for {B} replicates: replicates last, (B,) or (V, B)" in str(failure.value)
+    cell = "" if runs is RUNS else " of 'two'"  # which of the cells the message is about
+    assert f"<lambda> gave shape {shape} for {B} replicates{cell}: replicates last, (B,) or (V, B)" in str(
+        failure.value
+    )
 
 
 def test_a_bound_of_the_wrong_shape_is_told_so():

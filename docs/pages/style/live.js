@@ -600,7 +600,7 @@
           : `M ≥ ${printed.enough}: promised are ${percent(1 - DELTA)}`;
         const union = `at least ${chance(Math.max(holds.union, 0))} by the union bound; for Algorithm 1 none is known`;
         return {
-          measured: ["runs of Algorithm 1 leave none out", `${covered} of ${explored.length}`, alone],
+          measured: ["runs of Algorithm 1 that cover every task", `${covered} of ${explored.length}`, alone],
           printed: ["product in the proof", chance(printed.product), promise],
           holds: ["if experts were independent", chance(holds.exact), union],
         };
@@ -677,7 +677,7 @@
           chart(size, 300, words, x, linear(label, marks, more), [
             rule(ratio),
             level(even),
-            note(100, even + 0.04, "by chance", "end"),
+            note(100, even + 0.04, "two random tasks", "end"),
             line("measured", RATIOS, (_, place) => grid()[key][row][place]),
             dot("holds ring", holds.ratio, holds[key]),
             note(holds.ratio, holds[key] + (key === "own" ? 0.09 : -0.12), "σ₀ → 0", "end"),

@@ -244,6 +244,9 @@ def _draw_theory(panel: "Axes", here: xr.Dataset, top: float) -> None:
             ha="right",
             va="top" if is_below_mean else "bottom",
         )
+    elif int(here.experts) == here.attrs["num_tasks"] and here.termination == "with":
+        words = {"transform": panel.transAxes, "color": "C1", "ha": "right", "va": "bottom"}
+        panel.text(0.97, 0.03, "nothing printed for $M = N$", **words)
     if np.isfinite(here.exact).any():
         marks = np.unique(np.geomspace(1, len(rounds), 9).astype(int) - 1)
         panel.plot(rounds, here.exact, markevery=list(marks), **STYLES["exact"])
@@ -272,6 +275,7 @@ def caption(data: xr.Dataset) -> str:
         if statement in by_statement
     )
     source = f"Printed: {printed}, from each replicate's pool and loads, averaged; " if printed else ""
+    source += "nothing is printed for M = N; " if num_tasks in data.experts.values else ""
     return (
         f"Forgetting and overall generalization error (squared distances of models) of N = {num_tasks} tasks in K = "
         f"{num_clusters} clusters, with (a, c) and without (b, d) termination of the gate updates. Every replicate "

@@ -105,7 +105,7 @@ TASKS.step(
     instead="lemma-11.union",
     exact=True,
 ).says(r"""
-    Experts that fall into sets independently and uniformly leave none empty as often as independent sets would.
+    Experts that fall into sets independently and uniformly fill every set as often as independent sets would.
 
     By how much the exact probability falls short of the product, for several N and M; it is below it for all of them,
     since an expert in one set is in no other.
@@ -119,7 +119,7 @@ TASKS.step(
     labels=BY_SIZES,
     exact=True,
 ).says(r"""
-    Experts that fall into sets independently and uniformly leave none empty with chance 1 - N (1 - 1/N)^M or more.
+    Experts that fall into sets independently and uniformly fill every set with chance 1 - N (1 - 1/N)^M or more.
 
     By how much the exact probability falls short of that, for several N and M. Experts of Algorithm 1 do not fall so:
     they share a pool, whose longest signals draw most of them.
