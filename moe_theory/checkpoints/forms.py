@@ -113,21 +113,19 @@ def require_form(form: str, config: Mapping[str, Any] | None, place: Path) -> De
     if form not in FORMS:
         raise InvalidParamsError(f"form {shortened(form)} is not one of {', '.join(FORMS)}. Name one of them.")
     family = None if config is None else config.get("model_type")
+    without = f"Merge it without its {CONFIG}, for code of yours"
     if form == MOE_1:
         if family in NEVER_ALONE:
-            alternative = (
-                "Write the dense form" if family in FAMILIES else f"Merge it without its {CONFIG}, for code of yours"
-            )
             raise InvalidParamsError(
                 f"{place} is of the family {family}, whose code cannot run one expert alone: {NEVER_ALONE[family]}. "
-                f"{alternative}."
+                f"{'Write the dense form' if family in FAMILIES else without}."
             )
         return None
     if config is None or not isinstance(family, str) or family not in FAMILIES:
         what = f"of the family {shortened(family)}" if family else f"without a {CONFIG} that names its family"
         raise InvalidParamsError(
-            f"{place} is {what}: dense models with the same outputs are known of {', '.join(FAMILIES)}. Write a mixture "
-            "of one expert, moe-1."
+            f"{place} is {what}: dense models with the same outputs are known of {', '.join(FAMILIES)}. "
+            f"{without if family in NEVER_ALONE else 'Write a mixture of one expert, moe-1'}."
         )
     dense = FAMILIES[family]
     if missing := [key for key in dense.needs if key not in config]:

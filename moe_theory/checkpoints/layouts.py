@@ -76,7 +76,7 @@ class Pattern(NamedTuple):
 
 
 def compiled(text: str) -> Pattern:
-    """Compile a pattern with the placeholders {layer}, {expert} or an axis, and {name} where experts have several tensors.
+    """Compile a pattern with the placeholders {layer}, {expert} or an axis, and {name} for several tensors.
 
     Raises: InvalidCheckpointError for other placeholders, or where none says which experts or tensors there are.
     """
@@ -91,7 +91,7 @@ def compiled(text: str) -> Pattern:
             )
     if axis is None and not {"expert", "name"} & set(known):
         raise InvalidCheckpointError(
-            f"pattern {shortened(text)} must have {{expert}} in it, or [{{expert}}] where an axis is the experts. Add it."
+            f"pattern {shortened(text)} must have {{expert}} in it, or [{{expert}}] if an axis is the experts. Add it."
         )
     if "expert" in known:
         head, number = plain[: plain.rindex("{expert}") + len("{expert}")], None
@@ -121,10 +121,7 @@ def discovered(names: Iterable[str]) -> list[str]:
             continue
         parts = match.groupdict()
         prefix = re.sub(r"(^|\.)[0-9]{1,9}(?=\.)", r"\1{layer}", parts["prefix"], count=1)
-        if "expert" in parts:
-            within = f".{parts['before']}{{expert}}.{{name}}"
-        else:
-            within = "[{expert}].{name}"
+        within = f".{parts['before']}{{expert}}.{{name}}" if "expert" in parts else "[{expert}].{name}"
         found.setdefault(f"{prefix}{parts['group']}{within}")
     return list(found)
 
@@ -219,8 +216,8 @@ def find_experts(path: Path | str, pattern: str | Sequence[str] | None = None) -
     texts = [pattern] if isinstance(pattern, str) else discovered(checkpoint.tensors) if pattern is None else pattern
     if not texts:
         raise InvalidCheckpointError(
-            f"no experts are found in {checkpoint.path}: of {len(checkpoint.tensors):,} tensors none is named like one, "
-            "such as experts.0.w or experts.w. Name them by a pattern."
+            f"no experts are found in {checkpoint.path}: no name of {len(checkpoint.tensors):,} tensors is like "
+            "experts.0.w or experts.w. Name them by a pattern."
         )
     patterns = [compiled(text) for text in texts]
     modules: dict[str, dict[int, dict[str, str]]] = {}  # full names by module, expert and name within the expert
@@ -238,8 +235,8 @@ def find_experts(path: Path | str, pattern: str | Sequence[str] | None = None) -
             other = modules.setdefault(module, defaultdict(dict))[match.expert].setdefault(match.name, name)
             if other != name:
                 raise InvalidCheckpointError(
-                    f"{checkpoint.path} has {shortened(other)} and {shortened(name)}, which {shortened(named.text)} takes "
-                    "for the same tensor. Rename one, or change the pattern."
+                    f"{checkpoint.path} has {shortened(other)} and {shortened(name)}, which {shortened(named.text)} "
+                    "takes for the same tensor. Rename one, or change the pattern."
                 )
     is_number = len(set(numbers.values())) == len(numbers)
     layers: dict[int | str, ExpertLayer] = {
@@ -256,8 +253,8 @@ def not_finite(parts: Mapping[str, np.ndarray]) -> InvalidCheckpointError:
         if len(bad := np.argwhere(~np.isfinite(part))):
             place = tuple(bad[0].tolist())
             return InvalidCheckpointError(
-                f"{name} has {part[place]} at {place}, which no average can have in it. Fetch the checkpoint again, or give "
-                "that expert a weight of 0."
+                f"{name} has {part[place]} at {place}, which no average can have in it. Fetch the checkpoint again, or "
+                "give that expert a weight of 0."
             )
     return InvalidCheckpointError(
         f"the merge of {next(iter(parts))} is beyond the largest number of its dtype. Lower the scale."
@@ -339,7 +336,7 @@ def _stacked(checkpoint: Checkpoint, pattern: Pattern, names: dict[str, str], ro
         _require_numbers(names[name], tensor)
         if len(tensor.shape) <= axis:
             raise InvalidCheckpointError(
-                f"{names[name]} has shape {tensor.shape}, but axis {axis} of it is to be the experts. Change the pattern."
+                f"{names[name]} has shape {tensor.shape}, but axis {axis} is to be the experts. Change the pattern."
             )
     sizes = {name: tensor.shape[axis] for name, tensor in tensors.items()}
     first = next(iter(sizes))
@@ -348,8 +345,8 @@ def _stacked(checkpoint: Checkpoint, pattern: Pattern, names: dict[str, str], ro
         count = rows
     elif other := next((name for name, size in sizes.items() if size != count), None):
         raise InvalidCheckpointError(
-            f"{names[other]} has shape {tensors[other].shape}, but {names[first]} has {tensors[first].shape}: axis {axis} "
-            "of both is to be the experts. Change the pattern."
+            f"{names[other]} has shape {tensors[other].shape}, but {names[first]} has {tensors[first].shape}: axis "
+            f"{axis} of both is to be the experts. Change the pattern."
         )
     if count < 2:
         raise InvalidCheckpointError(
@@ -378,6 +375,6 @@ def _require_numbers(name: str, tensor: Tensor) -> None:
         config = "Mxfp4Config" if is_mxfp4 else "FineGrainedFP8Config" if tensor.kind.startswith("F8") else None
         way_out = WAY_OUT.format(config=config) if config else "Dequantise the checkpoint"
         raise InvalidCheckpointError(
-            f"{name} has numbers of type {tensor.kind}{' (MXFP4)' if is_mxfp4 else ''}, but only {', '.join(NUMBERS)} can "
-            f"be averaged: the average of quantised numbers is not that of the weights. {way_out}."
+            f"{name} has numbers of type {tensor.kind}{' (MXFP4)' if is_mxfp4 else ''}, but only {', '.join(NUMBERS)} "
+            f"can be averaged: the average of quantised numbers is not that of the weights. {way_out}."
         )

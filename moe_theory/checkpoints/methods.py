@@ -36,6 +36,9 @@ class Method(NamedTuple):
     seed: int = 0  # of the entries that DARE keeps
 
 
+PLAIN = Method()
+
+
 def check_method(method: Method, has_base: bool) -> None:
     """Refuse a method that cannot merge. Raises: UnknownNameError, InvalidParamsError."""
     if method.name not in METHODS:
@@ -53,14 +56,14 @@ def check_method(method: Method, has_base: bool) -> None:
         )
     if has_base and method.name not in OF_TASK_VECTORS:
         raise InvalidParamsError(
-            f"method {method.name!r} uses no base: {', '.join(OF_TASK_VECTORS)} do. Choose one of them, or leave it out."
+            f"method {method.name!r} uses no base: {', '.join(OF_TASK_VECTORS)} do. Choose one, or leave the base out."
         )
 
 
 def merge_tensors(
     parts: Sequence[Float[np.ndarray, "*shape"]],
     weights: Float[np.ndarray, " K"],
-    method: Method = Method(),
+    method: Method = PLAIN,
     base: Float[np.ndarray, "*shape"] | None = None,
     orders: Sequence["Order | None"] | None = None,
     stream: int = 0,
@@ -228,7 +231,7 @@ def hidden_units(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Units]:
     if not fitting or (len(fitting) > 1 and fitting[1][:2] == (1, 0)):
         shown = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
         raise InvalidParamsError(
-            f"experts of {shown} cannot be aligned: which axis is the hidden units is not clear. Average them as they are."
+            f"experts of {shown} cannot be aligned: their hidden units can be on either axis. Average them as they are."
         )
     first, second, size = fitting[0]
     is_interleaved = any(name.endswith("gate_up_proj_bias") for name in shapes)  # GPT-OSS

@@ -20,7 +20,16 @@ from jaxtyping import Float
 from moe_theory.checkpoints import forms
 from moe_theory.checkpoints.forms import MOE_1, Dense
 from moe_theory.checkpoints.layouts import ExpertLayer, ExpertTensors, Stack, find_experts
-from moe_theory.checkpoints.methods import ALIGNED, Method, Order, alignment, check_method, merge_tensors
+from moe_theory.checkpoints.methods import (
+    ALIGNED,
+    PLAIN,
+    Method,
+    Order,
+    alignment,
+    check_method,
+    is_output,
+    merge_tensors,
+)
 from moe_theory.core.errors import InvalidParamsError, OutputError
 from moe_theory.core.fields import documented
 from moe_theory.runs.files import SUFFIX, read_json, remove_leftovers, whole
@@ -86,7 +95,7 @@ def merge_checkpoint(
     weights: Sequence[float] | Float[np.ndarray, " K"],
     out: Path | str,
     form: str = MOE_1,
-    method: Method = Method(),
+    method: Method = PLAIN,
     base: Path | str | None = None,
     progress: Progress | None = None,
 ) -> Merged:
@@ -128,8 +137,8 @@ def merge_checkpoint(
     check_method(method, base is not None)
     if found.overlooked:
         raise InvalidCheckpointError(
-            f"{found.overlooked[0]} belongs to an expert, but does not match the pattern {found.patterns[0]!r}: experts "
-            "are merged whole. Put {name} where its tensors differ."
+            f"{found.overlooked[0]} belongs to an expert, but does not match the pattern {found.patterns[0]!r}: "
+            "experts are merged whole. Put {name} where its tensors differ."
         )
     if out.exists():
         raise OutputError(f"{out} is there already: name another place.")
@@ -158,7 +167,7 @@ def _checked_weights(weights: Sequence[float] | np.ndarray, found: ExpertTensors
     for layer, own in found.layers.items():
         if shares.shape != (own.num_experts,):
             raise InvalidParamsError(
-                f"weights have shape {shares.shape}, but layer {layer} has {own.num_experts} experts. Give one weight each."
+                f"weights have shape {shares.shape}, but layer {layer} has {own.num_experts} experts. Give one each."
             )
     if not np.all(shares >= 0) or not abs(np.sum(shares) - 1) <= _SUM_TOLERANCE:
         raise InvalidParamsError(
@@ -218,7 +227,7 @@ def _merged(
 ) -> np.ndarray:
     """One tensor of a layer's merged expert. Raises: InvalidCheckpointError."""
     stack = layer.stacks[name]
-    moved = [own and own.get(name) for own in orders()] if job.method.name == ALIGNED else None
+    moved = [None if own is None else own.get(name) for own in orders()] if job.method.name == ALIGNED else None
     parts = stack.experts()
     base = None if job.base is None else _base_of(job, layer, name, parts[0])
     try:
@@ -242,8 +251,8 @@ def _base_of(job: _Job, layer: ExpertLayer, name: str, like: np.ndarray) -> np.n
         if tensor is not None and tensor.kind in NUMBERS and tensor.shape in (like.shape, (1, *like.shape)):
             return array_of(tensor).reshape(like.shape)
     raise InvalidCheckpointError(
-        f"{job.base.path} has no {names[0]} nor {names[1]} of shape {like.shape}, from which these experts could have begun. "
-        "Name the checkpoint that they are fine-tuned from."
+        f"{job.base.path} has no {names[0]} nor {names[1]} of shape {like.shape}, from which these experts could have "
+        "begun. Name the checkpoint that they are fine-tuned from."
     )
 
 
@@ -271,7 +280,7 @@ def _router_row(job: _Job, layer: ExpertLayer, name: str, axis: int) -> _Output:
             f"{name} has numbers of type {tensor.kind}, which cannot be averaged. Dequantise it."
         )
     stack = Stack((tensor,), (name,), axis, layer.num_experts)
-    plain = job._replace(method=Method(), base=None)
+    plain = job._replace(method=PLAIN, base=None)
     alone = layer._replace(stacks={name: stack})
     return _alone(plain, alone, name, lambda: None)
 
@@ -292,63 +301,54 @@ def _densified(
     """The tensors of a dense layer: the merged expert's hidden units, then the shared expert's, then zeros up to the
     width that other dense layers have.
     """
-    module = layer.module
-    if dense.module:
-        module = ".".join([*module.split(".")[:-1], dense.module])
-    tensors = job.found.checkpoint.tensors
-    width = _dense_width(job, config) if not dense.model_type else None
-    factor = float(dense.factor(config))
+    parent, _, last = layer.module.rpartition(".")
+    module = ".".join(filter(None, (parent, dense.module or last)))
+    width = _dense_width(job) if dense.shared and not dense.model_type else None
     made = []
     for name, stack in layer.stacks.items():
-        news = dense.names.get(name, (name,)) if dense.names else (name,)
-        beside = tensors.get(f"{_shared_module(layer, dense)}.{name}") if shared else None
-        is_out = any("down" in new or new.startswith("wo.") or new.startswith("fc2") for new in news)
+        is_out = is_output(name)
+        factor = float(dense.factor(config)) if is_out else 1.0
         axis = 1 if is_out and len(stack.shape) == 2 else 0
+        news = dense.names.get(name, (name,))
+        beside = job.found.checkpoint.tensors[f"{_shared_module(layer, dense)}.{name}"] if shared else None
+        own, added = (part and part.shape[axis] // len(news) for part in (stack, beside))
+        units = (own or 0) + (added or 0)
+        if width is not None and units > width:
+            raise InvalidParamsError(
+                f"{layer.module} would have {units} hidden units, but layers that are dense have {width}, and all have "
+                "the same number. Write a mixture of one expert, moe-1."
+            )
+        shape = (*stack.shape[:axis], width or units, *stack.shape[axis + 1 :])
+        read = _read(job, stack) + (0 if beside is None else _size(beside) // len(news))
         for place, new in enumerate(news):
-            size = stack.shape[axis] // len(news)
-            also = 0 if beside is None else beside.shape[axis] // len(news)
-            total = size + also
-            if width is not None and dense.shared:
-                if total > width:
-                    raise InvalidParamsError(
-                        f"{layer.module} would have {total} hidden units, but the dense layers of {job.found.checkpoint.path} "
-                        f"have {width}, and all have the same number. Write a mixture of one expert, moe-1."
-                    )
-                total = width
-            shape = list(stack.shape)
-            shape[axis] = total
-
-            def make(
-                name: str = name,
-                beside: Tensor | None = beside,
-                rows: slice = slice(place * size, (place + 1) * size),
-                others: slice = slice(place * also, (place + 1) * also),
-                shape: tuple[int, ...] = tuple(shape),
-                axis: int = axis,
-                is_out: bool = is_out,
-            ) -> np.ndarray:
-                merged = _merged(job, layer, name, orders)
-                if merged.shape == shape and factor == 1:
-                    return merged
-                filled = np.zeros(shape, merged.dtype)
-                own = merged[rows] if axis == 0 else merged[:, rows]
-                end = own.shape[axis]
-                (filled[:end] if axis == 0 else filled[:, :end])[...] = (
-                    own * merged.dtype.type(factor) if is_out else own
-                )
-                if beside is not None:
-                    added = array_of(beside)
-                    added = added[others] if axis == 0 else added[:, others]
-                    last = end + added.shape[axis]
-                    (filled[end:last] if axis == 0 else filled[:, end:last])[...] = added
-                return filled
-
-            read = _read(job, stack) + (0 if beside is None else _size(beside) // len(news))
-            made.append(_Output(f"{module}.{new}", stack.kind, tuple(shape), stack.tensors[0], read, make))
+            merged = functools.partial(_merged, job, layer, name, orders)
+            make = functools.partial(_joined, merged, beside, place, len(news), axis, factor, shape)
+            made.append(_Output(f"{module}.{new}", stack.kind, shape, stack.tensors[0], read, make))
     return made
 
 
-def _dense_width(job: _Job, config: Mapping[str, Any]) -> int | None:
+def _joined(
+    merged: Callable[[], np.ndarray],
+    beside: Tensor | None,
+    place: int,
+    count: int,
+    axis: int,
+    factor: float,
+    shape: tuple[int, ...],
+) -> np.ndarray:
+    """One of `count` parts of a merged tensor, times a factor, and that of a shared expert's, along an axis."""
+    whole = merged()
+    parts = [np.split(each, count, axis)[place] for each in (whole, *([] if beside is None else [array_of(beside)]))]
+    if parts[0].shape == shape and factor == 1:
+        return parts[0]
+    filled, end = np.zeros(shape, whole.dtype), 0
+    for part, scale in zip(parts, (factor, 1.0), strict=False):
+        filled[(slice(None),) * axis + (slice(end, end + part.shape[axis]),)] = part * whole.dtype.type(scale)
+        end += part.shape[axis]
+    return filled
+
+
+def _dense_width(job: _Job) -> int | None:
     """Hidden units of the layers that are dense already; None if all have experts."""
     modules = {layer.module for layer in job.found.layers.values()}
     lasts = {module.rpartition(".")[2] for module in modules}
@@ -448,7 +448,7 @@ def _write_file(out: Path, header: Header, plan: Sequence[_Output], report: _Rep
             if output.made is None:
                 _copy(file, output.source, report)
             else:
-                file.write(np.ascontiguousarray(output.made()).reshape(-1).view(np.uint8))
+                file.write(np.ascontiguousarray(output.made()).reshape(-1).view(np.uint8).data)
                 report.add(output.num_read)
 
 
@@ -456,7 +456,7 @@ def _copy(file: IO[bytes], tensor: Tensor, report: _Report) -> None:
     data = tensor.bytes()
     for start in range(0, len(data), _BLOCK):
         piece = data[start : start + _BLOCK]
-        file.write(piece)
+        file.write(piece.data)
         report.add(len(piece))
 
 

@@ -60,7 +60,7 @@ SECONDS_BETWEEN_LINES = 10.0  # of progress, where there is no terminal
     "--method",
     metavar="NAME",
     default="average",
-    help="How --weights merges: average; aligned, after hidden units have been matched; or task-arithmetic, ties or dare.",
+    help="How --weights merges: average; aligned, hidden units being matched first; or task-arithmetic, ties or dare.",
 )
 @click.option("--base", type=PATH, help="The checkpoint that the experts began from, for the last three methods.")
 @click.option("--scale", default=1.0, help="What these multiply the merged difference from --base by.")

@@ -346,7 +346,7 @@ class _ModuleStream(Stream):
         begin = None if is_anew else self._merged
         return {
             layer: {
-                name: _summed(stack, weights if begin is None else changes, begin and begin[layer][name])
+                name: _summed(stack, weights, None) if begin is None else _summed(stack, changes, begin[layer][name])
                 for name, stack in own.stacks.items()
             }
             for layer, own in self._experts.layers.items()

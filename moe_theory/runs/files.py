@@ -347,8 +347,8 @@ def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> P
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds, with or without a byte order mark. Raises: OSError; ValueError for what is no JSON, NaN and
-    lone surrogates among it, or nested 200 deep.
+    """What a JSON file holds, with or without a byte order mark. Raises: OSError; ValueError for what is no JSON, NaN
+    and lone surrogates among it, or nested 200 deep.
     """
     return _parsed(read_bytes(path).removeprefix(codecs.BOM_UTF8))
 

@@ -190,8 +190,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
         for name, tensor in header.tensors.items():
             if (other := tensors.setdefault(name, tensor)) is not tensor:
                 raise InvalidCheckpointError(
-                    f"{path} has {name} in {other.path.name} and in {shard}, and no {INDEX} says which counts. Move one "
-                    "of them elsewhere."
+                    f"{path} has {name} in {other.path.name} and in {shard}, and no {INDEX} says which counts. Move "
+                    "one of them elsewhere."
                 )
     return Checkpoint(path, shards, tensors)
 
@@ -200,8 +200,8 @@ def _require_all(folder: Path, names: list[str]) -> None:
     """Refuse a download of which shards are missing."""
     if missing := [name for name in names if not os.path.lexists(folder / name)]:
         raise InvalidCheckpointError(
-            f"{folder} is incomplete: {len(names) - len(missing)} of {len(names)} shards are there, {missing[0]} is not. "
-            "Finish the download."
+            f"the download of {folder} is incomplete: {len(names) - len(missing)} of {len(names)} shards are there, "
+            f"{missing[0]} is not. Finish it."
         )
 
 

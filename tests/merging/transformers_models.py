@@ -38,6 +38,7 @@ LATENT = ROUTED | {
     "q_lora_rank": 8, "kv_lora_rank": 8, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8,
     "num_key_value_heads": 4, "n_shared_experts": 1,
 }  # fmt: skip
+# fmt: off
 FAMILIES = {
     "mixtral": LOCAL,
     "qwen2_moe": SHARED,
@@ -54,7 +55,7 @@ FAMILIES = {
     | {
         "num_local_experts": 4, "num_experts_per_tok": 1, "intermediate_size_mlp": 28, "head_dim": 8,
         "interleave_moe_layer_step": 1, "layer_types": ["chunked_attention", "full_attention"],
-    },  # fmt: skip
+    },
     "qwen3_next": LINEAR | {"layer_types": ["linear_attention", "full_attention"]},
     "qwen3_5_moe_text": LINEAR | {"layer_types": ["linear_attention", "full_attention"]},
     "phimoe": LOCAL,
@@ -62,18 +63,18 @@ FAMILIES = {
         "d_model": 16, "n_heads": 4, "n_layers": 2, "vocab_size": 64, "max_seq_len": 64,
         "attn_config": {"kv_n_heads": 2, "rope_theta": 10000.0, "clip_qkv": 8.0},
         "ffn_config": {"ffn_hidden_size": 24, "moe_num_experts": 4, "moe_top_k": 2},
-    },  # fmt: skip
+    },
     "jamba": COMMON
     | {
         "num_experts": 4, "num_experts_per_tok": 2, "num_hidden_layers": 4, "expert_layer_period": 2,
         "expert_layer_offset": 1, "attn_layer_period": 4, "attn_layer_offset": 2, "mamba_dt_rank": 4,
         "use_mamba_kernels": False,
-    },  # fmt: skip
+    },
     "ernie4_5_moe": COMMON
     | {
         "moe_num_experts": 4, "moe_k": 2, "moe_intermediate_size": 12, "moe_layer_start_index": 1,
         "moe_num_shared_experts": 1,
-    },  # fmt: skip
+    },
     "hunyuan_v1_moe": COMMON | {"num_experts": 4, "moe_topk": 2, "head_dim": 8},
     "minimax": LOCAL | {"head_dim": 8},
     "minimax_m2": LOCAL | {"head_dim": 8},
@@ -81,14 +82,15 @@ FAMILIES = {
         "vocab_size": 64, "d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 2, "num_decoder_layers": 2,
         "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1, "num_heads": 4, "num_experts": 4,
         "decoder_start_token_id": 0, "expert_capacity": 64,
-    },  # fmt: skip
+    },
     "nllb-moe": {
         "vocab_size": 64, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
         "decoder_attention_heads": 4, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "encoder_sparse_step": 2,
         "decoder_sparse_step": 2, "num_experts": 4, "max_position_embeddings": 64, "decoder_start_token_id": 2,
         "expert_capacity": 64,
-    },  # fmt: skip
-}  # fmt: skip
+    },
+}
+# fmt: on
 ACTIVE = ("num_experts_per_tok", "moe_k", "moe_topk")
 EXACT = ("llama4_text", "switch_transformers", "phimoe")  # whose code has a fixed number of active experts
 
@@ -189,4 +191,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "make":
         make(place)
     else:
-        print(json.dumps(check(place)))
+        sys.stdout.write(json.dumps(check(place)))
