@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import linear_sum_assignment
 
 from moe_theory.core.errors import InvalidParamsError, unknown_name
 
@@ -255,6 +254,8 @@ def alignment(
     Returns: an order for each tensor with hidden units; None for the heaviest, and for experts of weight 0.
     Raises: InvalidParamsError, as `hidden_units` does.
     """
+    from scipy.optimize import linear_sum_assignment  # which takes longer to import than small merges take
+
     units = hidden_units({name: part.shape for name, part in experts[0].items()})
     heaviest = int(np.argmax(weights))
     found: list[dict[str, Order] | None] = []
