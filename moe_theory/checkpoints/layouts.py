@@ -32,8 +32,8 @@ _ROUTER = re.compile(r"(^|\.)(gate|router|wg)(\.|$)|correction_bias$")
 _NEAREST = 3
 _MOST_NAMED = 16  # experts, in a message
 WAY_OUT = (
-    "Write it in 16 bits first; in Transformers: AutoModelForCausalLM.from_pretrained(FOLDER, dtype='bfloat16', "
-    "quantization_config={config}(dequantize=True)).save_pretrained(OTHER)"
+    "Write it in 16 bits first; in Transformers (with accelerate): AutoModelForCausalLM.from_pretrained(FOLDER, "
+    "dtype='bfloat16', quantization_config={config}(dequantize=True)).save_pretrained(OTHER)"
 )
 
 

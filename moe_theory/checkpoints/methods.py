@@ -5,6 +5,7 @@ single precision (double for tensors of double precision), results in the tensor
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -208,8 +209,7 @@ class Order(NamedTuple):
 
 def is_output(name: str) -> bool:
     """Whether a tensor of an expert maps hidden units to outputs, or is added to these."""
-    words = ("down", "w2", "wo.", "fc2", "output_linear", "_out")
-    return any(word in f"{name}." for word in words)
+    return re.search(r"(^|[._'\[])(down|w2|wo|fc2|output_linear|\w_out)([._']|$)", name) is not None
 
 
 def hidden_units(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Units]:
@@ -220,7 +220,7 @@ def hidden_units(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Units]:
     matrices = {name: shape for name, shape in shapes.items() if len(shape) == 2}
     outs = [shape for name, shape in matrices.items() if is_output(name)]
     ins = [shape for name, shape in matrices.items() if not is_output(name)]
-    is_linear = any(name.endswith(".weight") for name in matrices)  # of torch: (outputs, inputs)
+    is_linear = any(name.rstrip("']").endswith(".weight") for name in matrices)  # of torch: (outputs, inputs)
     fitting = []
     for first, second in ((0, 1), (1, 0), (0, 0)):  # axes of hidden units, on the way in and on the way out
         if len(outs) == 1 and ins and (not is_linear or (first, second) == (0, 1)):
@@ -233,7 +233,7 @@ def hidden_units(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Units]:
             f"experts of {shown} cannot be aligned: their hidden units can be on either axis. Average them as they are."
         )
     first, second, size = fitting[0]
-    is_interleaved = any(name.endswith("gate_up_proj_bias") for name in shapes)  # GPT-OSS
+    is_interleaved = any("gate_up_proj_bias" in name for name in shapes)  # GPT-OSS
     found = {}
     for name, shape in shapes.items():
         if len(shape) == 2:
