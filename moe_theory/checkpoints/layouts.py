@@ -29,6 +29,7 @@ _STACKED = (
 )
 _ATTENTION = re.compile(r"(^|[._])att(entio)?n[._]")  # whose experts, of queries, are no feed-forward layers
 _ROUTER = re.compile(r"(^|\.)(gate|router|wg)(\.|$)|correction_bias$")
+_BESIDE = re.compile(rf"{_ROUTER.pattern}|^shared")
 _NEAREST = 3
 _MOST_NAMED = 16  # experts, in a message
 WAY_OUT = (
@@ -226,7 +227,7 @@ def find_experts(path: Path | str, pattern: str | Sequence[str] | None = None) -
     for named in patterns:
         matches = {name: match for name in checkpoint.tensors if (match := named.match(name)) is not None}
         if named.axis is not None:  # of which a module may have more than its experts
-            matches = {name: match for name, match in matches.items() if not _ROUTER.search(match.name)}
+            matches = {name: match for name, match in matches.items() if not _BESIDE.search(match.name)}
         if not matches:
             raise nothing_matches(named, checkpoint.tensors, checkpoint.path)
         for name, match in matches.items():

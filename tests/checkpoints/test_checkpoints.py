@@ -6,10 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from safetensors import safe_open
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
-from moe_theory.core.errors import InvalidParamsError, OutputError
 from moe_theory.checkpoints import load_experts, merge_checkpoint, methods
+from moe_theory.core.errors import InvalidParamsError, OutputError
 from moe_theory.runs.tensors import INDEX, InvalidCheckpointError, read_header, read_safetensors
 
 PATTERN = "model.layers.{layer}.block_sparse_moe.experts.{expert}.{name}"
