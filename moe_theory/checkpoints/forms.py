@@ -113,6 +113,7 @@ def require_form(form: str, config: Mapping[str, Any] | None, place: Path) -> De
     if form not in FORMS:
         raise InvalidParamsError(f"form {shortened(form)} is not one of {', '.join(FORMS)}. Name one of them.")
     family = None if config is None else config.get("model_type")
+    family = family if isinstance(family, str) else None
     without = f"Merge it without its {CONFIG}, for code of yours"
     if form == MOE_1:
         if family in NEVER_ALONE:
@@ -121,7 +122,7 @@ def require_form(form: str, config: Mapping[str, Any] | None, place: Path) -> De
                 f"{'Write the dense form' if family in FAMILIES else without}."
             )
         return None
-    if config is None or not isinstance(family, str) or family not in FAMILIES:
+    if config is None or family is None or family not in FAMILIES:
         what = f"of the family {shortened(family)}" if family else f"without a {CONFIG} that names its family"
         raise InvalidParamsError(
             f"{place} is {what}: dense models with the same outputs are known of {', '.join(FAMILIES)}. "
