@@ -141,7 +141,8 @@ def merge(
 
     For a checkpoint of your own, --stream is a Python file with `num_tasks`, `slots(seed)`, which yields slots, and
     `serve(experts, slot)`, which returns rewards in [0, 1] and counts of requests, one each a task; `experts` are the
-    merged tensors by layer and name. With --weights there is no stream: the checkpoint is merged and written.
+    merged tensors by layer and name. It may add a policy to `merging.policies.POLICIES`. With --weights there is no
+    stream: the checkpoint is merged and written.
     """
     if weights is not None:
         if source is not None:
@@ -163,9 +164,9 @@ def merge(
     if slots < 1 or slot_size < 1:
         raise InvalidRunError(f"slots={slots} and slot_size={slot_size} must be at least 1. Raise them.")
     chosen = reading_named(reading)  # what is unknown is refused before anything is trained
-    if policy != ALL:
+    if policy != ALL and not _is_python(source):  # which may have a policy of its own
         policies.named(policy, Dims())
-    elif write_merged is not None:
+    if policy == ALL and write_merged is not None:
         raise InvalidRunError("--write-merged is by the weights of one policy, not of all. Name it with --policy.")
     if max_active is not None:
         constraints.require(constraints.Count, max_active=max_active)

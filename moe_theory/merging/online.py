@@ -79,6 +79,7 @@ def merge_online(
     """Serve up to `num_slots` slots of a stream with a policy's weights, yielding each as it is done.
 
     Args:
+        policy: its name, of one of yours too, once it is in `policies.POLICIES`.
         params: of the policy; the number of experts is the stream's.
         monitor: how the task mix is estimated from earlier slots. The true one is unknown here.
     Raises: UnknownNameError, InvalidDimsError or InvalidParamsError before the first slot; InvalidRewardError for a
