@@ -1,8 +1,9 @@
 """Tiny models of published families, written and loaded by Transformers: run by another Python, which has torch.
 
-`make FOLDER` writes them. `check FOLDER` loads each FOLDER/merged/FAMILY.FORM, of which FOLDER/models/FAMILY is the
-mixture, and prints as JSON what did not fit and how far its outputs are from those of the mixture whose experts are all
-replaced by NumPy's average of them (its router by the average row, and all experts active, so that gates sum to 1).
+`make FOLDER` writes them, and two that are quantised. `check FOLDER` loads each FOLDER/merged/FAMILY.FORM, of which
+FOLDER/models/FAMILY is the mixture, and prints as JSON what did not fit and how far its outputs are from those of the
+mixture whose experts are all replaced by NumPy's average of them (its router by the average row, and all experts
+active, so that gates sum to 1).
 """
 
 import json
@@ -15,6 +16,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors.numpy import load_file, save_file
+from safetensors.torch import load_file as load_torch
+from safetensors.torch import save_file as save_torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 from transformers.utils import logging
 
@@ -107,6 +110,40 @@ def make(folder: Path) -> None:
         model.save_pretrained(folder / "models" / family)
 
 
+def make_quantised(folder: Path) -> None:
+    """A model in MXFP4 and one in blocks of 8 bits, as they are published."""
+    sizes = LOCAL | {"hidden_size": 64, "intermediate_size": 64, "head_dim": 16, "num_hidden_layers": 1}
+    path = _saved(folder / "mxfp4", "gpt_oss", sizes | {"layer_types": ["full_attention"]})
+    tensors = load_file(path / "model.safetensors")
+    for name in [name for name in tensors if name.endswith("_proj") and ".experts." in name]:
+        experts, width, height = tensors.pop(name).shape
+        blocks = np.random.default_rng(0).integers(0, 255, (experts, height, width // 32, 16), np.uint8)
+        tensors |= {f"{name}_blocks": blocks, f"{name}_scales": np.full(blocks.shape[:3], 125, np.uint8)}
+    kept = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]
+    _quantised(path, tensors, {"quant_method": "mxfp4", "modules_to_not_convert": kept})
+    path = _saved(folder / "fp8", "qwen3_moe", QWEN | {"hidden_size": 128, "moe_intermediate_size": 128})
+    tensors = load_torch(path / "model.safetensors")
+    for name in [name for name in tensors if "_proj" in name]:
+        scale = tensors[name].abs().max() / 448
+        tensors[name] = (tensors[name] / scale).to(torch.float8_e4m3fn)
+        blocks = [-(-size // 128) for size in tensors[name].shape]
+        tensors[f"{name}_scale_inv"] = scale.expand(*blocks).contiguous()
+    how = {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]}
+    _quantised(path, tensors, how | {"modules_to_not_convert": ["lm_head"]})
+
+
+def _saved(path: Path, family: str, sizes: dict) -> Path:
+    AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **sizes)).float().save_pretrained(path)
+    return path
+
+
+def _quantised(path: Path, tensors: dict, how: dict) -> None:
+    is_torch = any(isinstance(tensor, torch.Tensor) for tensor in tensors.values())
+    (save_torch if is_torch else save_file)(tensors, path / "model.safetensors", {"format": "pt"})
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(config | {"quantization_config": how}))
+
+
 def check(folder: Path) -> dict[str, dict[str, object]]:
     found = {}
     for path in sorted((folder / "merged").iterdir()):
@@ -190,5 +227,6 @@ if __name__ == "__main__":
     place = Path(sys.argv[2])
     if sys.argv[1] == "make":
         make(place)
+        make_quantised(place / "quantised")
     else:
         sys.stdout.write(json.dumps(check(place)))
