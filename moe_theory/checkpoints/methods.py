@@ -13,12 +13,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.core.errors import InvalidParamsError, unknown_name
+from moe_theory.core.fields import documented
 
 AVERAGE, ALIGNED, TASK_ARITHMETIC, TIES, DARE = METHODS = ("average", "aligned", "task-arithmetic", "ties", "dare")
 OF_TASK_VECTORS = (TASK_ARITHMETIC, TIES, DARE)
 _PIECE = 1 << 18  # numbers that are processed at once: they and their sum stay in a core's cache
 
 
+@documented
 class Method(NamedTuple):
     """How K tensors are merged with weights x_k, which are at least 0 and sum to 1.
 
@@ -28,6 +30,14 @@ class Method(NamedTuple):
     "Editing Models with Task Arithmetic", ICLR 2023. ties: of each tau_k the largest entries, and of these the ones
     whose sign is that of sum_k x_k tau_k, averaged; P. Yadav et al., "TIES-Merging", NeurIPS 2023. dare: entries of
     tau_k kept with probability p and divided by p, L. Yu et al., "Language Models are Super Mario", ICML 2024.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory import merging
+        >>> experts, base = {"w": np.array([[1.0, 0.0], [0.0, 4.0]])}, {"w": np.array([0.0, 1.0])}
+        >>> method = merging.Method("task-arithmetic", scale=2.0)
+        >>> merging.merge(experts, np.array([0.5, 0.5]), method, base)["w"].tolist()
+        [1.0, 3.0]
     """
 
     name: str = AVERAGE
