@@ -430,6 +430,15 @@ def checkpoints(chance: random.Random, seeds: Seeds) -> Input:
     ]
     if chance.random() < 0.3:
         words += ["--write-merged", "{here}/out/merged"]
+    if chance.random() < 0.4:  # once, without a stream, of experts that are found or named
+        once = ["merge", "--checkpoint", place, "--write-merged", "{here}/merged", "--weights"]
+        once += [chance.choice(("equal", "0.5,0.3,0.2", "1,0,0", "nan,1,0", ",", SAID))]
+        form, method = chance.choice(("moe-1", "dense", SAID)), chance.choice(("average", "aligned", "ties", SAID))
+        words = [*once, "--as", form, "--method", method, *chance.choice(([], words[words.index("--pattern") :][:2]))]
+        if chance.random() < 0.5:
+            config = {"model_type": chance.choice(("mixtral", "qwen3_moe", "deepseek_v3", SAID)), "num_experts": 3}
+            new = json.dumps(changed(chance, config)).encode()
+            files["c/config.json"] = chance.choice((new, new, damaged(chance, new)))
     return Input(words, files)
 
 

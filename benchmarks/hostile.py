@@ -26,12 +26,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from moe_theory.checkpoints import load_experts
 from moe_theory.core.errors import MoeTheoryError
 from moe_theory.deep import datasets
 from moe_theory.deep import reading as deep_reading
 from moe_theory.deep import runs as deep_runs
 from moe_theory.deep.presets import preset
-from moe_theory.merging.testbed import checkpoint
 from moe_theory.report import pages
 from moe_theory.runs import files, tensors
 from moe_theory.runs.files import finish_replacing, pack, sealed, write_together
@@ -114,7 +114,7 @@ class Writers:
         return tensors.read_kept(self.model)
 
     def read_experts(self) -> Any:
-        return checkpoint.load_experts(self.model, PATTERN)[0]
+        return load_experts(self.model, PATTERN)[0]
 
     def report(self, version: int) -> None:
         found = [

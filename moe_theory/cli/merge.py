@@ -1,16 +1,18 @@
 """`moe-theory merge`."""
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from moe_theory.cli.options import PATH, examples, json_option, out_option, seed_option
 from moe_theory.cli.output import open_console, print_json, print_lines
-from moe_theory.core.errors import InvalidRunError, InvalidStreamError, OutputError
+from moe_theory.core.errors import InvalidRunError, InvalidStreamError, OutputError, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,20 +20,51 @@ if TYPE_CHECKING:
     from moe_theory.merging.online import Row, Stream
 
 ALL = "all"  # policies
+EQUAL = "equal"  # weights
+SECONDS_BETWEEN_LINES = 10.0  # of progress, where there is no terminal
 
 
-@click.command(epilog=examples("moe-theory merge --slots 20"))
+@click.command(
+    epilog=examples(
+        "moe-theory merge --slots 20", "moe-theory merge --checkpoint DIR --weights equal --write-merged OTHER"
+    )
+)
 @click.option(
     "--checkpoint",
     type=PATH,
-    help="A safetensors file or, with a Python --stream, a folder of its shards.",
+    help="A safetensors file or, with --weights or a Python --stream, a folder of its shards.",
     show_default="the testbed's own model",
 )
 @click.option(
-    "--pattern",
-    metavar="NAMES",
-    help="Names of the experts' tensors, such as 'model.layers.{layer}.mlp.experts.{expert}.{name}'.",
+    "--weights",
+    metavar="NUMBERS",
+    help="Merge the experts of --checkpoint once, by weights such as 0.5,0.3,0.2 or 'equal', and write --write-merged.",
 )
+@click.option(
+    "--pattern",
+    "patterns",
+    multiple=True,
+    metavar="NAMES",
+    help="Names of the experts' tensors, such as 'model.layers.{layer}.mlp.experts.{expert}.{name}', or "
+    "'...experts[{expert}].{name}' where the first axis of one tensor is the experts; repeat it for more.",
+    show_default="found by their names",
+)
+@click.option(
+    "--as",
+    "form",
+    metavar="FORM",
+    default="moe-1",
+    help="What --write-merged is: moe-1, a mixture of one expert, or dense, the family's dense model.",
+)
+@click.option(
+    "--method",
+    metavar="NAME",
+    default="average",
+    help="How --weights merges: average; aligned, hidden units being matched first; or task-arithmetic, ties or dare.",
+)
+@click.option("--base", type=PATH, help="The checkpoint that the experts began from, for the last three methods.")
+@click.option("--scale", default=1.0, help="What these multiply the merged difference from --base by.")
+@click.option("--density", default=0.2, help="The share of each difference that ties and dare keep.")
 @click.option(
     "--stream",
     "source",
@@ -70,16 +103,22 @@ ALL = "all"  # policies
 @click.option(
     "--write-merged",
     type=PATH,
-    help="Where to write the checkpoint with its experts merged by the last slot's weights.",
+    help="Where to write the checkpoint with its experts merged, by --weights or the last slot's.",
 )
 @out_option("Folder for the numbers and the picture.", "runs/merge")
 @json_option(
     "policy, mean_reward, equal_weights (what these earn), slots (a row each) and files; with --policy all policies (a "
-    "row each) and files."
+    "row each) and files; with --weights merged (numbers of tensors and bytes), patterns and files."
 )
 def merge(
     checkpoint: Path | None,
-    pattern: str | None,
+    weights: str | None,
+    patterns: tuple[str, ...],
+    form: str,
+    method: str,
+    base: Path | None,
+    scale: float,
+    density: float,
     source: Path | None,
     tasks: str,
     policy: str,
@@ -94,7 +133,7 @@ def merge(
     out: Path,
     as_json: bool,
 ) -> None:
-    """Merge experts slot by slot and watch the rewards.
+    """Merge experts slot by slot and watch the rewards, or once.
 
     By default the stream is this package's own: a small transformer with 8 experts and 8 tasks on digits, trained on
     first use (about a minute). Tanbr and NUCB have the settings that were found best for each on it, as in Fig. 4's
@@ -103,24 +142,32 @@ def merge(
 
     For a checkpoint of your own, --stream is a Python file with `num_tasks`, `slots(seed)`, which yields slots, and
     `serve(experts, slot)`, which returns rewards in [0, 1] and counts of requests, one each a task; `experts` are the
-    merged tensors by layer and name.
+    merged tensors by layer and name. It may add a policy to `merging.policies.POLICIES`. With --weights there is no
+    stream: the checkpoint is merged and written.
     """
+    if weights is not None:
+        if source is not None:
+            raise InvalidRunError("--weights merges once, and --stream asks for weights slot by slot. Leave one out.")
+        settings = {"name": method, "scale": scale, "density": density, "seed": seed}
+        _merge_once(checkpoint, weights, patterns or None, write_merged, form, settings, base, as_json)
+        return
+    if method != "average" or base is not None:
+        raise InvalidRunError("--method and --base are for --weights: slots are served by averages. Leave them out.")
+    from moe_theory.checkpoints import merge_checkpoint
     from moe_theory.core import constraints
     from moe_theory.merging import Dims, policies
     from moe_theory.merging import reading as reading_named
     from moe_theory.merging.online import merge_online
-    from moe_theory.merging.testbed.checkpoint import merge_checkpoint
     from moe_theory.merging.testbed.tasks import Setting
-    from moe_theory.merging.testbed.training import PATTERN
     from moe_theory.report import merging
     from moe_theory.runs.files import prepare_folder
 
     if slots < 1 or slot_size < 1:
         raise InvalidRunError(f"slots={slots} and slot_size={slot_size} must be at least 1. Raise them.")
     chosen = reading_named(reading)  # what is unknown is refused before anything is trained
-    if policy != ALL:
+    if policy != ALL and not _is_python(source):  # which may have a policy of its own
         policies.named(policy, Dims())
-    elif write_merged is not None:
+    if policy == ALL and write_merged is not None:
         raise InvalidRunError("--write-merged is by the weights of one policy, not of all. Name it with --policy.")
     if max_active is not None:
         constraints.require(constraints.Count, max_active=max_active)
@@ -133,7 +180,7 @@ def merge(
     folder = prepare_folder(out, merging.COMPARED if policy == ALL else merging.NAMES)
     console = open_console(to_stderr=as_json)
     open_stream = functools.partial(
-        _open_stream, checkpoint, pattern, source, tasks, slots, slot_size, drift, seed, console
+        _open_stream, checkpoint, patterns or None, source, tasks, slots, slot_size, drift, seed, console
     )
     stream = open_stream()
     active = stream.num_experts if max_active is None else max_active
@@ -163,8 +210,8 @@ def merge(
     equal = None if _is_python(source) else _rewards_of_equal_weights(open_stream(), len(served))
     paths = merging.write(served, policy, equal, folder)
     if checkpoint is not None and write_merged is not None:
-        weights = served[-1].weights
-        merge_checkpoint(checkpoint, pattern or PATTERN, weights / weights.sum(), write_merged)
+        last = served[-1].weights
+        merge_checkpoint(checkpoint, patterns or None, last / last.sum(), write_merged, form)
         paths.append(write_merged)
     if as_json:
         print_json(merging.to_json(served, policy, equal, paths))
@@ -173,6 +220,68 @@ def merge(
         print_lines(console, *(f"wrote {path}" for path in paths))
     if is_interrupted:
         raise KeyboardInterrupt
+
+
+def _merge_once(
+    checkpoint: Path | None,
+    weights: str,
+    patterns: tuple[str, ...] | None,
+    out: Path | None,
+    form: str,
+    settings: dict[str, Any],
+    base: Path | None,
+    as_json: bool,
+) -> None:
+    """Without a stream, and without JAX."""
+    from moe_theory.checkpoints import Method, find_experts, merge_checkpoint
+
+    if checkpoint is None or out is None:
+        raise InvalidRunError("--weights merges --checkpoint and writes --write-merged: name both.")
+    found = find_experts(checkpoint, patterns)
+    count = next(iter(found.layers.values())).num_experts
+    try:
+        shares = [1 / count] * count if weights == EQUAL else [float(each) for each in weights.split(",")]
+    except ValueError:
+        raise InvalidRunError(
+            f"--weights {shortened(weights)} must be {EQUAL!r} or numbers with commas between."
+        ) from None
+    console = open_console(to_stderr=True)
+    with _progress(console) as show:
+        merged = merge_checkpoint(checkpoint, found.patterns, shares, out, form, Method(**settings), base, show)
+    if as_json:
+        print_json({"merged": merged._asdict(), "patterns": list(found.patterns), "files": [str(out)]})
+        return
+    print_lines(
+        open_console(),
+        *(f"experts: {pattern}" for pattern in found.patterns),
+        f"{merged.num_layers} layers of {merged.num_experts} experts: {merged.num_merged:,} tensors merged "
+        f"({settings['name']}), {merged.num_copied:,} copied; {merged.bytes_before / 1e9:.3g} GB before, "
+        f"{merged.bytes_after / 1e9:.3g} GB after",
+        f"wrote {out}",
+    )
+
+
+@contextlib.contextmanager
+def _progress(console: "Console") -> Iterator[Callable[[int, int], None]]:
+    """A bar in a terminal with bytes and the time that is left, elsewhere a line every ten seconds."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
+    if console.is_terminal:
+        columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=console, transient=True) as bar:
+            task = bar.add_task("merging", total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+        return
+    began = printed = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        nonlocal printed
+        now = time.monotonic()
+        if now - printed > SECONDS_BETWEEN_LINES:
+            printed, left = now, (now - began) * (total - done) / done
+            print_lines(console, f"merged {done / 1e9:.2f} of {total / 1e9:.2f} GB, {left:.0f} s left")
+
+    yield show
 
 
 def _require_so_many(max_active: int, num_experts: int) -> None:
@@ -188,7 +297,7 @@ def _is_python(source: Path | None) -> bool:
 
 def _open_stream(
     checkpoint: Path | None,
-    pattern: str | None,
+    patterns: tuple[str, ...] | None,
     source: Path | None,
     tasks: str,
     slots: int,
@@ -206,8 +315,8 @@ def _open_stream(
     if source is not None and _is_python(source):
         if checkpoint is None:
             raise InvalidStreamError(f"{source} serves merged experts of a checkpoint: name it by --checkpoint.")
-        return online.from_module(source, checkpoint, pattern or PATTERN, seed)
-    if pattern is not None and pattern != PATTERN:
+        return online.from_module(source, checkpoint, patterns, seed)
+    if patterns is not None and patterns != (PATTERN,):
         raise InvalidStreamError(
             "--pattern names tensors of a checkpoint of your own, which nothing here knows how to run: give --stream a "
             "Python file with num_tasks, slots(seed) and serve(experts, slot)."

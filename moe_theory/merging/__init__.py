@@ -14,6 +14,8 @@ Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Sma
 Online MoE Inference".
 """
 
+from moe_theory.checkpoints import Method as Method
+from moe_theory.checkpoints import merge_checkpoint as merge_checkpoint
 from moe_theory.core.papers import Paper
 from moe_theory.merging import corrected as corrected
 from moe_theory.merging import monitor as monitor

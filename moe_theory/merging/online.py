@@ -8,7 +8,7 @@ import functools
 import importlib.util
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -17,6 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
+from moe_theory.checkpoints import ExpertTensors, find_experts
+from moe_theory.checkpoints.layouts import Stack
+from moe_theory.checkpoints.methods import add_weighted
 from moe_theory.core import programs
 from moe_theory.core.errors import OWN_CODE, InvalidRewardError, InvalidStreamError, described, shortened, unknown_name
 from moe_theory.core.random import root_key, step_key
@@ -27,7 +30,6 @@ from moe_theory.merging.rewards import Feedback, draw_tasks, mix_of
 from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import tasks as arrivals
 from moe_theory.merging.testbed import transformer
-from moe_theory.merging.testbed.checkpoint import load_experts
 from moe_theory.merging.testbed.tasks import Examples
 from moe_theory.merging.testbed.transformer import Model
 from moe_theory.runs.arrays import read_arrays
@@ -77,6 +79,7 @@ def merge_online(
     """Serve up to `num_slots` slots of a stream with a policy's weights, yielding each as it is done.
 
     Args:
+        policy: its name, of one of yours too, once it is in `policies.POLICIES`.
         params: of the policy; the number of experts is the stream's.
         monitor: how the task mix is estimated from earlier slots. The true one is unknown here.
     Raises: UnknownNameError, InvalidDimsError or InvalidParamsError before the first slot; InvalidRewardError for a
@@ -268,12 +271,12 @@ def from_file(path: Path, model: Model) -> Requests:
     return Requests(model, int(arrays["tasks"].max()) + 1, requests())
 
 
-def from_module(path: Path, checkpoint: Path, pattern: str, seed: int) -> Stream:
+def from_module(path: Path, checkpoint: Path, pattern: str | Sequence[str] | None, seed: int) -> Stream:
     """A stream that a Python file defines around the experts of any checkpoint.
 
     The file has `num_tasks`, a whole number; `slots(seed)`, which yields slots of any kind; and `serve(experts, slot)`,
     which returns rewards in [0, 1] and counts, one a task. `experts` are the merged arrays, by layer and by name within
-    the expert.
+    the expert, in single precision and not to be written to.
     Raises: InvalidStreamError for a file that fails or lacks one of them; InvalidCheckpointError.
     """
     specification = importlib.util.spec_from_file_location(path.stem, path)
@@ -297,8 +300,8 @@ def from_module(path: Path, checkpoint: Path, pattern: str, seed: int) -> Stream
         raise InvalidStreamError(
             f"{path}: num_tasks={module.num_tasks!r} must be a whole number of at least 1. Change it."
         )
-    experts = load_experts(checkpoint, pattern)
-    counts = {layer: len(next(iter(parts.values()))) for layer, parts in experts.items()}
+    experts = find_experts(checkpoint, pattern)
+    counts = {layer: own.num_experts for layer, own in experts.layers.items()}
     if len(set(counts.values())) > 1:
         raise InvalidStreamError(
             f"{checkpoint} has layers of different numbers of experts, {counts}: a slot's weights are the same in all "
@@ -307,13 +310,18 @@ def from_module(path: Path, checkpoint: Path, pattern: str, seed: int) -> Stream
     return _ModuleStream(module, experts, seed)
 
 
+_MOST_CHANGES = 32  # of a merge by differences, after which it is merged anew: each adds its rounding
+
+
 class _ModuleStream(Stream):
-    def __init__(self, module: Any, experts: dict[int, dict[str, np.ndarray]], seed: int) -> None:
+    def __init__(self, module: Any, experts: ExpertTensors, seed: int) -> None:
         self._module, self._experts, self._seed = module, experts, seed
+        self._weights, self._num_changes = np.zeros(self.num_experts), 0
+        self._merged: dict[int | str, dict[str, np.ndarray]] | None = None
 
     @property
     def num_experts(self) -> int:
-        return len(next(iter(next(iter(self._experts.values())).values())))
+        return next(iter(self._experts.layers.values())).num_experts
 
     @property
     def num_tasks(self) -> int:
@@ -323,11 +331,31 @@ class _ModuleStream(Stream):
         return iter(self._module.slots(self._seed))
 
     def serve(self, slot: Any, weights: Float[np.ndarray, " K"]) -> Feedback:
-        merged = {
+        if self._merged is None or not np.array_equal(weights, self._weights):
+            self._merged = self._merge(weights)
+        return self._module.serve({layer: dict(own) for layer, own in self._merged.items()}, slot)
+
+    def _merge(self, weights: Float[np.ndarray, " K"]) -> dict[int | str, dict[str, np.ndarray]]:
+        """One pass over the experts whose weights have changed, or over those that have any where these are fewer."""
+        changes = weights - self._weights
+        is_anew = (
+            self._merged is None
+            or self._num_changes == _MOST_CHANGES
+            or np.count_nonzero(changes) >= np.count_nonzero(weights)
+        )
+        self._weights, self._num_changes = weights.copy(), 0 if is_anew else self._num_changes + 1
+        begin = None if is_anew else self._merged
+        return {
             layer: {
-                name: np.tensordot(weights, stack.astype(np.float64), 1).astype(np.float32)
-                for name, stack in own.items()
+                name: _summed(stack, weights, None) if begin is None else _summed(stack, changes, begin[layer][name])
+                for name, stack in own.stacks.items()
             }
-            for layer, own in self._experts.items()
+            for layer, own in self._experts.layers.items()
         }
-        return self._module.serve(merged, slot)
+
+
+def _summed(stack: Stack, weights: np.ndarray, begin: np.ndarray | None) -> np.ndarray:
+    try:
+        return add_weighted(stack.experts(), weights, begin)
+    except FloatingPointError:
+        raise stack.not_finite(weights) from None

@@ -8,6 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
+from moe_theory.checkpoints.methods import (
+    ALIGNED,
+    AVERAGE,
+    PLAIN,
+    Method,
+    Order,
+    alignment,
+    check_method,
+    merge_tensors,
+)
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.numerics import Numbers, Scalar
 from moe_theory.core.random import draws
@@ -16,13 +26,22 @@ ROUNDING = 1e-5  # how far from 1 a sum of weights may be
 PROPOSALS = 8  # for each gamma variable
 
 
-def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> PyTree:
-    """One expert whose parameters are the weighted average of K experts'.
+def merge(
+    experts: PyTree | Sequence[PyTree],
+    weights: Float[Numbers, " K"],
+    method: Method = PLAIN,
+    base: PyTree | None = None,
+) -> PyTree:
+    """One expert whose parameters are the weighted average of K experts', or merged by another method.
 
     Args:
         experts: parameters whose leaves have K experts as their first axis, or a list of K experts' parameters.
-    Source: Eq. (1) of `merging`.
-    Raises: InvalidDimsError for leaves that do not have K experts.
+        method: other ones than the average run on the host, and not inside a jit. "aligned" tells by the leaves' names
+            which matrix is on the way out of the hidden units: those with down, w2, wo, fc2 or out in them.
+        base: parameters of the expert that all began from, for methods that merge task vectors.
+    Source: Eq. (1) of `merging`; of other methods, see `Method`.
+    Raises: InvalidDimsError for leaves that do not have K experts; InvalidParamsError, UnknownNameError for a method
+        that does not fit, or a merge that is not finite.
 
     Examples:
         >>> import numpy as np
@@ -42,7 +61,27 @@ def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> 
                 f"parameters of shape {jnp.shape(leaf)} must begin with an axis of experts, one a weight: "
                 f"{jnp.shape(weights)}. Change experts or weights."
             )
-    return jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), experts)
+    check_method(method, base is not None)
+    if method.name == AVERAGE:
+        return jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), experts)
+    paths, structure = jax.tree.flatten_with_path(experts)
+    names = [jax.tree_util.keystr(path) for path, _ in paths]
+    leaves = dict(zip(names, (np.asarray(leaf) for _, leaf in paths), strict=True))
+    begun: dict[str, Any] = (
+        {} if base is None else dict(zip(names, map(np.asarray, jax.tree.leaves(base)), strict=True))
+    )
+    shares = np.asarray(weights, np.float64)
+    orders: list[dict[str, Order] | None] = [None] * len(shares)
+    if method.name == ALIGNED:
+        orders = alignment([{name: leaf[k] for name, leaf in leaves.items()} for k in range(len(shares))], shares)
+    merged = []
+    for number, (name, leaf) in enumerate(leaves.items()):
+        moved = [None if own is None else own.get(name) for own in orders]
+        try:
+            merged.append(merge_tensors(list(leaf), shares, method, begun.get(name), moved, number))
+        except FloatingPointError:
+            raise InvalidParamsError(f"the merge of {name} is not finite. Leave out experts that are not.") from None
+    return jax.tree.unflatten(structure, merged)
 
 
 def existing(max_experts: int, num_experts: Int[Scalar, ""]) -> Bool[Array, " K"]:

@@ -5,6 +5,7 @@ An entry's file is an npz without pickles that holds its task. The archive's com
 it, so that no change of the file goes unseen. A JSON document has the digest of its content in it.
 """
 
+import codecs
 import contextlib
 import ctypes
 import errno
@@ -346,10 +347,10 @@ def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> P
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds. Raises: OSError; ValueError for what is no JSON, NaN and lone surrogates among it, or
-    nested 200 deep.
+    """What a JSON file holds, with or without a byte order mark. Raises: OSError; ValueError for what is no JSON, NaN
+    and lone surrogates among it, or nested 200 deep.
     """
-    return _parsed(read_bytes(path))
+    return _parsed(read_bytes(path).removeprefix(codecs.BOM_UTF8))
 
 
 def _parsed(data: bytes) -> Any:

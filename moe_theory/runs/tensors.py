@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
@@ -140,11 +140,13 @@ def _digest_of(path: Path) -> str:
 
 
 INDEX = "model.safetensors.index.json"
+_NUMBERED = re.compile(r"(.*-)([0-9]{1,9})-of-([0-9]{1,9})\.safetensors")  # names of shards
+_MOST_SHARDS = 100_000  # that a name may tell of
 NUMBERS = {  # dtypes that can be averaged
     "F64": np.dtype(np.float64),
     "F32": np.dtype(np.float32),
     "F16": np.dtype(np.float16),
-    "BF16": np.dtype(jnp.bfloat16),
+    "BF16": np.dtype(ml_dtypes.bfloat16),
 }
 
 
@@ -157,24 +159,50 @@ class Checkpoint(NamedTuple):
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Read the headers of a file or of a folder of shards. Raises: InvalidCheckpointError."""
+    """Read the headers of a file or of a folder of shards, with or without an index. Raises: InvalidCheckpointError,
+    for shards that are missing, too.
+    """
     if not os.path.isdir(path):
         header = read_header(path)
         return Checkpoint(path, {path.name: header}, header.tensors)
-    if not (path / INDEX).is_file():
-        files = sorted(path.glob("*.safetensors"))
-        if len(files) == 1:
-            header = read_header(files[0])
-            return Checkpoint(path, {files[0].name: header}, header.tensors)
+    if (path / INDEX).is_file():
+        shard_of = _shard_of(path / INDEX)
+        names = sorted(set(shard_of.values()))
+        if len(names) > 1:
+            _require_all(path, names)
+        shards = {name: read_header(path / name) for name in names}
+        for name, shard in shard_of.items():
+            if name not in shards[shard].tensors:
+                raise InvalidCheckpointError(
+                    f"{path / INDEX} puts {name} into {shard}, where it is not. Fetch both again."
+                )
+        return Checkpoint(path, shards, {name: shards[shard].tensors[name] for name, shard in shard_of.items()})
+    names = sorted(file.name for file in path.glob("*.safetensors"))
+    if not names:
+        raise InvalidCheckpointError(f"{path} has no safetensors files. Name the folder that they are in.")
+    for counted in {(found[1], len(found[2]), found[3]) for found in map(_NUMBERED.fullmatch, names) if found}:
+        prefix, width, total = counted
+        numbers = range(1, min(int(total), _MOST_SHARDS) + 1)
+        _require_all(path, [f"{prefix}{number:0{width}}-of-{total}.safetensors" for number in numbers])
+    shards = {name: read_header(path / name) for name in names}
+    tensors: dict[str, Tensor] = {}
+    for shard, header in shards.items():
+        for name, tensor in header.tensors.items():
+            if (other := tensors.setdefault(name, tensor)) is not tensor:
+                raise InvalidCheckpointError(
+                    f"{path} has {name} in {other.path.name} and in {shard}, and no {INDEX} says which counts. Move "
+                    "one of them elsewhere."
+                )
+    return Checkpoint(path, shards, tensors)
+
+
+def _require_all(folder: Path, names: list[str]) -> None:
+    """Refuse a download of which shards are missing."""
+    if missing := [name for name in names if not os.path.lexists(folder / name)]:
         raise InvalidCheckpointError(
-            f"{path} has no {INDEX} and {len(files)} safetensors files, one of which would do. Change the path."
+            f"the download of {folder} is incomplete: {len(names) - len(missing)} of {len(names)} shards are there, "
+            f"{missing[0]} is not. Finish it."
         )
-    shard_of = _shard_of(path / INDEX)
-    shards = {name: read_header(path / name) for name in sorted(set(shard_of.values()))}
-    for name, shard in shard_of.items():
-        if name not in shards[shard].tensors:
-            raise InvalidCheckpointError(f"{path / INDEX} puts {name} into {shard}, where it is not. Fetch both again.")
-    return Checkpoint(path, shards, {name: shards[shard].tensors[name] for name, shard in shard_of.items()})
 
 
 def array_of(tensor: Tensor) -> np.ndarray:

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from moe_theory.core.random import root_key
+from moe_theory.merging.policies import POLICIES
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.tasks import Setting, tasks_of
 from moe_theory.merging.testbed.training import PATTERN, save_model
-from moe_theory.runs.tensors import write_safetensors
+from moe_theory.runs.tensors import read_safetensors, write_safetensors
 
 SETTING = Setting(batch_size=96, num_experts=3, width=16, hidden=8, num_layers=1, num_heads=2)
 
@@ -88,9 +89,60 @@ def test_a_merge_is_of_all_experts_unless_told(tmp_path, ran):
     assert document["slots"][0]["weights"] == pytest.approx([0.1] * 10)
 
 
+def test_a_checkpoint_is_merged_once(tmp_path, ran):
+    """Experts that are found, by weights that are equal or given, in each form of the document."""
+    arrays = {f"layers.0.mlp.experts.{k}.w": np.full(2, k) * 1.0 for k in range(3)}
+    write_safetensors(tmp_path / "m.safetensors", arrays | {"layers.0.mlp.gate.weight": np.eye(3)}, {})
+    common = ("merge", "--checkpoint", tmp_path / "m.safetensors", "--weights")
+    printed = ran(*common, "equal", "--write-merged", tmp_path / "a.safetensors")
+    assert "experts: layers.{layer}.mlp.experts.{expert}.{name}" in printed.out
+    assert "2 tensors merged (average), 0 copied" in printed.out
+    np.testing.assert_allclose(read_safetensors(tmp_path / "a.safetensors")[0]["layers.0.mlp.experts.0.w"], [1, 1])
+    document = json.loads(ran(*common, "0.5,0,0.5", "--write-merged", tmp_path / "b.safetensors", "--json").out)
+    assert document["merged"]["num_experts"] == 3
+    assert document["patterns"] == ["layers.{layer}.mlp.experts.{expert}.{name}"]
+    assert document["files"] == [str(tmp_path / "b.safetensors")]
+    np.testing.assert_allclose(
+        read_safetensors(tmp_path / "b.safetensors")[0]["layers.0.mlp.gate.weight"], [[0.5, 0, 0.5]]
+    )
+
+
+def test_a_policy_of_a_stream_s_own_file(checkpoint, tmp_path, ran):
+    path = tmp_path / "own.py"
+    text = "from moe_theory.merging.policies import POLICIES\nPOLICIES['mine'] = POLICIES['average']\n"
+    path.write_text(text + OWN.format(reward=0.25))
+    try:
+        printed = ran("merge", "--checkpoint", checkpoint, "--stream", path, "--policy", "mine", "--out", tmp_path).out
+    finally:
+        POLICIES.pop("mine", None)
+    assert "mine: mean reward 0.250 over 2 slots" in printed
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["equal"], "--write-merged: name both"),
+        (["equal", "--write-merged", "o", "--stream", "own.py"], "Leave one out"),
+        (["half", "--write-merged", "o"], "--weights 'half' must be 'equal' or numbers"),
+        (["1,1,1", "--write-merged", "o"], "must sum to 1"),
+        (["0.5,0.5", "--write-merged", "o"], "weights have shape (2,), but layer 0 has 3 experts"),
+        (["equal", "--write-merged", "o", "--as", "moe-2"], "'moe-2' is not one of moe-1, dense"),
+        (["equal", "--write-merged", "o", "--method", "tie"], "Did you mean 'ties'"),
+        (["equal", "--write-merged", "o", "--method", "ties"], "which is not given"),
+        (["equal", "--write-merged", "o", "--method", "dare", "--base", "b"], "b is not there"),
+        (["equal", "--write-merged", "o", "--pattern", "w.{layer}.{expert}"], "Nearest"),
+    ],
+)
+def test_a_merge_that_cannot_be_says_why(arguments, said, checkpoint, refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert said in refused("merge", "--checkpoint", checkpoint, "--weights", *arguments)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--method", "ties"], "--method and --base are for --weights"),
         (["--policy", "tanber"], "Did you mean 'tanbr'"),
         (["--monitor", "oracle"], "unknown monitor 'oracle'"),
         (["--slots", "0"], "slots=0"),

@@ -19,6 +19,7 @@ LAYERS = [
     {"continual", "edge", "generalization", "merging"},
     {"verify"},
     {"sweep"},
+    {"checkpoints"},
     {"runs"},
     {"core"},
 ]

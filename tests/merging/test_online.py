@@ -10,13 +10,13 @@ import pytest
 
 from moe_theory.core.errors import InvalidRewardError, InvalidStreamError, MoeTheoryError
 from moe_theory.core.random import root_key
-from moe_theory.merging import Feedback, Params, policies
+from moe_theory.merging import Feedback, Params, online, policies
 from moe_theory.merging.online import checked, from_file, from_module, merge_online
 from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.tasks import VALIDATION, Setting, examples, tasks_of
 from moe_theory.merging.testbed.training import PATTERN, save_model
-from moe_theory.runs.tensors import write_safetensors
+from moe_theory.runs.tensors import InvalidCheckpointError, write_safetensors
 
 SETTING = Setting(batch_size=96, num_experts=3, num_tasks=4, width=16, hidden=8, num_layers=1, num_heads=2)
 
@@ -239,6 +239,50 @@ def test_layers_with_other_numbers_of_experts_are_refused(model, tmp_path):
     path.write_text(OWN)
     with pytest.raises(InvalidStreamError, match="different numbers of experts"):
         from_module(path, checkpoint, PATTERN, 0)
+
+
+def test_a_slot_reads_what_changed_and_merges_what_is_asked_for(tmp_path, monkeypatch):
+    """Against NumPy over 100 slots of ten mixes, some of which differ in two experts alone; the same mix twice is one
+    merge, and rounding does not add up.
+    """
+    arrays = {
+        f"layers.0.experts.{k}.w": np.random.default_rng(k).normal(size=(9, 5)).astype(np.float32) for k in range(6)
+    }
+    write_safetensors(tmp_path / "model.safetensors", arrays, {})
+    (tmp_path / "own.py").write_text("num_tasks = 1\nslots = None\ndef serve(experts, slot):\n    return experts\n")
+    stream = from_module(tmp_path / "own.py", tmp_path / "model.safetensors", None, 0)
+    stack, reads = np.stack(list(arrays.values())), []
+    original = online.add_weighted
+    monkeypatch.setattr(
+        online,
+        "add_weighted",
+        lambda parts, x, *rest: (reads.append(np.count_nonzero(x)), original(parts, x, *rest))[1],
+    )
+    first = np.random.default_rng(0).dirichlet(np.ones(6))
+    mixes = [first + delta * np.eye(6)[0] - delta * np.eye(6)[1] for delta in np.linspace(0, 0.01, 10)]
+    for slot in range(100):
+        (own,) = stream.serve(slot, mixes[slot // 2 % 10]).values()
+        np.testing.assert_allclose(own["w"], np.tensordot(mixes[slot // 2 % 10], stack, 1), rtol=0, atol=3e-6)
+    assert len(reads) == 50
+    assert sorted(set(reads)) == [2, 6]
+    assert reads.count(6) <= 1 + 50 // 30
+    with pytest.raises(ValueError, match="read-only"):
+        own["w"][0, 0] = 1
+
+
+def test_a_stream_s_expert_that_is_not_finite_is_named(tmp_path):
+    write_safetensors(tmp_path / "model.safetensors", {"layers.0.experts.w": np.array([[1.0], [np.nan]])}, {})
+    (tmp_path / "own.py").write_text(OWN)
+    stream = from_module(tmp_path / "own.py", tmp_path / "model.safetensors", None, 0)
+    with pytest.raises(InvalidCheckpointError, match=r"layers.0.experts.w\[1\] has nan at \(0,\)"):
+        stream.serve(0, np.array([0.5, 0.5]))
+
+
+def test_a_policy_of_one_s_own_goes_by_its_name(monkeypatch):
+    average = policies.POLICIES["average"]
+    monkeypatch.setitem(policies.POLICIES, "mine", lambda dims, uncertainty: average(dims, uncertainty))
+    mine, theirs = (list(merge_online(Corner(3), name, 3)) for name in ("mine", "average"))
+    assert [row.reward for row in mine] == [row.reward for row in theirs]
 
 
 def test_the_rewards_of_the_paper_s_families_are_a_stream_s_too():

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from moe_theory.checkpoints import load_experts, merge_checkpoint
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
 from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import tasks, training, transformer
-from moe_theory.merging.testbed.checkpoint import load_experts, merge_checkpoint
 from moe_theory.merging.testbed.tasks import Examples, Setting, accuracies, examples, tasks_of
 from moe_theory.merging.testbed.training import initial
 from moe_theory.runs.tensors import InvalidCheckpointError, write_safetensors

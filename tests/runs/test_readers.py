@@ -19,6 +19,7 @@ FUNCTIONS = {
 }  # fmt: skip
 OF_MODULES = {"load": {"np", "json", "pickle", "tomllib"}, "mmap": {"mmap"}}
 ELSEWHERE = {
+    "checkpoints/writing.py:_write_folder": "what is a file",
     "cli/deep.py:_run": "what it has just written",
     "cli/explore.py:explore": "what it has just written",
     "cli/new.py:template": "of this package",
@@ -28,7 +29,6 @@ ELSEWHERE = {
     "deep/datasets/own.py:_table": "after `runs.reading` has read it",
     "edge/delays.py:_read": "by `runs.reading`",
     "merging/online.py:from_module": "after `runs.reading` has read it",
-    "merging/testbed/checkpoint.py:_write_folder": "what is a file",
     "generalization/certificate.py:mean_loss": "after `runs.reading` has opened it",
     "generalization/families.py:families": "of this package",
     "report/notebook.py:status_style": "of this package",

@@ -15,8 +15,7 @@ WRITING = {
 OF_MODULES = {"np": {"save"}, "os": {"replace", "rename"}, "json": {"dump"}, "shutil": {"copyfile", "copytree", "move"}}
 DURABLE = {"whole", "whole_set"}  # which give a temporary name, and put what is written there in its place
 ELSEWHERE = {
-    "merging/testbed/checkpoint.py:_write_folder": "below the temporary name of `merge_checkpoint`",
-    "merging/testbed/checkpoint.py:_write_file": "below the temporary name of `merge_checkpoint`",
+    "checkpoints/writing.py:_write_file": "below a temporary name",
     "runs/locks.py:acquire": "who holds a claim, which ends with the process",
     "report/plots.py:saved": "into memory",
     "report/plots.py:as_netcdf": "into memory",
