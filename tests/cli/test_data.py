@@ -47,9 +47,9 @@ def test_the_page_leads_from_photographs_to_a_verdict(photographs, ran, monkeypa
     text = ran(*look).out
     for said in (
         "photographs: images in folders, by 3 folders with images in ",
-        "24 training and 6 test images of 3 classes, 8 x 12 pixels, 3 channels",
+        "24 training and 6 test images of 3 classes, 24 x 24 pixels, 3 channels",
         "left out: 1 no image: .txt",
-        "converted: 9 scaled down, with black beside it",
+        "converted: 30 scaled up, with black beside it",
         "every 5th image of a class is a test image",
         "30 .jpg",
     ):
