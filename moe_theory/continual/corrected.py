@@ -185,6 +185,7 @@ def theorem_2(
     (22) is as printed. Arguments and result: as of `theory.theorem_2`.
 
     Source: Theorem 2, (21), and Appendix J of `continual`.
+    Raises: InvalidParamsError for loads that are not of top-1 routing; where these are traced the bounds are NaN.
 
     Examples:
         >>> import numpy as np

@@ -145,7 +145,7 @@ def proposition_4(
     This is (34) summed, and exact if every column of X were Gaussian.
 
     Source: Lemma 9, (34), of `edge`, in place of Proposition 4, (22).
-    Raises: as `theory.theorem_1`.
+    Raises: InvalidParamsError for loads that do not add up to `round`; where these are traced the result is NaN.
 
     Examples:
         >>> import numpy as np
@@ -181,7 +181,7 @@ def theorem_1(
         floor: the term G^4 = O(sigma_0^2), whose constant the paper leaves open.
     Source: ours, in place of Theorem 1, (23), of `edge`: what (34) leaves of the tasks up to T1, which the last step
         of Appendix F makes fade.
-    Raises: as `theory.theorem_1`.
+    Raises: InvalidParamsError for loads that do not add up to `round`; where these are traced the result is NaN.
 
     Examples:
         >>> import numpy as np

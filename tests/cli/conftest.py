@@ -1,9 +1,17 @@
 """What the tests of the commands share."""
 
+import re
+
 import pytest
 
 from moe_theory import cli
 from moe_theory.verify import evidence
+
+# An option that a message asks for, as if it were not there: "needs a folder (--data DIR)", "name it by --checkpoint".
+ASKED_FOR = re.compile(
+    r"(?:needs|[Gg]ive|[Nn]ame|[Aa]dd|[Ss]et) (?:it |them |a |the |also )*(?:(?!another|others)\w+ )?"
+    r"(?:with |by |\()?(--[a-z-]+)"
+)
 
 
 @pytest.fixture
@@ -29,6 +37,8 @@ def refused(capsys):
         assert may_print or not streams.out
         (line,) = streams.err.splitlines()
         assert line.startswith("moe-theory: ")
+        asked = ASKED_FOR.findall(line)  # a way out that has been taken already is none
+        assert not set(asked) & {str(each).partition("=")[0] for each in arguments}, line
         return line
 
     return run

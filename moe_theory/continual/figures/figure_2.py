@@ -245,8 +245,8 @@ def _draw_theory(panel: "Axes", here: xr.Dataset, top: float) -> None:
             va="top" if is_below_mean else "bottom",
         )
     elif int(here.experts) == here.attrs["num_tasks"] and here.termination == "with":
-        words = {"transform": panel.transAxes, "color": "C1", "ha": "right", "va": "bottom"}
-        panel.text(0.97, 0.03, "nothing printed for $M = N$", **words)
+        words = {"transform": panel.transAxes, "color": "C1", "ha": "right", "va": "bottom", "in_layout": False}
+        panel.text(0.97, 0.2, "none for\n$M = N$", **words)
     if np.isfinite(here.exact).any():
         marks = np.unique(np.geomspace(1, len(rounds), 9).astype(int) - 1)
         panel.plot(rounds, here.exact, markevery=list(marks), **STYLES["exact"])
