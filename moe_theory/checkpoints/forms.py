@@ -145,7 +145,11 @@ def of_one_expert(config: Any) -> Any:
         return [of_one_expert(each) for each in config]
     if not isinstance(config, dict):
         return config
-    ones = {key: [1] * len(value) if isinstance(value, list) else 1 for key, value in config.items() if key in _ONES}
+    ones = {
+        key: [1] * len(value) if isinstance(value, list) else 1
+        for key, value in config.items()
+        if key in _ONES and value  # none and 0 are of parts without experts
+    }
     return {key: ones.get(key, of_one_expert(value)) for key, value in config.items()}
 
 

@@ -27,6 +27,7 @@ from moe_theory.checkpoints.methods import (
     Order,
     alignment,
     check_method,
+    hidden_units,
     is_output,
     merge_tensors,
 )
@@ -143,19 +144,22 @@ def merge_checkpoint(
     if out.exists():
         raise OutputError(f"{out} is there already: name another place.")
     is_folder = checkpoint.path.is_dir()
-    config = forms.read_config(checkpoint.path if is_folder else checkpoint.path.parent)
+    config = None  # which a file alone needs only where it is to be another model's
+    if is_folder or form != MOE_1:
+        config = forms.read_config(checkpoint.path if is_folder else checkpoint.path.parent)
     dense = forms.require_form(form, config, checkpoint.path)
     job = _Job(found, shares, method, None if base is None else open_checkpoint(Path(base)))
     outputs = _outputs(job, dense, config)
     after = sum(output.size for plan in outputs.values() for output in plan)
-    _require_room(out, after)
+    partial = out.absolute().parent / f".{out.name}.{_request(job, form)}{SUFFIX}"
+    _require_room(out, after - sum(path.stat().st_size for path in partial.glob("*.safetensors")))
     report = _Report(progress, sum(output.num_read for plan in outputs.values() for output in plan))
     if not is_folder:
         ((shard, plan),) = outputs.items()
         with whole(out) as temporary:
             _write_file(temporary, checkpoint.shards[shard], plan, report)
     else:
-        _write_folder(out, job, outputs, _new_config(config, dense, outputs), form, report)
+        _write_folder(out, partial, checkpoint, outputs, _new_config(config, dense, outputs), report)
     planned = [output for plan in outputs.values() for output in plan]
     num_merged = sum(output.made is not None for output in planned)
     before = sum(_size(tensor) for tensor in checkpoint.tensors.values())
@@ -192,6 +196,10 @@ def _outputs(job: _Job, dense: Dense | None, config: Mapping[str, Any] | None) -
     gone: set[str] = set()
     made: list[_Output] = []
     for layer in job.found.layers.values():
+        if job.method.name == ALIGNED:  # what cannot be merged is refused before anything is written
+            hidden_units({name: stack.shape for name, stack in layer.stacks.items()})
+        for name, stack in layer.stacks.items() if job.base is not None else ():
+            _base_of(job, layer, name, stack.expert(0))
         orders = functools.cache(functools.partial(_orders, job, layer))
         if dense is None:
             made += [_alone(job, layer, name, orders) for name in layer.stacks]
@@ -237,18 +245,21 @@ def _merged(
 
 
 def _base_of(job: _Job, layer: ExpertLayer, name: str, like: np.ndarray) -> np.ndarray:
-    """The tensor that an expert began from: under expert 0's name, or that of the family's dense layer."""
+    """The tensor that all experts began from, under the name of a single expert or of a dense layer."""
     assert job.base is not None
-    stack = layer.stacks[name]
-    parent, _, last = layer.module.rpartition(".")
-    modules = dict.fromkeys([layer.module, f"{parent}.mlp" if parent else "mlp", f"{parent}.{last}"])
-    renamed = {
-        each for dense in forms.FAMILIES.values() for each in dense.names.get(name, ()) if len(dense.names[name]) == 1
-    }
-    names = [stack.names[0], *(f"{module}.{own}" for module in modules for own in (name, *sorted(renamed)))]
-    for each in names:
-        tensor = job.base.tensors.get(each)
-        if tensor is not None and tensor.kind in NUMBERS and tensor.shape in (like.shape, (1, *like.shape)):
+    stack, tensors = layer.stacks[name], job.base.tensors
+    parent = layer.module.rpartition(".")[0]
+    new = next((dense.names[name][0] for dense in forms.FAMILIES.values() if len(dense.names.get(name, ())) == 1), name)
+    names = [stack.names[0], f"{parent}.mlp.{new}".strip("."), f"{layer.module}.{new}".strip(".")]
+    found = [tensors[each] for each in names if each in tensors and tensors[each].kind in NUMBERS]
+    is_stacked = stack.axis is not None and any(tensor.shape == stack.tensors[0].shape for tensor in found)
+    if is_stacked or any(each in tensors for each in stack.names[1:]):
+        raise InvalidCheckpointError(
+            f"{job.base.path} has several experts in {layer.module}, but all are to have begun from one. Merge these "
+            "first, and name what that wrote."
+        )
+    for tensor in found:
+        if tensor.shape in (like.shape, (1, *like.shape)):
             return array_of(tensor).reshape(like.shape)
     raise InvalidCheckpointError(
         f"{job.base.path} has no {names[0]} nor {names[1]} of shape {like.shape}, from which these experts could have "
@@ -387,14 +398,12 @@ class _Report:
 
 def _write_folder(
     out: Path,
-    job: _Job,
+    partial: Path,
+    checkpoint: Checkpoint,
     outputs: Mapping[str, Sequence[_Output]],
     config: Mapping[str, Any] | None,
-    form: str,
     report: _Report,
 ) -> None:
-    checkpoint = job.found.checkpoint
-    partial = out.absolute().parent / f".{out.name}.{_request(job, form)}{SUFFIX}"
     try:
         partial.mkdir(parents=True, exist_ok=True)
     except OSError as failure:

@@ -60,6 +60,7 @@ def test_one_expert_has_its_configuration_and_the_rest_is_copied(tmp_path):
     """Keys of any part of it; a list stays one; infinities, which JSON has not, stay too."""
     inner = {"num_experts": 3, "num_experts_per_tok": 2, "moe_topk": [2, 2], "hidden_size": D}
     config = {"model_type": "own", "text_config": inner, "n_group": 1, "time_step_limit": [0.0, float("inf")]}
+    config["vision_config"] = {"num_experts": 0, "n_group": None}  # a part without experts
     merge_checkpoint(saved(tmp_path / "model", layer(0), config), None, WEIGHTS, tmp_path / "out")
     ones = {"num_experts": 1, "num_experts_per_tok": 1, "moe_topk": [1, 1], "hidden_size": D}
     assert json.loads((tmp_path / "out/config.json").read_text()) == config | {"text_config": ones}
