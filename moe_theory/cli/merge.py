@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from moe_theory.cli.options import PATH, examples, json_option, out_option, seed_option
+from moe_theory.cli.options import PATH, Listed, examples, json_option, out_option, seed_option
 from moe_theory.cli.output import open_console, print_json, print_lines
 from moe_theory.core.errors import InvalidRunError, InvalidStreamError, OutputError, shortened
 
@@ -43,10 +43,12 @@ SECONDS_BETWEEN_LINES = 10.0  # of progress, where there is no terminal
 @click.option(
     "--pattern",
     "patterns",
+    cls=Listed,
     multiple=True,
     metavar="NAMES",
     help="Names of the experts' tensors, such as 'model.layers.{layer}.mlp.experts.{expert}.{name}', or "
-    "'...experts[{expert}].{name}' where the first axis of one tensor is the experts; repeat it for more.",
+    "'...experts[{expert}].{name}' where the first axis of one tensor is the experts; repeat it for more, or put "
+    "commas between.",
     show_default="found by their names",
 )
 @click.option(

@@ -224,7 +224,7 @@ def test_figure_2_at_sizes_of_ones_own():
     figure = Figure(figsize=(5, 5))
     figure_2.draw(made, figure)
     notes = {text.get_text() for panel in figure.axes for text in panel.texts}
-    assert notes == {"(19)", "(20)", "(21)", "(22)"}
+    assert notes == {"(19)", "(20)", "(21)", "(22)", "none for\n$M = N$"}
 
 
 @pytest.mark.parametrize("experts", [[0], [2, 2], [], [2.5], [True]])

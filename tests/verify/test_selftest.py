@@ -217,7 +217,7 @@ def test_the_command_exits_1_when_it_fails(monkeypatch, tmp_path, capsys):
     """Catches a failed self-test that a continuous integration would take for a passed one."""
     claims = chosen("identity", "false by 4")
     monkeypatch.setattr(selftest, "planted_conditions", lambda: iter(claims))
-    monkeypatch.setattr("moe_theory.runs.machine.available_cores", lambda: 1)
+    monkeypatch.setattr("moe_theory.core.machine.available_cores", lambda: 1)
     cli.main(["verify", "--self-test", "--out", str(tmp_path), "--json"])
     assert json.loads(capsys.readouterr().out)["passed"] is True
     assert {path.name for path in tmp_path.iterdir()} == {"self-test.csv", "self-test.svg"}
