@@ -64,6 +64,16 @@ def check_method(method: Method, has_base: bool) -> None:
             f"method {method.name!r} merges what experts have learned since a common beginning, which is not given. "
             "Name it as the base, or choose average or aligned."
         )
+    if method.scale != PLAIN.scale and method.name not in OF_TASK_VECTORS:
+        raise InvalidParamsError(
+            f"scale={method.scale:g} is of task vectors, which method {method.name!r} has none of: choose one of "
+            f"{', '.join(OF_TASK_VECTORS)}, or leave the scale out."
+        )
+    if method.density != PLAIN.density and method.name not in (TIES, DARE):
+        raise InvalidParamsError(
+            f"density={method.density:g} is of {TIES} and {DARE}, and method {method.name!r} keeps every entry: choose "
+            "one of these, or leave the density out."
+        )
     if has_base and method.name not in OF_TASK_VECTORS:
         raise InvalidParamsError(
             f"method {method.name!r} uses no base: {', '.join(OF_TASK_VECTORS)} do. Choose one, or leave the base out."

@@ -153,8 +153,15 @@ def merge(
         settings = {"name": method, "scale": scale, "density": density, "seed": seed}
         _merge_once(checkpoint, weights, patterns or None, write_merged, form, settings, base, as_json)
         return
-    if method != "average" or base is not None:
-        raise InvalidRunError("--method and --base are for --weights: slots are served by averages. Leave them out.")
+    if method != "average" or base is not None or scale != 1:
+        raise InvalidRunError(
+            "--method, --base and --scale are for --weights: slots are served by averages. Leave them out."
+        )
+    if checkpoint is not None and checkpoint.is_dir() and source is None:
+        raise InvalidRunError(
+            f"{checkpoint} is a folder of a model of yours, which nothing here knows how to run: merge it once with "
+            "--weights equal, or give a --stream of your own."
+        )
     from moe_theory.checkpoints import merge_checkpoint
     from moe_theory.core import constraints
     from moe_theory.merging import Dims, policies

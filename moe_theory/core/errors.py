@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from moe_theory.core.fields import documented, named_by
+from moe_theory.core.fields import begins_with, documented, named_by
 
 
 @documented
@@ -121,8 +121,12 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
             its field.
     """
     known = sorted(known)
-    if of is not None and (meant := [field.name for field in named_by(name[:100], of)]):
+    if of is not None and (fields := named_by(name[:100], of)):
+        meant = [field.name for field in fields]
         here = [each for each in meant if each in known]
+        if not begins_with(name[:100], fields[0]):
+            said = "; ".join(f"{field.name} ({field.comment})" for field in fields if field.name in (here or meant))
+            return UnknownNameError(f"unknown {kind} {shortened(name)}. The paper's {name} is spoken of by {said}.")
         names = " and ".join(here or meant) + ("" if here else f", which is no {kind} here")
         return UnknownNameError(f"unknown {kind} {shortened(name)}. The paper's {name} is called {names}.")
     if of is not None and name == "T":

@@ -13,7 +13,7 @@ Class = TypeVar("Class", bound=type)
 _GREEK = "alpha|beta|gamma|delta|epsilon|eta|theta|kappa|lambda|mu|nu|rho|sigma|tau|phi|chi|psi|omega|Gamma|Theta|Delta"
 _INDEX = r"(?:_\w+)?(?:\^[a-z]+)?"
 _SYMBOL = re.compile(rf"((?:{_GREEK}|[A-Za-z]){_INDEX})(?= of |[,;:]| \(|$)")
-_MENTIONED = re.compile(rf"(?<![\w'])((?:{_GREEK}){_INDEX}|[A-Zb-z](?:_\w+(?:\^[a-z]+)?)?)(?![\w'])")
+_MENTIONED = re.compile(rf"(?<![\w'{{])((?:{_GREEK}){_INDEX}|[A-Zb-z](?:_\w+(?:\^[a-z]+)?)?)(?![\w'])")
 _COMMENT = re.compile(r"\s#\s+(?!pyright:)(.*?)(?:\s+# pyright:.*)?$")
 
 
@@ -69,11 +69,16 @@ def named_by(symbol: str, cls: type) -> list[Field]:
         ['truth_scale']
     """
     fields, wanted = _fields_beside(cls), _letters(symbol)
-    begun = (field for field in fields if (head := _SYMBOL.match(field.comment)) and _letters(head[1]) == wanted)
-    if found := list(begun):
+    if found := [field for field in fields if begins_with(symbol, field)]:
         return found[:1]
     said = ((field, map(_letters, _MENTIONED.findall(field.comment))) for field in fields)
     return [field for field, symbols in said if wanted in symbols]
+
+
+def begins_with(symbol: str, field: Field) -> bool:
+    """Whether the field is this symbol, by how the comment beside it begins."""
+    head = _SYMBOL.match(field.comment)
+    return head is not None and _letters(head[1]) == _letters(symbol)
 
 
 def long_name(name: str, cls: type) -> str:

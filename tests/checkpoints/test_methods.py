@@ -9,7 +9,7 @@ from safetensors.numpy import load_file, save_file
 
 from moe_theory import merging
 from moe_theory.checkpoints import Method, merge_checkpoint, methods
-from moe_theory.checkpoints.methods import add_weighted, alignment, hidden_units, merge_tensors
+from moe_theory.checkpoints.methods import add_weighted, alignment, check_method, hidden_units, merge_tensors
 from moe_theory.core.errors import InvalidParamsError, UnknownNameError
 from moe_theory.runs.tensors import InvalidCheckpointError
 
@@ -236,3 +236,10 @@ def test_a_checkpoint_is_aligned(is_stacked, tmp_path):
         prefix = f"layers.{layer}.experts." if is_stacked else f"layers.{layer}.experts.0."
         one = {name: after[prefix + name].reshape(experts[0][name].shape) for name in experts[0]}
         np.testing.assert_allclose(outputs(inputs, one), outputs(inputs, experts[0]), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("setting", [{"scale": 2.0}, {"density": 0.5}])
+def test_a_setting_of_other_methods_is_refused(setting):
+    """Would catch a scale or a density that changes nothing, without a word."""
+    with pytest.raises(InvalidParamsError, match=f"{next(iter(setting))}=.*leave the"):
+        check_method(Method("average", **setting), has_base=False)

@@ -142,7 +142,7 @@ def test_a_merge_that_cannot_be_says_why(arguments, said, checkpoint, refused, t
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--method", "ties"], "--method and --base are for --weights"),
+        (["--method", "ties"], "--method, --base and --scale are for --weights"),
         (["--policy", "tanber"], "Did you mean 'tanbr'"),
         (["--monitor", "oracle"], "unknown monitor 'oracle'"),
         (["--slots", "0"], "slots=0"),

@@ -600,3 +600,31 @@ def test_the_contact_sheet_has_what_networks_see(tmp_path):
         pages.draw(features, tmp_path / "sheet.png")
     assert pages.to_json(data)["classes"][1] == {"number": 1, "class": "dog", "training": 3, "test": 3}
     assert Path(tmp_path / "sheet.png").is_file()
+
+
+@pytest.mark.parametrize("factor", [1 / 255, 255])
+def test_splits_of_two_scales_are_refused(tmp_path, factor):
+    """Would catch a test split in 0..1 beside training data in 0..255, or types that are converted without a word."""
+    draws = np.random.default_rng(0)
+    images = {name: draws.uniform(0, 1, (20, 6, 6)) for name in ("x_train", "x_test")}
+    labels = {name: np.arange(20) % 2 for name in ("y_train", "y_test")}
+    np.savez(tmp_path / "mine.npz", **images, **labels)
+    inventory = datasets.load(datasets.found_in(tmp_path)[0], tmp_path).inventory
+    assert inventory.converted["float64 to float32"] == 40
+    assert any("in the training data and" in note for note in inventory.notes)
+    np.savez(tmp_path / "mine.npz", **{**images, "x_test": factor * images["x_test"]}, **labels)
+    with pytest.raises(InvalidParamsError, match="two scales"):
+        datasets.load(datasets.found_in(tmp_path)[0], tmp_path)
+
+
+def test_greys_that_one_bright_image_makes_black_are_counted(tmp_path):
+    """Would catch images that keep a few greys, as one pixel of another one decides the scale of all."""
+    from PIL import Image
+
+    for name, images in {"dark": [600] * 6, "bright": [600] * 5 + [65535]}.items():
+        (tmp_path / name).mkdir()
+        for number, highest in enumerate(images):
+            grey = np.linspace(0, highest, 64).reshape(8, 8).astype(np.uint16)
+            Image.fromarray(grey).save(tmp_path / name / f"{number}.png")
+    inventory = datasets.load(datasets.found_in(tmp_path)[0], tmp_path).inventory
+    assert inventory.converted["to fewer than 64 of 256 greys, as all images keep one scale"] == 11

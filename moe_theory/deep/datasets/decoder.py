@@ -145,6 +145,8 @@ def decode(
             image, done = _colours(_upright(image), shift)
             image, resized = _resized(image, found[index].size, size, resize)
             pixels[index] = np.asarray(image)
+        if shift and found[index].highest > 0 and found[index].highest >> shift < _LEAST_LEVELS:
+            done.append(f"to fewer than {_LEAST_LEVELS} of 256 greys, as all images keep one scale")
         return [*_seen(found[index]), *done, *resized]
 
     with _quietly(), ThreadPoolExecutor(available_cores()) as threads:
@@ -159,7 +161,7 @@ def kinds_of(found: Sequence[Header]) -> dict[str, Counter[str]]:
         "ending": Counter(each.path.suffix.lower() or "none" for each in found),
         "format": Counter(each.format for each in found),
         "mode": Counter(each.mode for each in found),
-        "size": Counter(f"{each.size[0]} x {each.size[1]}" for each in found),
+        "size": Counter(f"{each.size[1]} x {each.size[0]}" for each in found),
     }
 
 

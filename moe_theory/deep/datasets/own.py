@@ -22,6 +22,7 @@ TITLE = "images or features in an .npz or .csv file"
 LAYOUTS = (Layout(("*.npz",), ()), Layout(("*.csv",), ()))
 MOST_CLASSES = 1 << 16  # each has a name, a share of every count and, in most networks, an output
 _LARGEST_NUMBER = float(np.finfo(np.float32).max)
+_MOST_SCALES = 8  # times as large as the other split's, from which images are on another scale
 _NAMES = ("x_train", "y_train", "x_test", "y_test")  # Keras's
 _ALIASES = (  # of these, MedMNIST's first
     ("train_images", "train_labels", "test_images", "test_labels"),
@@ -152,11 +153,28 @@ def load_arrays(folder: Path) -> DataSet:
         data = from_arrays(path.stem, values[0], values[1], values[2], values[3])
     except (InvalidDimsError, InvalidParamsError) as failure:
         raise type(failure)(f"{path}: {failure}") from None
+    if held["x_train"].dtype != data.train.pixels.dtype:
+        about.converted[f"{held['x_train'].dtype} to {data.train.pixels.dtype}"] += len(values[0]) + len(values[2])
+    if data.train.pixels.dtype != np.uint8:
+        about.notes.append(_scales(path, data))
     if absent := len(data.class_names) - len(np.unique(data.train.labels)):
         about.notes.append(f"{absent} of {len(data.class_names)} classes have no training images")
     kinds = {"ending": {path.suffix: len(files)}, "mode": {str(held["x_train"].dtype): len(data.train.labels)}}
     inventory = Inventory(what, tuple(files), kinds, about.left_out, about.converted, tuple(about.notes))
     return dataclasses.replace(data, inventory=inventory)
+
+
+def _scales(path: Path, data: DataSet) -> str:
+    """Between which numbers the splits are. Raises: InvalidParamsError for images of two scales."""
+    spans = [(float(each.pixels.min()), float(each.pixels.max())) for each in (data.train, data.test)]
+    said = [f"{low:g} to {high:g}" for low, high in spans]
+    largest = [max(-low, high) for low, high in spans]
+    if data.train.pixels.ndim > 2 and max(largest) > _MOST_SCALES * min(largest):
+        raise InvalidParamsError(
+            f"{path}: images are {said[0]} in the training data and {said[1]} in the test data, which are two scales. "
+            "Write both in one."
+        )
+    return f"numbers are {said[0]} in the training data and {said[1]} in the test data"
 
 
 class _Read(NamedTuple):
