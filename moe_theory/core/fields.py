@@ -4,7 +4,6 @@ import ast
 import inspect
 import itertools
 import re
-import sys
 import textwrap
 import unicodedata
 from typing import Any, NamedTuple, TypeVar
@@ -134,7 +133,7 @@ def _plain(annotation: ast.expr) -> str:
 
 
 def _fields_beside(cls: type) -> list[Field]:
-    beside = vars(sys.modules.get(cls.__module__))
+    beside = vars(inspect.getmodule(cls))
     classes = dict.fromkeys([cls, *(beside[name] for name in ("Params", "Dims") if name in beside)])
     return [field for each in classes for field in fields_of(each)]
 

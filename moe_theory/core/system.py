@@ -305,7 +305,7 @@ class _Same(NamedTuple):
         return 0
 
 
-@functools.lru_cache(256)
+@functools.lru_cache(16)
 def _begin_once(
     init: Callable[..., State], structure: Any, names: Any, is_double: bool, can_rewrite: bool, params: _Same
 ) -> tuple[State, int | None]:

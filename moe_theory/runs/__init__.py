@@ -3,7 +3,6 @@
 Names are loaded on first use: reading and writing files needs no JAX.
 """
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,7 +21,12 @@ _OF_PROGRESS = ("Progress", "automatic", "quiet", "shown", "terminal_progress")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _OF_CELLS or name in _OF_PROGRESS:
-        module = importlib.import_module(f"{__name__}.{'cells' if name in _OF_CELLS else 'progress'}")
-        return getattr(module, name)
+    if name in _OF_CELLS:
+        from moe_theory.runs import cells
+
+        return getattr(cells, name)
+    if name in _OF_PROGRESS:
+        from moe_theory.runs import progress
+
+        return getattr(progress, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
