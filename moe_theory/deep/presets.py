@@ -123,8 +123,8 @@ def on_data(name: str | None, found: Sequence[str] | None) -> Preset:
         name = next((each.name for each in _ALL if each.data in like), None)
         if name is None:
             raise InvalidRunError(
-                "the folder has no data set of a preset. Name PRESET and, of data of your own, the classes that are "
-                "tasks: moe-theory deep continual-mnist-small --data DIR --classes 0,1,2."
+                "the folder has no data set of a preset. Name PRESET, such as continual-mnist-small, and by --classes "
+                "the numbers of the classes that are tasks, such as 0,1, beside what you have typed."
             )
     own = preset(name)
     original = PRESETS.get(name.removesuffix(SMALL), own).data
