@@ -4,6 +4,7 @@ Tensors are memory-mapped and merged a few rows at a time, so that memory does n
 there whole or not at all; its finished shards are kept beside it until then, and the same call goes on from them.
 """
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -79,8 +80,9 @@ class _Output(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes."""
-        width = NUMBERS[self.kind].itemsize if self.made else 0
-        return int(np.prod(self.shape, dtype=np.int64)) * width if self.made else self.source.stop - self.source.start
+        if self.made is None:
+            return _size(self.source)
+        return int(np.prod(self.shape, dtype=np.int64)) * NUMBERS[self.kind].itemsize
 
 
 class _Job(NamedTuple):
@@ -150,17 +152,17 @@ def merge_checkpoint(
     dense = forms.require_form(form, config, checkpoint.path)
     job = _Job(found, shares, method, None if base is None else open_checkpoint(Path(base)))
     outputs = _outputs(job, dense, config)
-    after = sum(output.size for plan in outputs.values() for output in plan)
+    planned = [output for plan in outputs.values() for output in plan]
+    after = sum(output.size for output in planned)
     partial = out.absolute().parent / f".{out.name}.{_request(job, form)}{SUFFIX}"
     _require_room(out, after - sum(path.stat().st_size for path in partial.glob("*.safetensors")))
-    report = _Report(progress, sum(output.num_read for plan in outputs.values() for output in plan))
+    report = _Report(progress, sum(output.num_read for output in planned))
     if not is_folder:
         ((shard, plan),) = outputs.items()
         with whole(out) as temporary:
             _write_file(temporary, checkpoint.shards[shard], plan, report)
     else:
         _write_folder(out, partial, checkpoint, outputs, _new_config(config, dense, outputs), report)
-    planned = [output for plan in outputs.values() for output in plan]
     num_merged = sum(output.made is not None for output in planned)
     before = sum(_size(tensor) for tensor in checkpoint.tensors.values())
     return Merged(len(found.layers), len(shares), num_merged, len(planned) - num_merged, before, after)
@@ -408,12 +410,17 @@ def _write_folder(
         partial.mkdir(parents=True, exist_ok=True)
     except OSError as failure:
         raise OutputError(f"{out} cannot be written ({failure.strerror}): name another place.") from None
-    for shard, plan in outputs.items():
-        if (partial / shard).exists():  # whole, from an earlier call that was stopped
-            report.add(sum(output.num_read for output in plan))
-            continue
-        with whole(partial / shard) as temporary:
-            _write_file(temporary, checkpoint.shards[shard], plan, report)
+    try:
+        for shard, plan in outputs.items():
+            if (partial / shard).exists():  # whole, from an earlier call that was stopped
+                report.add(sum(output.num_read for output in plan))
+                continue
+            with whole(partial / shard) as temporary:
+                _write_file(temporary, checkpoint.shards[shard], plan, report)
+    except BaseException:
+        with contextlib.suppress(OSError):  # of a folder that has a shard, from which the same call goes on
+            partial.rmdir()
+        raise
     with whole(out) as temporary:
         os.replace(partial, temporary)
         for path in checkpoint.path.iterdir():

@@ -278,3 +278,14 @@ def test_the_output_opens_as_what_it_is(tmp_path):
     assert index["metadata"]["total_size"] == merged.bytes_after
     with pytest.raises(InvalidCheckpointError, match="has 1 expert"):
         find_experts(tmp_path / "out")
+
+
+def test_what_is_refused_before_a_shard_is_whole_leaves_nothing(tmp_path):
+    """Would catch an empty folder beside the output, for each merge of a checkpoint with a number that is none."""
+    folder = sharded(tmp_path / "model")
+    for path in folder.glob("*.safetensors"):
+        tensors = load_file(path)
+        save_file({name: np.full_like(tensor, np.nan) for name, tensor in tensors.items()}, path)
+    with pytest.raises(InvalidCheckpointError, match="has nan"):
+        merge_checkpoint(folder, None, WEIGHTS, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
