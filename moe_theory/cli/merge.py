@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 ALL = "all"  # policies
 EQUAL = "equal"  # weights
-SECONDS_BETWEEN_LINES = 10.0  # of progress, where there is no terminal
 
 
 @click.command(
@@ -275,6 +274,8 @@ def _progress(console: "Console") -> Iterator[Callable[[int, int], None]]:
     """A bar in a terminal with bytes and the time that is left, elsewhere a line every ten seconds."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
+    from moe_theory.runs.progress import SECONDS_BETWEEN_LINES, duration
+
     if console.is_terminal:
         columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
         with Progress(*columns, console=console, transient=True) as bar:
@@ -288,7 +289,7 @@ def _progress(console: "Console") -> Iterator[Callable[[int, int], None]]:
         now = time.monotonic()
         if now - printed > SECONDS_BETWEEN_LINES:
             printed, left = now, (now - began) * (total - done) / done
-            print_lines(console, f"merged {done / 1e9:.2f} of {total / 1e9:.2f} GB, {left:.0f} s left")
+            print_lines(console, f"merged {done / 1e9:.2f} of {total / 1e9:.2f} GB, {duration(left)} left")
 
     yield show
 

@@ -431,8 +431,8 @@ def run_in_blocks(
     width: int, system: Any, root_key: Any, names: np.ndarray, state: Any, *arguments: Any
 ) -> tuple[Any, Any]:
     """`engine.run` of the replicates of these names (B,) with leaves of `state` (..., B), in blocks of `width`. The
-    last block is padded, so that one program runs them all and no replicate depends on B. Blocks are joined on the
-    host. On a CPU the first compiles the program, and the others share the cores.
+    last block is padded, so that one program runs them all and no replicate depends on B. On a CPU the first compiles
+    the program, and the others share the cores.
     """
     if state is not None:
         require_one_round(state.round)
@@ -443,25 +443,17 @@ def run_in_blocks(
         part = jax.tree.map(functools.partial(_replicates_at, places), state)
         return run(system, replicate_keys(root_key, names[places]), part, *arguments)
 
-    def keep(first: int) -> None:
-        found = jax.tree.leaves(block(first))
-        for leaf, whole in zip(found, joined, strict=True):
-            whole[..., first : first + width] = np.asarray(leaf)[..., : count - first]
+    begun = block(0)  # compiles the program
+    blocks = [begun, *on_all_cores(block, range(width, count, width))]
+    return jax.tree.map(lambda *parts: _joined(parts, count), *blocks)
 
-    begun = block(0)
-    if count <= width:
-        return jax.tree.map(lambda leaf: leaf[..., :count], begun) if count < width else begun
-    leaves, structure = jax.tree.flatten(begun)
-    firsts = range(width, count, width)
-    if not all(isinstance(leaf.dtype, np.dtype) for leaf in leaves):  # keys, which only JAX can hold
-        blocks = [begun, *map(block, firsts)]
-        return jax.tree.map(lambda *parts: jnp.concatenate(parts, axis=-1)[..., :count], *blocks)
-    joined = [np.empty((*leaf.shape[:-1], count), leaf.dtype) for leaf in leaves]
-    for leaf, whole in zip(leaves, joined, strict=True):
-        whole[..., :width] = leaf
-    del begun, leaves
-    on_all_cores(keep, firsts)
-    return jax.tree.unflatten(structure, map(jnp.asarray, joined))
+
+def _joined(parts: tuple[Any, ...], count: int) -> Any:
+    """Blocks of replicates as one array of so many, joined on the host, but for keys, which only JAX can hold."""
+    if len(parts) == 1:
+        return parts[0] if parts[0].shape[-1] == count else parts[0][..., :count]
+    join = np.concatenate if isinstance(parts[0].dtype, np.dtype) else jnp.concatenate
+    return jnp.asarray(join(parts, axis=-1)[..., :count])
 
 
 def _replicates_at(places: np.ndarray, leaf: Any) -> Any:

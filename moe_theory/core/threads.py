@@ -13,29 +13,34 @@ from moe_theory.core.forks import after_fork
 from moe_theory.core.machine import available_cores
 
 
-def on_all_cores(function: Callable[[Any], None], arguments: Iterable[Any]) -> None:
-    """Call `function` of each argument, on all cores where they are this call's to take: by the main thread of a
+def on_all_cores(function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
+    """What `function` gives of each argument, on all cores where they are this call's to take: by the main thread of a
     process that is nobody's worker, on a CPU, and where other threads compute as this one does, which do not inherit
     what a `with` block has set, such as `jax.enable_x64`.
     """
-    is_ours = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
-    if not is_ours or jax.default_backend() != "cpu" or len(jax.local_devices()) > 1 or available_cores() == 1:
-        threads = None
-    else:
-        threads = _threads()
-        if threads.submit(_settings).result() != _settings():
-            threads = None
-    if threads is None:
-        for argument in arguments:
-            function(argument)
-        return
-    futures = [threads.submit(function, argument) for argument in arguments]
+    arguments = list(arguments)
+    if not _are_ours() or len(arguments) < 2:
+        return [function(argument) for argument in arguments]
+    futures = [
+        _threads().submit(lambda argument: jax.block_until_ready(function(argument)), each) for each in arguments
+    ]
     try:
-        for future in futures:
-            future.result()
+        return [future.result() for future in futures]
     finally:
         for future in futures:
             future.cancel()
+
+
+def _done(function: Callable[[Any], Any], argument: Any) -> Any:
+    return jax.block_until_ready(function(argument))
+
+
+def _are_ours() -> bool:
+    if threading.current_thread() is not threading.main_thread() or multiprocessing.parent_process() is not None:
+        return False
+    if jax.default_backend() != "cpu" or len(jax.local_devices()) > 1 or available_cores() == 1:
+        return False
+    return _threads().submit(_settings).result() == _settings()
 
 
 def _settings() -> dict[str, Any]:

@@ -119,10 +119,12 @@ def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> Found:
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise MissingDataError(f"no {title} in {folder}, which {what}. Looked for {_wanted(layouts)}. {_WAY_OUT}")
+    inside = folders(folder)
+    unpacked = inside if len(inside) == 1 else []  # archives unpack to such
     most: list[Path] = []
     lacking = ""
     for layout in layouts:
-        for place in (base / name for base in (folder, *_only(folder)) for name in (".", *layout.subfolders)):
+        for place in (base / name for base in (folder, *unpacked) for name in (".", *layout.subfolders)):
             files = {pattern: _found(place, pattern, layout.endings) for pattern in layout.files}
             present = [path for path in files.values() if path]
             if len(present) == len(files):
@@ -145,11 +147,10 @@ def is_system(name: str) -> bool:
     return name.startswith(".") or name.lower() in _SYSTEM
 
 
-def _only(folder: Path) -> list[Path]:
-    """The folder in a folder, where there is one alone: archives unpack to such."""
+def folders(folder: Path) -> list[Path]:
+    """Those in it that somebody has put there, by name."""
     with reading(folder):
-        inside = [path for path in folder.iterdir() if path.is_dir() and not is_system(path.name)]
-    return inside if len(inside) == 1 else []
+        return sorted(path for path in folder.iterdir() if path.is_dir() and not is_system(path.name))
 
 
 def md5_of(path: Path, is_packed: bool = False) -> str:

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Int
 from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
 from moe_theory.deep.datasets import decoder
 from moe_theory.deep.datasets.decoder import ENDINGS, UNREAD, Frame, Header
-from moe_theory.deep.datasets.files import DataSet, Images, Inventory, is_system, reading
+from moe_theory.deep.datasets.files import DataSet, Images, Inventory, folders, is_system, reading
 
 TITLE = "images in folders"
 TESTED = 5  # every so many are the test split of data that have none
@@ -34,12 +34,6 @@ class Tree(NamedTuple):
     test: Path | None
     why: str
     unused: Mapping[str, str]  # folders of splits that are left out, and why
-
-
-def folders(folder: Path) -> list[Path]:
-    """Those in it that somebody has put there, by name."""
-    with reading(folder):
-        return sorted(path for path in folder.iterdir() if path.is_dir() and not is_system(path.name))
 
 
 def images(folder: Path) -> list[Path]:
