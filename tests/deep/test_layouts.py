@@ -138,7 +138,7 @@ READ = {
     "system files": (lambda f: beside(f, "train/Thumbs.db"), "folders", TWO, 2, SHAPE, ("1 of the system",)),
     "subfolders of a class": (
         lambda f: (tree(f), image(f / "train/cat/indoors/9.png"), image(f / "train/cat/outdoors/9.png")),
-        "folders", (12, 10), 2, SHAPE, ("2 images are in folders inside", "indoors, outdoors"),
+        "folders", (12, 10), 2, SHAPE, ("images in folders inside those of classes (2)", "indoors, outdoors"),
     ),
     "a linked folder": (linked, "folders", TWO, 2, SHAPE, ("1 linked folders",)),
     "no image": (lambda f: beside(f, "train/cat/notes.txt", b"BMW"), "folders", TWO, 2, SHAPE, ("1 no image: .txt",)),
@@ -159,7 +159,7 @@ READ = {
     ),
     "a class without test images": (
         lambda f: (tree(f), tree(f, "train", names=("owl",))), "folders", (15, 10), 3, SHAPE,
-        ("1 classes have no test images: owl",),
+        ("classes without test images (1): owl",),
     ),
     "CIFAR as images": (
         lambda f: tree(f / "cifar10", names=("airplane", "frog"), size=(32, 32)), "folders", TWO, 2, (32, 32, 3), ()
@@ -212,7 +212,7 @@ READ = {
     ),
     "a class of none": (
         lambda f: archive(f / "a.npz", x_train=X, y_train=2 * Y), "arrays", (8, 2), 3, (8, 8, 3),
-        ("1 of 3 classes have no training images",),
+        ("classes without training images: 1 of 3",),
     ),
     "Kaggle's table": (
         lambda f: (table(f / "train.csv"), table(f / "test.csv", header="pixels", labels=False)), "arrays", (8, 4), 2,

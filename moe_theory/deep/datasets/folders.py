@@ -84,11 +84,11 @@ def load_folders(folder: Path, frame: Frame | None = None) -> DataSet:
         found, parts = [train, test], (labels, test_labels)
     check_filled(tree.train, names, labels)
     if lacking := [name for label, name in enumerate(names) if label not in parts[1]]:
-        notes.append(f"{len(lacking)} classes have no test images: {', '.join(lacking[:5])}")
+        notes.append(f"classes without test images ({len(lacking)}): {', '.join(lacking[:5])}")
     both = [*found[0], *found[1]]
     tops = {tree.train / name for name in names} | {(tree.test or tree.train) / name for name in names}
     if inner := Counter(each.path.parent.name for each in both if each.path.parent not in tops):
-        notes.append(f"{inner.total():,} images are in folders inside those of classes: {', '.join(list(inner)[:5])}")
+        notes.append(f"images in folders inside those of classes ({inner.total():,}): {', '.join(list(inner)[:5])}")
     size, shift = decoder.size_of(found[0], frame), decoder.shift_of(both)
     splits = [
         Images(decoder.decode(headers, frame.resize, size, shift, converted), part)

@@ -158,7 +158,7 @@ def load_arrays(folder: Path) -> DataSet:
     if data.train.pixels.dtype != np.uint8:
         about.notes.append(_scales(path, data))
     if absent := len(data.class_names) - len(np.unique(data.train.labels)):
-        about.notes.append(f"{absent} of {len(data.class_names)} classes have no training images")
+        about.notes.append(f"classes without training images: {absent} of {len(data.class_names)}")
     kinds = {"ending": {path.suffix: len(files)}, "mode": {str(held["x_train"].dtype): len(data.train.labels)}}
     inventory = Inventory(what, tuple(files), kinds, about.left_out, about.converted, tuple(about.notes))
     return dataclasses.replace(data, inventory=inventory)
