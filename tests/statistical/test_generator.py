@@ -67,8 +67,8 @@ def runs(words):
 
 def cumulative_sums(words):
     """A walk of the bits that stays within what chance allows; the tail alone, by the reflection principle."""
-    walk = np.cumsum(2 * bits_of(words).astype(np.int64) - 1)
-    return min(1.0, 4 * stats.norm.sf(np.abs(walk).max() / np.sqrt(len(walk))))
+    walk = np.cumsum(2 * bits_of(words) - 1, dtype=np.int32)
+    return min(1.0, 4 * stats.norm.sf(max(walk.max(), -walk.min()) / np.sqrt(len(walk))))
 
 
 def spectral(words, size=2**20):
