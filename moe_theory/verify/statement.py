@@ -271,6 +271,10 @@ def statement(
     untestable: str = "",
     note: str = "",
     witness: str = "",
+    disproof: str = "",
+    proof: str = "",
+    derivation: str = "",
+    amendment: str = "",
 ) -> Declared:
     """Declares a statement of the paper whose folder the calling module is in.
 
@@ -286,6 +290,10 @@ def statement(
         corrected: what holds instead; its formula between `$$`.
         untestable: why no claim can decide it.
         witness: file in the folder `witnesses` beside the calling module.
+        disproof: file in the folder `proofs`, likewise: the sentence as printed is violated at an instance of it.
+        proof: likewise, that it holds, or that it is vacuous.
+        derivation: likewise, of what holds instead.
+        amendment: the one clause, of at most two inequalities, under which it holds where as printed it does not.
     Raises: InvalidStatementError for an incomplete declaration, or an id that is taken.
 
     Examples:
@@ -309,8 +317,8 @@ def statement(
         True
     """
     module = _caller()
-    hypotheses = (*_SUPPOSED.get(module.rpartition(".")[0], ()), *hypotheses)
-    home = paper_of(module)
+    home, folder = paper_of(module), module.rpartition(".")[0]
+    hypotheses = (*_SUPPOSED.get(folder, ()), *hypotheses)
     paper = paper or home
     if paper is None:
         raise InvalidStatementError(
@@ -337,7 +345,11 @@ def statement(
         corrected_formula=instead_formula,
         untestable=worded(untestable)[0],
         note=worded(note)[0],
-        witness=f"{module.rpartition('.')[0]}:witnesses/{witness}" if witness else "",
+        witness=f"{folder}:witnesses/{witness}" if witness else "",
+        disproof=f"{folder}:proofs/{disproof}" if disproof else "",
+        proof=f"{folder}:proofs/{proof}" if proof else "",
+        derivation=f"{folder}:proofs/{derivation}" if derivation else "",
+        amendment=worded(amendment)[0],
         checks=hypotheses,
         judged_under=home or paper,
         is_of_a_paper=home is not None,

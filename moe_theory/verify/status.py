@@ -14,8 +14,12 @@ nothing and is passed over. Under a reading that breaks the hypotheses of all de
 Readings that agree give the statement its one status; where they differ it has each of theirs. A statement that no
 claim can decide, with the reason declared, is not testable.
 
-What is known is exact where nothing random enters the deciding claims, and where a single instance refutes; all else
-is simulated.
+A statement with a `disproof` is violated as printed: where its claims hold it is amended if it declares the clause
+that restores it, and false if there is none. Where they do not decide, it stays open which of the two it is.
+
+What is known is proved where a proof says the same as the claims: the disproof of a false statement, the proof of one
+that holds, holds amended or is vacuous; with a caveat where the proof supposes what the paper does not. It is exact
+where nothing random enters the deciding claims, and where a single instance refutes; all else is simulated.
 """
 
 import dataclasses
@@ -44,7 +48,7 @@ class Finding:
     """The status of a statement under a reading."""
 
     status: StatementStatus
-    known: str = ""  # exact or simulated; nothing where it is open or not testable
+    known: str = ""  # proved, exact or simulated; nothing where it is open or not testable
     decided_by: tuple[str, ...] = ()  # ids of the claims
     judged: tuple[str, ...] = ()  # those of the statement that have a verdict
 
@@ -108,7 +112,26 @@ def deciding(statement: Statement) -> list[str]:
 def find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
     """The status under one reading, from its verdicts by claim; None where the hypotheses fail."""
     found = _find(statement, verdicts)
-    return found and dataclasses.replace(found, judged=tuple(verdicts))
+    return found and dataclasses.replace(_proved(statement, found), judged=tuple(verdicts))
+
+
+PROVED, CAVEATED = "proved", "proved, with a caveat"
+
+
+def _proved(statement: Statement, found: Finding) -> Finding:
+    """The finding with what the statement's proofs add to it."""
+    if statement.disproof and found.status is StatementStatus.HOLDS:
+        broken = StatementStatus.AMENDED if statement.amendment else StatementStatus.FALSE
+        found = dataclasses.replace(found, status=broken)
+    is_false = found.status is StatementStatus.FALSE
+    shows = statement.disproof if is_false else found.status in _PROVABLE and statement.proof
+    if not shows:
+        return found
+    of = statement.proofs["disproof" if is_false else "proof"]
+    return dataclasses.replace(found, known=CAVEATED if of.caveat else PROVED)
+
+
+_PROVABLE = {StatementStatus.HOLDS, StatementStatus.AMENDED, StatementStatus.VACUOUS}
 
 
 def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:

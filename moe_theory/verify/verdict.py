@@ -1,9 +1,11 @@
 """Statements, verdicts on their claims with the evidence, and reports of verdicts, as plain data."""
 
+import ast
 import dataclasses
 import enum
 import functools
 import importlib
+import inspect
 import math
 import os
 import re
@@ -198,6 +200,40 @@ class Verdict(Shown):
         return _parsed(cls, document, "")
 
 
+@dataclasses.dataclass(frozen=True)
+class Proof:
+    """A few lines that an author checks by hand, and the program of exact arithmetic that they open."""
+
+    title: str
+    text: list[str]  # paragraphs; a formula between `$$`
+    robust: str  # against what it is robust
+    objection: str  # an author's, with the answer
+    caveat: str  # the hypothesis that the paper does not make; empty where there is none
+    source: str  # of the program
+
+    @classmethod
+    def parsed(cls, source: str) -> "Proof":
+        """The proof whose file this is: title, paragraphs, and those that begin with "Robust:", "Objection:" and
+        "Caveat:", as its docstring has them.
+        """
+        title, *parts = inspect.cleandoc(ast.get_docstring(ast.parse(source)) or "").split("\n\n")
+        marked = {"Robust": "", "Objection": "", "Caveat": ""}
+        text = []
+        for part in (" ".join(each.split()) for each in parts):
+            mark, _, rest = part.partition(": ")
+            if mark in marked:
+                marked[mark] = rest
+            else:
+                text.append(part)
+        return cls(title, text, marked["Robust"], marked["Objection"], marked["Caveat"], source)
+
+
+def _source(path: str) -> str:
+    """Of "package:folder/NAME.py"."""
+    package, _, place = path.partition(":")
+    return resources.files(package).joinpath(place).read_text(encoding="utf-8")
+
+
 @documented
 @dataclasses.dataclass(frozen=True, repr=False)
 class Statement(Shown):
@@ -216,6 +252,10 @@ class Statement(Shown):
     untestable: str = ""  # why no claim can decide it
     note: str = ""
     witness: str = ""  # "package:witnesses/NAME.py"
+    disproof: str = ""  # "package:proofs/NAME.py": the sentence as printed is violated at its instance
+    proof: str = ""  # likewise: it holds, under the hypotheses that the proof names, or is vacuous
+    derivation: str = ""  # likewise, of what holds instead
+    amendment: str = ""  # the one clause under which it holds, where as printed it does not
     roles: dict[str, Role] = dataclasses.field(default_factory=dict)  # of its claims, by id
 
     def row(self) -> dict[str, Any]:
@@ -231,8 +271,13 @@ class Statement(Shown):
         """The source of its witness. Raises: InvalidStatementError where it has none."""
         if not self.witness:
             raise InvalidStatementError(f"statement {self.name} has no witness.")
-        package, _, path = self.witness.partition(":")
-        return resources.files(package).joinpath(path).read_text(encoding="utf-8")
+        return _source(self.witness)
+
+    @property
+    def proofs(self) -> dict[str, Proof]:
+        """Its proofs by what each shows: "disproof", "proof" and "derivation", of those that it has."""
+        paths = {name: getattr(self, name) for name in ("disproof", "proof", "derivation")}
+        return {name: Proof.parsed(_source(path)) for name, path in paths.items() if path}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -40,6 +40,7 @@ FORGETTING = statement(
     $$\mathbb{E}[F_t] = \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left\{ (r^t - r^\tau) W + \left( r^\tau - r^t + (1 - r)(1 -
     r^{t-\tau}) \right) \Delta \right\}$$""",
     witness="proposition_4.py",
+    disproof="opposite_truths_forgetting.py",
 )
 GENERALIZATION_ERROR = statement(
     "proposition-4-generalization-error",

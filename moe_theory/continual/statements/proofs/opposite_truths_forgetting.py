@@ -1,0 +1,39 @@
+"""Proposition 4, Eq. (17): two tasks, the one the opposite of the other.
+
+Let N = 2 with truths w and -w and signals along them, |w| = 1, s < d samples, any beta, noise and first model. Every
+arrival's data span the line of w, so that a model is the truth of its last task: after a task, an earlier one's error
+is 0 if the two are alike, and |2 w|^2 = 4 if not. When it was learned it was 0.
+So F_t is the share of earlier tasks unlike the last one, times 4: 2 in expectation, for every t >= 2.
+(17) has W = 1 and, over the pairs n != n', (4 + 4)/N^2 = 2: with r = 1 - s/d it says the mean of r^tau - r^t, at most
+1/4 at t = 2.
+
+Robust: t, d, s, beta, the noise and the first model do not matter; N = 2 alone is used.
+
+Objection: two opposite truths are special. (17) is stated for any pool of truths; at the sizes of Fig. 2, where nothing
+is special, forgetting is as far from it.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import product
+
+TRUTHS = (1, -1)  # along the one line that every arrival spans
+FEATURES, SAMPLES, LAST = 10, 6, 2  # d, s, t
+RATIO = 1 - Fraction(SAMPLES, FEATURES)  # r
+
+
+def forgetting(tasks: tuple[int, ...]) -> Fraction:
+    """F_t of (15): a model is the truth that it met last, so that a task's error was 0 when it was learned."""
+    model = TRUTHS[tasks[-1]]
+    return Fraction(sum((model - TRUTHS[task]) ** 2 for task in tasks[:-1]), len(tasks) - 1)
+
+
+routes = list(product(range(2), repeat=LAST))
+found = sum(map(forgetting, routes)) / len(routes)
+norm = Fraction(sum(truth**2 for truth in TRUTHS), 2)
+apart = Fraction(sum((one - other) ** 2 for one in TRUTHS for other in TRUTHS), 4)
+printed = sum((RATIO**LAST - RATIO**tau) * (norm - apart) for tau in range(1, LAST)) / (LAST - 1)
+print(f"expected forgetting at t = {LAST}: {found}")
+print(f"(17) says {printed}")
+print("violated: the two differ" if found != printed else "not violated")
+sys.exit(found == printed)
