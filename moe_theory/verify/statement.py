@@ -42,7 +42,7 @@ from moe_theory.verify.claim import (
 from moe_theory.verify.claim import (
     ranged as ranged,
 )
-from moe_theory.verify.verdict import ID_WORDS, Role, Statement, is_id
+from moe_theory.verify.verdict import ID_WORDS, Proof, Role, Statement, is_id
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -332,6 +332,7 @@ def statement(
         raise InvalidStatementError(f"statement {id} of {paper} is declared already. Choose another id.")
     text, formula = worded(says)
     instead, instead_formula = worded(corrected)
+    proofs = {"disproof": disproof, "proof": proof, "derivation": derivation}
     made = Declared(
         id=id,
         paper=paper,
@@ -346,9 +347,7 @@ def statement(
         untestable=worded(untestable)[0],
         note=worded(note)[0],
         witness=f"{folder}:witnesses/{witness}" if witness else "",
-        disproof=f"{folder}:proofs/{disproof}" if disproof else "",
-        proof=f"{folder}:proofs/{proof}" if proof else "",
-        derivation=f"{folder}:proofs/{derivation}" if derivation else "",
+        **{name: Proof.of(f"{folder}:proofs/{file}") for name, file in proofs.items() if file},
         amendment=worded(amendment)[0],
         checks=hypotheses,
         judged_under=home or paper,

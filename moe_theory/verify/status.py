@@ -123,15 +123,13 @@ def _proved(statement: Statement, found: Finding) -> Finding:
     if statement.disproof and found.status is StatementStatus.HOLDS:
         broken = StatementStatus.AMENDED if statement.amendment else StatementStatus.FALSE
         found = dataclasses.replace(found, status=broken)
-    is_false = found.status is StatementStatus.FALSE
-    shows = statement.disproof if is_false else found.status in _PROVABLE and statement.proof
-    if not shows:
-        return found
-    of = statement.proofs["disproof" if is_false else "proof"]
-    return dataclasses.replace(found, known=CAVEATED if of.caveat else PROVED)
-
-
-_PROVABLE = {StatementStatus.HOLDS, StatementStatus.AMENDED, StatementStatus.VACUOUS}
+    shown = {
+        StatementStatus.FALSE: statement.disproof,
+        StatementStatus.HOLDS: statement.proof,
+        StatementStatus.AMENDED: statement.proof,
+        StatementStatus.VACUOUS: statement.proof,
+    }.get(found.status)
+    return found if shown is None else dataclasses.replace(found, known=CAVEATED if shown.caveat else PROVED)
 
 
 def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:

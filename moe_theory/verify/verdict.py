@@ -1,6 +1,5 @@
 """Statements, verdicts on their claims with the evidence, and reports of verdicts, as plain data."""
 
-import ast
 import dataclasses
 import enum
 import functools
@@ -204,19 +203,19 @@ class Verdict(Shown):
 class Proof:
     """A few lines that an author checks by hand, and the program of exact arithmetic that they open."""
 
+    path: str  # "package:proofs/NAME.py"
     title: str
-    text: list[str]  # paragraphs; a formula between `$$`
-    robust: str  # against what it is robust
+    text: list[str]  # paragraphs
+    robust: str  # what it does not depend on
     objection: str  # an author's, with the answer
     caveat: str  # the hypothesis that the paper does not make; empty where there is none
-    source: str  # of the program
 
     @classmethod
-    def parsed(cls, source: str) -> "Proof":
-        """The proof whose file this is: title, paragraphs, and those that begin with "Robust:", "Objection:" and
-        "Caveat:", as its docstring has them.
+    def of(cls, path: str) -> "Proof":
+        """The proof in a file: title, paragraphs, and those that begin with "Robust:", "Objection:" and "Caveat:", as
+        its docstring has them.
         """
-        title, *parts = inspect.cleandoc(ast.get_docstring(ast.parse(source)) or "").split("\n\n")
+        title, *parts = inspect.cleandoc(source_of(path).split('"""')[1]).split("\n\n")
         marked = {"Robust": "", "Objection": "", "Caveat": ""}
         text = []
         for part in (" ".join(each.split()) for each in parts):
@@ -225,11 +224,15 @@ class Proof:
                 marked[mark] = rest
             else:
                 text.append(part)
-        return cls(title, text, marked["Robust"], marked["Objection"], marked["Caveat"], source)
+        return cls(path, title, text, marked["Robust"], marked["Objection"], marked["Caveat"])
+
+    def program(self) -> str:
+        """Its source."""
+        return source_of(self.path)
 
 
-def _source(path: str) -> str:
-    """Of "package:folder/NAME.py"."""
+def source_of(path: str) -> str:
+    """The text of "package:folder/NAME.py"."""
     package, _, place = path.partition(":")
     return resources.files(package).joinpath(place).read_text(encoding="utf-8")
 
@@ -252,9 +255,9 @@ class Statement(Shown):
     untestable: str = ""  # why no claim can decide it
     note: str = ""
     witness: str = ""  # "package:witnesses/NAME.py"
-    disproof: str = ""  # "package:proofs/NAME.py": the sentence as printed is violated at its instance
-    proof: str = ""  # likewise: it holds, under the hypotheses that the proof names, or is vacuous
-    derivation: str = ""  # likewise, of what holds instead
+    disproof: Proof | None = None  # that the sentence as printed is violated at its instance
+    proof: Proof | None = None  # that it holds, under the hypotheses that the proof names, or is vacuous
+    derivation: Proof | None = None  # of what holds instead
     amendment: str = ""  # the one clause under which it holds, where as printed it does not
     roles: dict[str, Role] = dataclasses.field(default_factory=dict)  # of its claims, by id
 
@@ -271,13 +274,13 @@ class Statement(Shown):
         """The source of its witness. Raises: InvalidStatementError where it has none."""
         if not self.witness:
             raise InvalidStatementError(f"statement {self.name} has no witness.")
-        return _source(self.witness)
+        return source_of(self.witness)
 
     @property
     def proofs(self) -> dict[str, Proof]:
         """Its proofs by what each shows: "disproof", "proof" and "derivation", of those that it has."""
-        paths = {name: getattr(self, name) for name in ("disproof", "proof", "derivation")}
-        return {name: Proof.parsed(_source(path)) for name, path in paths.items() if path}
+        every = {"disproof": self.disproof, "proof": self.proof, "derivation": self.derivation}
+        return {name: proof for name, proof in every.items() if proof is not None}
 
 
 @dataclasses.dataclass(frozen=True)
