@@ -9,24 +9,40 @@ from moe_theory.cli.output import open_console, print_lines
 from moe_theory.core.errors import InvalidReportError
 
 
-@click.command(epilog=examples("moe-theory report runs/verify", "moe-theory report --paper generalization"))
+@click.command(
+    epilog=examples(
+        "moe-theory report runs/verify",
+        "moe-theory report --paper generalization",
+        "moe-theory report --proofs generalization",
+    )
+)
 @click.argument("folders", nargs=-1, metavar="[DIR...]", type=PATH)
 @click.option("--paper", metavar="NAME", help="The paper's recorded verdicts, which come with it, instead of a DIR's.")
+@click.option("--proofs", metavar="NAME", help="The paper's proofs on one page, to read or to print, instead.")
 @out_option("Folder for the report.", told="the first DIR, or runs/papers/NAME")
 @json_option("what report.json holds, in the form of verdicts.json.")
-def report(folders: tuple[Path, ...], paper: str | None, out: Path | None, as_json: bool) -> None:
+def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out: Path | None, as_json: bool) -> None:
     """Make one self-contained page of what `verify` wrote, or of a paper as it was judged.
 
     DIR holds a verdicts.json, or has subfolders that do. Writes report.html, report.md and report.json, which say the
     same. Several folders become one report: a later verdict on a claim under a reading replaces an earlier one, and
-    their errors add up.
+    their errors add up. With --proofs: proofs.html.
     """
     from moe_theory.report import pages
+    from moe_theory.report import proofs as own
     from moe_theory.report.verdicts import summary
     from moe_theory.runs.files import prepare_folder
 
-    if (paper is None) == (not folders):
-        raise InvalidReportError("name folders that `moe-theory verify --out` wrote, or a paper: --paper NAME.")
+    if [bool(folders), paper is not None, proofs is not None].count(True) != 1:
+        raise InvalidReportError(
+            "name folders that `moe-theory verify --out` wrote, or a paper: --paper NAME or --proofs NAME."
+        )
+    if proofs is not None:
+        if as_json:
+            raise InvalidReportError("--proofs has no JSON: `moe-theory why STATEMENT --json` has each proof.")
+        folder = prepare_folder(out or Path("runs/papers") / proofs, (own.PAGE,))
+        print_lines(open_console(), *own.write_page(proofs, folder))
+        return
     if paper is not None:
         merged, first = pages.of_paper(paper), Path("runs/papers") / paper
     else:

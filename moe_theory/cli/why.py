@@ -10,16 +10,28 @@ from moe_theory.cli.output import open_console, print_json
 
 @click.command(epilog=examples("moe-theory why generalization.theorem-1"))
 @click.argument("name", metavar="STATEMENT")
-@click.option("--script", is_flag=True, help="Print the witness, a NumPy script that shows what fails, instead.")
+@click.option(
+    "--script",
+    "printed",
+    flag_value="witness",
+    help="Print the witness, a NumPy script that shows what fails, instead.",
+)
+@click.option(
+    "--proof", "printed", flag_value="proof", help="Print the program of the proof, in exact arithmetic, instead."
+)
+@click.option(
+    "--derivation", "printed", flag_value="derivation", help="Print that of the proof of what holds instead, likewise."
+)
 @json_option(
     "a list of the statements, each as of `moe-theory statements` (id, status, status_by_reading, ...), with found, "
     "the sentence of the verdict that decides."
 )
-def why(name: str, script: bool, as_json: bool) -> None:
+def why(name: str, printed: str | None, as_json: bool) -> None:
     """Say why a statement has its status, from the recorded runs.
 
     STATEMENT is a statement's name, such as continual.lemma-8, or theorem-1 for that of every paper, or the id of a
-    claim. Prints what it says, its status, what was found, why, the smallest instance and what holds instead.
+    claim. Prints what it says, its status, what was found, why, a proof or the smallest instance, and what holds
+    instead.
     """
     from rich.table import Table
     from rich.text import Text
@@ -28,9 +40,9 @@ def why(name: str, script: bool, as_json: bool) -> None:
     from moe_theory.verify.recorded import elsewhere, judged_statements, recorded_verdicts
 
     found = judged_statements(name)
-    if script:
-        having = [each.statement for each in found if each.statement.witness] or [found[0].statement]
-        for text in dict.fromkeys(each.script() for each in having):
+    if printed:
+        having = [each.statement for each in found if printed in each.statement.scripts] or [found[0].statement]
+        for text in dict.fromkeys(each.script(printed) for each in having):
             click.echo(text, nl=False)
         return
     known = recorded_verdicts(each.statement for each in found)

@@ -15,8 +15,9 @@ from moe_theory.verify import recorded
 from moe_theory.verify.statement import answered
 from moe_theory.verify.verdict import ID_WORDS, Report, Status, Verdict, is_id
 
-SCHEMA = "moe-theory/verdicts/4"
-OLDER = "moe-theory/verdicts/3"  # without statements, and what came with them
+SCHEMA = "moe-theory/verdicts/5"
+# Earlier ones: without statements, and what came with them; without proofs.
+OLDER, UNPROVED = "moe-theory/verdicts/3", "moe-theory/verdicts/4"
 NUMBERS = "verdicts.json"  # what verifying writes
 DEPTH = 3  # folders below the one that is named in which reports are looked for
 PAGE_NAMES = ("report.html", "report.md")  # what is made of it
@@ -167,6 +168,10 @@ def _read(path: Path) -> Report:
             if isinstance(verdict, dict):
                 verdict.setdefault("is_computed", False)
                 verdict.setdefault("also", [])
+    elif schema == UNPROVED:
+        for each in document.get("statements") or ():
+            if isinstance(each, dict):
+                each |= {"disproof": None, "proof": None, "derivation": None, "amendment": ""}
     elif schema != SCHEMA:
         raise InvalidReportError(
             f"{path} has schema {shortened(schema)} and not {SCHEMA!r}: it is no report, or another version's. Run the "

@@ -105,6 +105,7 @@ def templates() -> "jinja2.Environment":
     )
     names: dict[str, Any] = {
         "Status": Status,
+        "KNOWN_BY": wording.KNOWN_BY,
         "MEANINGS": wording.MEANINGS,
         "STATEMENT_MEANINGS": wording.STATEMENT_MEANINGS,
         "STOPS": wording.STOPS,
@@ -122,6 +123,7 @@ def templates() -> "jinja2.Environment":
         "number": wording.number,
         "number_line": panels.number_line,
         "repeat_words": wording.repeat_words,
+        "script_commands": wording.script_commands,
         "sentence": wording.sentence,
         "tested": wording.tested,
         "unsaid": wording.unsaid,

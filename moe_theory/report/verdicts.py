@@ -16,6 +16,7 @@ from moe_theory.report.wording import (
     decisive,
     judged_statements,
     measured,
+    script_commands,
     sentence,
     statement_status,
     status_counts,
@@ -25,7 +26,7 @@ from moe_theory.report.wording import (
 )
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.status import Judged, StatementStatus
-from moe_theory.verify.verdict import Report, Status, Verdict
+from moe_theory.verify.verdict import Report, Statement, Status, Verdict
 
 _STYLES = {
     Status.SUPPORTED: "green",
@@ -117,18 +118,30 @@ def why_lines(known: Judged, verdicts: Sequence[Verdict], elsewhere: Sequence[Ve
     parts = [
         ("says", _with_formula(of.says, of.formula)),
         ("status", known.words or "open"),
+        ("amended", plain(" ".join(of.amendment.split()))),
         ("tested", f"{plain(tested(shown))} [{shown.claim}, reading {shown.setting}]" if shown else ""),
         ("found", plain(sentence(shown)) if shown else ""),
         ("why", plain(" ".join((of.untestable or of.why or unsaid(known)).split()))),
-        ("smallest", plain(" ".join(of.instance.split()))),
+        *_napkin(of),
         ("instead", _with_formula(of.corrected, of.corrected_formula)),
         ("note", plain(" ".join(of.note.split()))),
         ("beside", " \n".join(_by_data(known, verdicts, elsewhere))),
         ("repeat", again(shown) if shown else ""),
-        ("witness", f"moe-theory why {of.name} --script > witness.py && python witness.py" if of.witness else ""),
+        *script_commands(of).items(),
     ]
     return [
         (name, " \n".join(text.split("\n")) if name in {"says", "instead"} else text) for name, text in parts if text
+    ]
+
+
+def _napkin(of: Statement) -> list[tuple[str, str]]:
+    """The proof that bears on the statement, or, where there is none, the smallest instance."""
+    shown = of.argument
+    if shown is None:
+        return [("smallest", plain(" ".join(of.instance.split())))]
+    return [
+        ("napkin", plain(f"{shown.title} {' '.join(shown.text)}")),
+        ("caveat", plain(shown.caveat)),
     ]
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from moe_theory.verify.claim import LIMITS
-from moe_theory.verify.status import Judged, StatementStatus, deciding, judged, listed
+from moe_theory.verify.status import CAVEATED, PROVED, Judged, StatementStatus, deciding, judged, listed
 from moe_theory.verify.verdict import Report, Role, Statement, Status, Stop, Verdict
 
 STATEMENT_MEANINGS: dict[str, str] = {
@@ -20,6 +20,12 @@ STATEMENT_MEANINGS: dict[str, str] = {
     StatementStatus.OPEN: "Not decided by what was run.",
     StatementStatus.NOT_TESTABLE: "No run can decide it; the card says why.",
     "by reading": "Papers leave choices open, and the status differs between the readings that fill them.",
+}
+KNOWN_BY = {  # how a status is known, as pages say it
+    PROVED: "proof",
+    CAVEATED: "a proof, with a caveat",
+    "exact": "an exact computation",
+    "simulated": "simulation",
 }
 MEANINGS: dict[Status, str] = {
     Status.SUPPORTED: "Shown to hold, within its margin. More than not having been refuted: the whole interval of "
@@ -421,6 +427,12 @@ def statement_status(known: Judged) -> str:
     return str(known.finding.status) if known.finding else BY_READING if known.by_reading else str(StatementStatus.OPEN)
 
 
+def counted_by_knowledge(known: Sequence[Judged]) -> str:
+    """ "a proof (7), simulation (2)"."""
+    found = Counter(each.finding.known if each.finding else "simulated" for each in known)
+    return ", ".join(f"{words} ({found[name]})" for name, words in KNOWN_BY.items() if found[name])
+
+
 def urgency(known: Judged) -> int:
     """The place of a statement among those that a reader wants first: what fails, then what is not settled."""
     first = (StatementStatus.FALSE, StatementStatus.VACUOUS, StatementStatus.AMENDED, BY_READING, StatementStatus.OPEN)
@@ -456,6 +468,12 @@ def unsaid(known: Judged) -> str:
 def again(verdict: Verdict) -> str:
     """The command that repeats a verdict, as somebody would type it."""
     return re.sub(r" --(?:error|replicates) [^ ]+", "", verdict.command)
+
+
+def script_commands(of: Statement) -> dict[str, str]:
+    """What prints and runs each of a statement's programs, by kind."""
+    options = {"witness": "script", "proof": "proof", "derivation": "derivation"}
+    return {kind: f"moe-theory why {of.name} --{options[kind]} > {kind}.py && python {kind}.py" for kind in of.scripts}
 
 
 def claim_anchor(claim: str) -> str:

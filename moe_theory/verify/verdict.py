@@ -226,10 +226,6 @@ class Proof:
                 text.append(part)
         return cls(path, title, text, marked["Robust"], marked["Objection"], marked["Caveat"])
 
-    def program(self) -> str:
-        """Its source."""
-        return source_of(self.path)
-
 
 def source_of(path: str) -> str:
     """The text of "package:folder/NAME.py"."""
@@ -270,11 +266,23 @@ class Statement(Shown):
         """As commands have it: "continual.lemma-8"."""
         return f"{self.paper}.{self.id}"
 
-    def script(self) -> str:
-        """The source of its witness. Raises: InvalidStatementError where it has none."""
-        if not self.witness:
-            raise InvalidStatementError(f"statement {self.name} has no witness.")
-        return source_of(self.witness)
+    def script(self, kind: str = "witness") -> str:
+        """The source of its "witness", "proof" or "derivation". Raises: InvalidStatementError where it has none."""
+        if kind not in self.scripts:
+            raise InvalidStatementError(f"statement {self.name} has no {kind}.")
+        return source_of(self.scripts[kind])
+
+    @property
+    def scripts(self) -> dict[str, str]:
+        """The programs that it has, by kind: the proof is that which bears on what it says."""
+        proofs = {"proof": self.argument, "derivation": self.derivation}
+        paths = {"witness": self.witness} | {kind: proof.path for kind, proof in proofs.items() if proof}
+        return {kind: path for kind, path in paths.items() if path}
+
+    @property
+    def argument(self) -> Proof | None:
+        """The proof that bears on what it says."""
+        return self.disproof or self.proof
 
     @property
     def proofs(self) -> dict[str, Proof]:

@@ -1,0 +1,78 @@
+"""A paper's proofs on one page, for a screen and for paper: what one sends to an author."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from moe_theory.core.errors import InvalidReportError
+from moe_theory.report import bibliography, wording
+from moe_theory.report.rendering import templates
+from moe_theory.runs.files import write_together
+from moe_theory.runs.provenance import versions
+from moe_theory.verify import recorded
+from moe_theory.verify.status import Judged, StatementStatus
+from moe_theory.verify.verdict import Proof, Statement, source_of
+
+PAGE = "proofs.html"
+_FAILS = {StatementStatus.FALSE, StatementStatus.VACUOUS}
+
+
+@dataclasses.dataclass(frozen=True)
+class Proved:
+    """A proof, with the statements that it is of."""
+
+    proof: Proof
+    of: Sequence[Judged]
+
+    @property
+    def name(self) -> str:
+        """Of its file."""
+        return self.proof.path.rpartition("/")[2]
+
+    @property
+    def program(self) -> str:
+        return source_of(self.proof.path)
+
+
+def write_page(paper: str, folder: Path) -> list[Path]:
+    """Write the page of a paper's proofs; its path. Raises: UnknownNameError, OutputError, or InvalidReportError for a
+    paper without proofs.
+    """
+    return write_together(folder, {PAGE: to_html(paper)})
+
+
+def to_html(paper: str) -> str:
+    """Disproofs, those of most statements first, then proofs of what holds, and of what holds instead."""
+    known = recorded.judged_statements(paper)
+    sections = {
+        "Not as printed": grouped(known, lambda of: of.disproof),
+        "Holds, or says nothing": grouped(known, lambda of: of.proof),
+        "What holds instead": grouped(known, lambda of: of.derivation),
+    }
+    if not any(sections.values()):
+        raise InvalidReportError(f"no statement of {paper} has a proof.")
+    failing = [each for each in known if _FAILS & {found.status for found in each.by_reading.values()}]
+    entry = bibliography.entry_of(paper)
+    return (
+        templates()
+        .get_template("proofs.html")
+        .render(
+            paper=paper,
+            title=bibliography.title_of(paper) if entry else paper,
+            sections={heading: found for heading, found in sections.items() if found},
+            programs=list({each.name: each for found in sections.values() for each in found}.values()),
+            failing=failing,
+            unproved=[each for each in failing if each.statement.argument is None],
+            counted=wording.counted_by_knowledge(failing),
+            versions=versions(),
+        )
+    )
+
+
+def grouped(known: Iterable[Judged], proof_of: Callable[[Statement], Proof | None]) -> list[Proved]:
+    """The proofs of statements, that of most statements first."""
+    found: dict[str, tuple[Proof, list[Judged]]] = {}
+    for each in known:
+        if (proof := proof_of(each.statement)) is not None:
+            found.setdefault(proof.path, (proof, []))[1].append(each)
+    return sorted((Proved(*each) for each in found.values()), key=lambda each: -len(each.of))
