@@ -52,6 +52,18 @@ def test_the_witness_is_printed_as_it_is(ran):
     assert ran("why", theorem.name, "--script").out == theorem.script()
 
 
+def test_a_proof_is_on_the_card_and_its_program_is_printed_as_it_is(ran, refused):
+    (known,) = recorded.judged_statements("continual.proposition-4-forgetting")
+    printed = ran("why", known.statement.name).out
+    assert "false (proved)" in printed
+    assert len(printed.splitlines()) <= HALF_A_SCREEN
+    assert any(line.startswith("napkin") for line in printed.splitlines())
+    assert ran("why", known.statement.name, "--proof").out == known.statement.script("proof")
+    (document,) = json.loads(ran("why", known.statement.name, "--json").out)
+    assert document["disproof"]["text"] == known.statement.disproof.text
+    assert "has no derivation" in refused("why", "merging.table-1", "--derivation")
+
+
 def test_a_number_stands_for_its_cases(ran):
     found = json.loads(ran("why", "continual.lemma-11", "--json").out)
     assert [each["id"] for each in found] == ["lemma-11-more-experts", "lemma-11-fewer-experts"]

@@ -17,13 +17,15 @@ from samples import Page
 from moe_theory import cli
 from moe_theory.core.errors import InvalidReportError, OutputError
 from moe_theory.core.papers import paper_names
-from moe_theory.report import pages, rendering, wording
+from moe_theory.report import pages, proofs, rendering, wording
 from moe_theory.report.bibliography import entry_of
 from moe_theory.report.rendering import to_markdown
 from moe_theory.report.symbols import marked
 from moe_theory.report.wording import facts
+from moe_theory.runs import files
 from moe_theory.verify import recorded
-from moe_theory.verify.verdict import Status, Stop
+from moe_theory.verify.statement import statements
+from moe_theory.verify.verdict import Status, Stop, source_of
 
 HOSTILE = "<script>alert(1)</script> | \"quoted\" & 'so' `code` {{ 7 * 7 }} ](javascript:x)"
 BLOCKS = [
@@ -453,3 +455,29 @@ def test_a_paper_s_recorded_verdicts_are_a_page(tmp_path, monkeypatch, capsys):
         with pytest.raises(SystemExit) as stop:
             cli.main(arguments)
         assert stop.value.code == 2
+
+
+def test_a_paper_s_proofs_are_a_page_with_their_programs(tmp_path, capsys):
+    cli.main(["report", "--proofs", "continual", "--out", str(tmp_path)])
+    assert capsys.readouterr().out.split() == [str(tmp_path / proofs.PAGE)]
+    text = (tmp_path / proofs.PAGE).read_text(encoding="utf-8")
+    page = Page(text)
+    assert page.wrong == []
+    shown = {html.unescape(part) for part in re.findall(r"<pre.*?><code>(.*?)</code></pre>", text, re.DOTALL)}
+    for each in statements("continual"):
+        for kind, proof in each.proofs.items():
+            assert source_of(proof.path) in shown, (each.name, kind)
+            assert each.name in text
+
+
+def test_a_report_from_before_there_were_proofs_is_read(report, tmp_path):
+    (path,) = [path for path in pages.write_report(report, tmp_path) if path.suffix == ".json"]
+    document = files.unsealed(path.read_bytes())
+    for each in document["statements"]:
+        for name in ("disproof", "proof", "derivation", "amendment"):
+            del each[name]
+    path.write_text(files.sealed(document | {"schema": pages.UNPROVED}), encoding="utf-8")
+    assert pages.read_reports([tmp_path]).statements == [
+        dataclasses.replace(each, disproof=None, proof=None, derivation=None, amendment="")
+        for each in report.statements
+    ]

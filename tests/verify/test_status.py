@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from moe_theory.verify.status import Finding, StatementStatus, find, judged
-from moe_theory.verify.verdict import Role, Statement, Status, Verdict
+from moe_theory.verify.verdict import Proof, Role, Statement, Status, Verdict
 
 WORDS = {
     "s": Status.SUPPORTED,
@@ -67,6 +67,36 @@ def test_the_status_follows_from_roles_and_verdicts(text, status):
     about, verdicts = made_up(text)
     found = find(about, {verdict.claim: verdict for verdict in verdicts})
     assert (found.status if found else None) == status
+
+
+PROOF = Proof("a:proofs/b.py", "A title", ["An argument."], "Everything.", "None.", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "proved", "words"),
+    [
+        ("charitable:r", {"disproof": PROOF}, "false (proved)"),
+        ("charitable:r", {"disproof": PROOF, "amendment": "x < 1"}, "false (proved)"),
+        ("charitable:s", {"disproof": PROOF}, "false (proved)"),
+        ("charitable:s", {"disproof": PROOF, "amendment": "x < 1"}, "holds amended (simulated)"),
+        ("charitable:s", {"disproof": PROOF, "amendment": "x < 1", "proof": PROOF}, "holds amended (proved)"),
+        ("charitable:i", {"disproof": PROOF}, "open"),
+        ("charitable:v", {"disproof": PROOF}, "vacuous (simulated)"),
+        ("charitable:n", {"disproof": PROOF}, "not applicable under loud"),
+        ("charitable:s", {"proof": PROOF}, "holds (proved)"),
+        ("charitable:v", {"proof": PROOF}, "vacuous (proved)"),
+        ("charitable:s literal:r", {"proof": PROOF}, "holds amended (proved)"),
+        ("charitable:r", {"proof": PROOF}, "false (simulated)"),
+        ("charitable:i", {"proof": PROOF}, "open"),
+        ("charitable:s", {"derivation": PROOF}, "holds (simulated)"),
+        ("charitable:r", {"disproof": dataclasses.replace(PROOF, caveat="x.")}, "false (proved, with a caveat)"),
+    ],
+)
+def test_a_proof_says_how_a_status_is_known_and_a_disproof_that_the_sentence_is_not_true_as_printed(
+    text, proved, words
+):
+    about, verdicts = made_up(text)
+    assert judged(dataclasses.replace(about, **proved), verdicts).words == words
 
 
 def test_a_counterexample_that_does_not_refute_is_passed_over():
