@@ -865,7 +865,7 @@ def preload() -> None:
         cli.command(name)
     for path in sorted((Path(cli.__file__).parents[1]).rglob("*.py")):
         name = ".".join(path.relative_to(Path(cli.__file__).parents[2]).with_suffix("").parts)
-        if not any(part in name for part in ("__main__", "witnesses", "tour.script", "cli.template")):
+        if not any(part in name for part in ("__main__", "witnesses", ".proofs.", "tour.script", "cli.template")):
             importlib.import_module(name.removesuffix(".__init__"))
     for name in ("matplotlib.pyplot", "scipy.optimize", "scipy.stats", "jax.numpy", "rich.live"):
         importlib.import_module(name)
