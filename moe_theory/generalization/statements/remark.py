@@ -177,6 +177,7 @@ MORE_EXPERTS = statement(
     corrected=r"""For k = 1 and a given router the cost is a factor of sqrt(T), as long as T is below m.
     $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \Theta(\sqrt{T})$$""",
     witness="cells.py",
+    disproof="fixed_cells_more_experts.py",
 )
 SAMPLES = experiments.GROWING_SAMPLES[-1]
 GROWING = CELLS.over({cell_name(T=number, m=SAMPLES): number for number in experiments.GROWING_EXPERTS})
