@@ -28,6 +28,7 @@ TERM = statement(
     instance="Of 4096 experts, 64 active ones have a term 6.0 times that of a single one, not 64 times.",
     corrected=r"""Going from k active experts to one lowers the term by a factor of at most sqrt(k).
     $$\sqrt{k \left( 1 + \log \frac{T}{k} \right)} \le \sqrt{k (1 + \log T)}, \quad 1 \le k \le T$$""",
+    proof="remark_term.py",
 )
 FEWER_ACTIVE = statement(
     "remark-fewer-active",
