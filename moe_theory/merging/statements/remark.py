@@ -49,6 +49,7 @@ REMARK = statement(
     $$R_T = \mathcal{O}\left(\tilde{d} \sqrt{T} \log T + T^a (\log T)^{1-a}\right), \quad
     a = \frac{\log(2/\rho)}{\log(2/\rho^2)}$$""",
     witness="remark.py",
+    disproof="remark_linear.py",
 )
 
 
