@@ -28,6 +28,7 @@ EQUATION_20 = statement(
     disproof="coin_equation_20.py",
     amendment="with m in place of 2m in the exponent, and eps/2 at least the mean of phi",
     proof="equation_20.py",
+    derivation="equation_20.py",
 )
 
 

@@ -27,6 +27,7 @@ LEMMA_5 = statement(
     corrected=f"The complexity is that of all models with this mask, not of one expert.{HOLDS_24}",
     witness="lemma_05.py",
     disproof="two_cells_lemma_05.py",
+    derivation="lemma_05_instead.py",
 )
 LEMMA_5.charitable(
     "lemma-5.lone-expert",
@@ -63,6 +64,7 @@ EQUATION_31 = statement(
     f"$${FIXED_ROUTER}$$",
     witness="cells.py",
     disproof="two_cells_equation_31.py",
+    derivation="fixed_router.py",
 )
 
 

@@ -29,6 +29,7 @@ TERM = statement(
     corrected=r"""Going from k active experts to one lowers the term by a factor of at most sqrt(k).
     $$\sqrt{k \left( 1 + \log \frac{T}{k} \right)} \le \sqrt{k (1 + \log T)}, \quad 1 \le k \le T$$""",
     proof="remark_term.py",
+    derivation="remark_term.py",
 )
 FEWER_ACTIVE = statement(
     "remark-fewer-active",
@@ -179,6 +180,7 @@ MORE_EXPERTS = statement(
     $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \Theta(\sqrt{T})$$""",
     witness="cells.py",
     disproof="fixed_cells_more_experts.py",
+    derivation="root_experts.py",
 )
 SAMPLES = experiments.GROWING_SAMPLES[-1]
 GROWING = CELLS.over({cell_name(T=number, m=SAMPLES): number for number in experiments.GROWING_EXPERTS})

@@ -69,6 +69,7 @@ THEOREM_1 = statement(
     exceed the bound under the former alone. Eqs. (15) and (20) of the proof are wrong too, and can be repaired.""",
     witness="theorem_1.py",
     disproof="fixed_cells_theorem_1.py",
+    derivation="theorem_1_instead.py",
 )
 
 

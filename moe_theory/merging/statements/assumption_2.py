@@ -20,6 +20,7 @@ ASSUMPTION_2 = statement(
     disproof="no_weights_assumption_2.py",
     amendment="of distinct candidates, each divided by its norm",
     proof="assumption_02.py",
+    derivation="assumption_02.py",
 )
 
 

@@ -23,6 +23,7 @@ EQUATION_3 = statement(
     disproof="two_layers_equation_3.py",
     amendment="with L - 2 in place of L - 1, or with L for the number of hidden layers",
     proof="equation_03.py",
+    derivation="equation_03.py",
 )
 
 

@@ -30,6 +30,7 @@ LEMMA_1 = statement(
     disproof="large_constant.py",
     amendment="for T nu_1^2 >= (1 + sqrt(T)/2) C^2 log(T/delta)",
     proof="lemma_01.py",
+    derivation="leaves.py",
 )
 
 

@@ -23,6 +23,7 @@ REGRET = statement(
     disproof="two_tasks_regret.py",
     amendment="with the task mix inside the argmax",
     proof="regret.py",
+    derivation="regret.py",
 )
 
 

@@ -50,6 +50,7 @@ REMARK = statement(
     a = \frac{\log(2/\rho)}{\log(2/\rho^2)}$$""",
     witness="remark.py",
     disproof="remark_linear.py",
+    derivation="remark_sum.py",
 )
 
 

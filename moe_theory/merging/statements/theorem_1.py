@@ -31,6 +31,7 @@ THEOREM_1 = statement(
     "place of T + 1, and grows more slowly than T. "
     f"$${RIGHT}$$",
     proof="theorem_1.py",
+    derivation="remark_sum.py",
 )
 
 
