@@ -44,6 +44,9 @@ FEWER_ACTIVE = statement(
     behind a given linear router, 128 samples, the complexity is .239 for one active expert and .171 for two.""",
     corrected=r"""For a given router and linear experts |w| <= B, |x| <= c, complexity is at most B c sqrt(T A/m), with
     A the mean of |a(x)|^2, between 1/k and 1. $$\mathcal{R}_m(\mathcal{F}_a) \le B c \sqrt{\frac{T A}{m}}$$""",
+    amendment="for one active expert against k, where router weights are free",
+    proof="one_active.py",
+    derivation="fixed_router.py",
 )
 
 

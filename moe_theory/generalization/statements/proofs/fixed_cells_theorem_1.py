@@ -9,7 +9,8 @@ whole router; grant it 1. (8) is then at most K (2/sqrt(m) + 2 sqrt((2 + 2 log T
 which tends to 0 at T = 10 m^2, for every constant K: from some m on it is below 1/2.
 
 Robust: every constant K in O(), every delta below 19/20 (below 1, with more cells), every d_N that is granted; with
-d_N = 0 the bound does not depend on T at all. The classifier is the one that (2) finds.
+d_N = 0 the bound does not depend on T at all. The classifier is the one that (2) finds. With a learned linear router it
+fails too: the instance that disproves Corollary 4.
 
 Objection: nobody has more experts than samples. With m = T^2 samples the cells' majorities have a mean gap of
 T E|sum of n signs|/(2m), n binomial, at least sqrt(T/m)/4, and a sample moves the gap by 1/m at most, so that it is
