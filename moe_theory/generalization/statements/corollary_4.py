@@ -35,6 +35,7 @@ COROLLARY_4 = statement(
     \log 2} + 1\right) \sqrt{\frac{\min(T, m)}{m}} + 2 \sqrt{\frac{\log \Gamma(m)}{2m}} + \sqrt{\frac{\log(2 /
     \delta)}{2m}}, \quad k = 1$$""",
     witness="corollary_4.py",
+    disproof="linear_networks_corollary_4.py",
 )
 
 

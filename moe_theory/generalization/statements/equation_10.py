@@ -27,6 +27,7 @@ def twice_beyond_half(run) -> np.ndarray:
     where="Eq. (10)",
     says="A gap to the true risk is at most twice as likely as half of it to the risk on a second sample, once "
     r"exp(-eps^2 m/2) is at most 1/4.$$e^{-\epsilon^2 m / 2} \le \frac{1}{4}$$",
+    proof="equation_10.py",
     hypotheses=[
         Hypothesis(
             "exp(-eps^2 m / 2) is at most 1/4",

@@ -29,6 +29,8 @@ EQUATION_15 = statement(
     \sqrt{\frac{\log \Gamma}{2m}}$$""",
     note="A union over exchanges of S and S' needs no such step either.",
     witness="equation_15.py",
+    disproof="lone_inputs_equation_15.py",
+    derivation="theorem_1_instead.py",
 )
 
 

@@ -14,6 +14,7 @@ EQUATION_16 = statement(
     where="Eq. (16)",
     says="Routers with Natarajan dimension d_N give 2m inputs at most binom(T, k)^(2 d_N) (2m)^(d_N) masks."
     r"$$\Gamma \le \binom{T}{k}^{2 d_N} \cdot (2m)^{d_N}$$",
+    proof="lemma_06.py",
 )
 BY_SIZES = every(LABELINGS)
 

@@ -25,6 +25,10 @@ EQUATION_20 = statement(
     instance="""One function whose loss is a fair coin, m = 1: phi is 1 with probability 1/4, and exp(-2) is .135. At
     m = 100 and x = .18 the tail is .006, and .0019 is allowed.""",
     corrected=rf"With half the exponent it holds. $${TAIL} \le e^{{-m x^2}}$$",
+    disproof="coin_equation_20.py",
+    amendment="with m in place of 2m in the exponent, and eps/2 at least the mean of phi",
+    proof="equation_20.py",
+    derivation="equation_20.py",
 )
 
 

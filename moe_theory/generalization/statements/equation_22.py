@@ -17,12 +17,14 @@ EQUATION_22 = statement(
     r"root.$$2\, \mathbb{E} \phi + 2 \sqrt{\frac{\log \Gamma + \log(4 / \delta)}{2m}}$$",
     note="What the remark says of the term of (23), that it grows with k, is not so of (22), which the paper does not "
     "say; grows-with-k is on record for whoever takes the tighter form.",
+    proof="equation_22.py",
 )
 EQUATION_23 = statement(
     "equation-23",
     where="Eqs. (22) and (23)",
     says="Replacing the binomial coefficient by (e T/k)^k only raises the bound."
     r"$$\log \binom{T}{k} \le k \left( 1 + \log \frac{T}{k} \right)$$",
+    proof="equation_23.py",
 )
 
 

@@ -17,7 +17,9 @@ LEMMA_3 = statement(
     r"$$\mathcal{R}_m(\mathcal{H}) \le \frac{c}{\sqrt{m}} \prod_{i=1}^{r} K_i \left( \sum_{i=1}^{r} "
     r"\frac{b_i^{2/3}}{K_i^{2/3}} \right)^{3/2}$$",
     note="The theorem that it cites has logarithms of the width and of m besides. Tested where the complexity is "
-    "known, at one layer, and from below at two, with slack 7; deeper networks are not tested.",
+    "known, at one layer, and from below at two, with slack 7. Proved for one layer, and for two with a homogeneous "
+    "activation such as ReLU; deeper networks are neither tested nor proved.",
+    derivation="two_layers_lemma_03.py",
 )
 
 

@@ -26,6 +26,8 @@ LEMMA_5 = statement(
     over all draws the mean of phi is 35/64, and 2 C R_2(H) is 1/2. At T = 64 and m = 256 it is .277 against .050.""",
     corrected=f"The complexity is that of all models with this mask, not of one expert.{HOLDS_24}",
     witness="lemma_05.py",
+    disproof="two_cells_lemma_05.py",
+    derivation="lemma_05_instead.py",
 )
 LEMMA_5.charitable(
     "lemma-5.lone-expert",
@@ -61,6 +63,8 @@ EQUATION_31 = statement(
     "have at most B c sqrt(T A / m), where A = 1 at k = 1; it falls as more experts share an input."
     f"$${FIXED_ROUTER}$$",
     witness="cells.py",
+    disproof="two_cells_equation_31.py",
+    derivation="fixed_router.py",
 )
 
 

@@ -15,6 +15,7 @@ COUNTS = [experts for experts, active in experiments.LABELING_SIZES if active ==
     where="Lemma 6, Eq. (33)",
     says="A class of functions from m points to k labels has at most m^(d_N) k^(2 d_N) members."
     r"$$\tau_{\mathcal{H}}(m) \le m^{d_N} \cdot k^{2 d_N}$$",
+    proof="lemma_06.py",
 ).charitable(
     "lemma-6.growth",
     LABELINGS.over([cell_name(T=count, k=1) for count in COUNTS]),

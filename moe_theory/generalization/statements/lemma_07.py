@@ -21,7 +21,8 @@ LEMMA_7 = statement(
     where="Lemma 7, Eqs. (34) and (35)",
     says=f"Up to a factor near 1 a gap of eps is at most as likely as one of eps/2 between two samples.{TRUE_GAP}",
     note="As printed both sides are gaps between the two samples, which holds for every number; (10) needs the true "
-    "risk on the left.",
+    "risk on the left, and then the loss must be in [0, 1], as Theorem 1 has it and the lemma does not.",
+    proof="lemma_07.py",
 )
 
 

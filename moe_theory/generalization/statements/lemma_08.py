@@ -14,6 +14,7 @@ from moe_theory.verify.statement import equality, ranged, statement
     "complexity."
     r"$$\mathbb{E} \sup_{f \in \mathcal{F}} \left( \frac{1}{m} \sum_{i=1}^{m} f(\mathbf{x}_i) - "
     r"\frac{1}{m} \sum_{i=1}^{m} f(\mathbf{x}'_i) \right) \le 2 \mathcal{R}_m(\mathcal{F})$$",
+    proof="lemma_08.py",
 ).charitable("lemma-8.symmetrization", every(CLASSES), TO_ROUNDING)
 def excess_of_exchanges(run) -> np.ndarray:
     r"""For random finite classes sup (L_S - L_S'), averaged over exchanges, is at most the complexities on S and S'.
@@ -28,8 +29,12 @@ PROOF = statement(
     says="That mean stays the same with absolute values around the difference.",
     why="""Absolute values can only raise the supremum, and do unless the class has a loss's mirror image with every
     loss. They are a slip: the next line drops them again, and the lemma does not need them.""",
-    instance="A single function whose loss is a fair coin, and 25 samples: 0 without absolute values, .111 with them.",
+    instance="A single function whose loss is a fair coin, and one sample: 0 without absolute values, 1/2 with them.",
     corrected="Without them (37) is at most (39), and the proof of the lemma goes through.",
+    disproof="coin_lemma_08_proof.py",
+    amendment="if with every loss l the class holds 1 - l",
+    proof="lemma_08_proof.py",
+    derivation="lemma_08.py",
 )
 PROOF.also("lemma-8.symmetrization", role="charitable")
 

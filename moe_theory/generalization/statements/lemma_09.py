@@ -13,6 +13,7 @@ from moe_theory.verify.statement import statement
     where="Lemma 9, used in (28)",
     says="A C-Lipschitz loss raises the Rademacher complexity by a factor of C at most."
     r"$$\mathcal{R}_m(\ell \circ \mathcal{H}) \le C\, \mathcal{R}_m(\mathcal{H})$$",
+    proof="lemma_09.py",
 ).charitable("lemma-9.contraction", every(CLASSES), TO_ROUNDING)
 def excess_of_composed(run) -> np.ndarray:
     r"""For random finite classes and random labels the ramp loss at least halves the empirical Rademacher complexity.

@@ -12,6 +12,7 @@ from moe_theory.verify.statement import statement
     where="Lemma 10, Eq. (42)",
     says="Convex combinations of a class's functions, the same for all inputs, have that class's Rademacher "
     "complexity.",
+    proof="lemma_10.py",
 ).charitable(
     "lemma-10.hull",
     CLASSES.together(*CLASSES.cells),

@@ -28,6 +28,8 @@ TERM = statement(
     instance="Of 4096 experts, 64 active ones have a term 6.0 times that of a single one, not 64 times.",
     corrected=r"""Going from k active experts to one lowers the term by a factor of at most sqrt(k).
     $$\sqrt{k \left( 1 + \log \frac{T}{k} \right)} \le \sqrt{k (1 + \log T)}, \quad 1 \le k \le T$$""",
+    proof="remark_term.py",
+    derivation="remark_term.py",
 )
 FEWER_ACTIVE = statement(
     "remark-fewer-active",
@@ -42,6 +44,9 @@ FEWER_ACTIVE = statement(
     behind a given linear router, 128 samples, the complexity is .239 for one active expert and .171 for two.""",
     corrected=r"""For a given router and linear experts |w| <= B, |x| <= c, complexity is at most B c sqrt(T A/m), with
     A the mean of |a(x)|^2, between 1/k and 1. $$\mathcal{R}_m(\mathcal{F}_a) \le B c \sqrt{\frac{T A}{m}}$$""",
+    amendment="for one active expert against k, where router weights are free",
+    proof="one_active.py",
+    derivation="fixed_router.py",
 )
 
 
@@ -177,6 +182,8 @@ MORE_EXPERTS = statement(
     corrected=r"""For k = 1 and a given router the cost is a factor of sqrt(T), as long as T is below m.
     $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \Theta(\sqrt{T})$$""",
     witness="cells.py",
+    disproof="fixed_cells_more_experts.py",
+    derivation="root_experts.py",
 )
 SAMPLES = experiments.GROWING_SAMPLES[-1]
 GROWING = CELLS.over({cell_name(T=number, m=SAMPLES): number for number in experiments.GROWING_EXPERTS})

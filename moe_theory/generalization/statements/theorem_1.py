@@ -68,6 +68,8 @@ THEOREM_1 = statement(
     router (Theorem 1). Under the latter no natural counterexample is known: 32 linear experts fitted to random labels
     exceed the bound under the former alone. Eqs. (15) and (20) of the proof are wrong too, and can be repaired.""",
     witness="theorem_1.py",
+    disproof="fixed_cells_theorem_1.py",
+    derivation="theorem_1_instead.py",
 )
 
 

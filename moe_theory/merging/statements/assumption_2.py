@@ -17,6 +17,10 @@ ASSUMPTION_2 = statement(
     "Over distinct candidates of norm 1 it has no eigenvalue 0.",
     instance="Two slots without a split between them have the same candidates: their matrix has the eigenvalue 0.",
     corrected=r"Of the distinct candidates, each divided by its norm, it holds. $$M \succeq \lambda_0 I$$",
+    disproof="no_weights_assumption_2.py",
+    amendment="of distinct candidates, each divided by its norm",
+    proof="assumption_02.py",
+    derivation="assumption_02.py",
 )
 
 

@@ -20,6 +20,10 @@ EQUATION_3 = statement(
     "hidden layers: with its L the number has one w^2 too many.",
     instance="K = V = 8, w = 64, L = 2: the two matrices of (3) have 1,024 entries, and the number is 5,120.",
     corrected="With L for the matrices of (3) the last factor is L - 2. $$p = wK + wV + w^2 (L - 2)$$",
+    disproof="two_layers_equation_3.py",
+    amendment="with L - 2 in place of L - 1, or with L for the number of hidden layers",
+    proof="equation_03.py",
+    derivation="equation_03.py",
 )
 
 

@@ -27,6 +27,10 @@ LEMMA_1 = statement(
     "slot 2, and (5) says at most 1.94.",
     corrected="Each split uses up pulls of its own, so that all leaves are at most one more than the splits that T "
     f"pulls pay for; they grow more slowly than T, and (5) holds from some T on. $$N_T \\le {LEAVES}$$",
+    disproof="large_constant.py",
+    amendment="for T nu_1^2 >= (1 + sqrt(T)/2) C^2 log(T/delta)",
+    proof="lemma_01.py",
+    derivation="leaves.py",
 )
 
 

@@ -24,6 +24,10 @@ LEMMA_2 = statement(
     "-0.47.",
     corrected="One level more than the proof's bound, with the least logarithm that a threshold after the root's can "
     f"have. $${SIMPLE}$$",
+    disproof="large_constant.py",
+    amendment="where its right side is at least 2",
+    proof="lemma_02.py",
+    derivation="lemma_02.py",
     note="Its proof passes through a smaller bound, through log(t/delta) >= log(T/delta) for t <= T and through "
     "2 log(1/rho) >= 1 - rho, each tested by itself.",
 )

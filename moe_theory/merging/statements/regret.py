@@ -20,6 +20,10 @@ REGRET = statement(
     instance="Two tasks with rewards x_1 and x_2 in the mix (0.7, 0.3): the mean of the tasks' best weights is "
     "(0.7, 0.3) and earns 0.58, the weights (1, 0) earn 0.7.",
     corrected=r"The mix belongs inside the argmax. $$x_t^* = \mathrm{argmax}_x \psi_t' f^*(x)$$",
+    disproof="two_tasks_regret.py",
+    amendment="with the task mix inside the argmax",
+    proof="regret.py",
+    derivation="regret.py",
 )
 
 

@@ -30,6 +30,8 @@ THEOREM_1 = statement(
     corrected="Of a network so wide that 2 sum Gamma-bar is small, the largest sum of nu_1 rho^h over T slots is in "
     "place of T + 1, and grows more slowly than T. "
     f"$${RIGHT}$$",
+    proof="theorem_1.py",
+    derivation="remark_sum.py",
 )
 
 

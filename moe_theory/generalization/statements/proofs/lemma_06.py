@@ -1,0 +1,54 @@
+"""Lemma 6, and (16) by it: Natarajan's lemma, by induction over the points.
+
+Let B(m, d) be the most functions from m points to k labels of dimension d. Leave out a point x. A class H leaves H' on
+the others; of each pair a < b of labels at x let H_ab be the members of H' that H has with a and with b at x. A member
+that goes with r labels is in r(r - 1)/2 >= r - 1 of the H_ab, so that |H| <= |H'| + sum |H_ab|. If H_ab shatters C,
+then H shatters C and x, with a and b at x: its dimension is at most d - 1, and it is empty if d = 0.
+So B(m, d) <= B(m - 1, d) + k^2/2 B(m - 1, d - 1), B(m, 0) = 1 and B(1, d) <= k. With m^d k^(2d) on the right, that is
+k^(2d) ((m - 1)^d + (m - 1)^(d - 1)/2) <= k^(2d) m^d.
+(16) is this for the binom(T, k) masks as labels and 2m points, d_N being that of the masks, as the line above it says.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import combinations, product
+
+
+def shatters(functions: set[tuple[int, ...]], points: tuple[int, ...], labels: int) -> bool:
+    """Definition 3: f_0 and f_1 differ at each point, and each choice between them is made by a member."""
+    made = {tuple(each[point] for point in points) for each in functions}
+    pairs = list(combinations(range(labels), 2))  # exchanging f_0 and f_1 at a point changes nothing
+    return any(all(choice in made for choice in product(*chosen)) for chosen in product(pairs, repeat=len(points)))
+
+
+def dimension(functions: set[tuple[int, ...]], size: int, labels: int) -> int:
+    sizes = [n for n in range(size + 1) if any(shatters(functions, c, labels) for c in combinations(range(size), n))]
+    return max(sizes, default=-1)
+
+
+holds, tried = True, 0
+for size, labels in ((2, 2), (3, 2), (2, 3)):
+    every = list(product(range(labels), repeat=size))
+    for chosen in range(1, 2 ** len(every)):
+        functions = {each for place, each in enumerate(every) if chosen >> place & 1}
+        found = dimension(functions, size, labels)
+        rest = {each[1:] for each in functions}
+        holds = holds and len(functions) <= size**found * labels ** (2 * found)
+        total = len(rest)
+        for a, b in combinations(range(labels), 2):
+            both = {each for each in rest if (a, *each) in functions and (b, *each) in functions}
+            holds = holds and (not both or dimension(both, size - 1, labels) <= found - 1)
+            total += len(both)
+        holds = holds and len(functions) <= total
+        tried += 1
+print(f"all {tried} classes on 2 and 3 points: |H| <= |H'| + sum |H_ab|, dimensions fall, |H| <= m^d k^(2d)")
+
+chain = all(
+    k ** (2 * d) * (m - 1) ** d + Fraction(k**2, 2) * (m - 1) ** (d - 1) * k ** (2 * d - 2) <= k ** (2 * d) * m**d
+    for m in range(2, 40)
+    for d in range(1, 12)
+    for k in range(1, 12)
+)
+print(f"the induction's step up to m = 39, d = 11, k = 11: {chain}")
+print("proved: Natarajan's lemma" if holds and chain else "not proved")
+sys.exit(not (holds and chain))

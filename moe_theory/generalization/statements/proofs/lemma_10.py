@@ -1,0 +1,26 @@
+"""Lemma 10: convex combinations that are the same for all inputs.
+
+Given S and the signs, let Y(h) = (1/m) sum_i s_i h(x_i). The inner sum of (42) is sum_j lambda_j Y(h_j), a mean of T
+numbers, at most their largest, and so at most sup_h Y(h); lambda = (1, 0, ..., 0) and h_1 near that supremum reach it.
+So the two suprema agree for every S and all signs, and their means too: (42) is R_m(H), for every T >= 1.
+Used: lambda >= 0 with sum 1, and the same lambda and h_j for all i, which is what (31) does not have.
+"""
+
+import sys
+from itertools import combinations, product
+
+SAMPLES, EXPERTS, PARTS = 2, 2, 4  # m, T, and lambda in quarters
+signs = list(product((-1, 1), repeat=SAMPLES))
+weights = [each for each in product(range(PARTS + 1), repeat=EXPERTS) if sum(each) == PARTS]
+holds, tried = True, 0
+for size in (1, 2, 3):
+    for members in combinations(product((-1, 0, 2), repeat=SAMPLES), size):  # by input of S
+        for sign in signs:
+            sums = [sum(s * t for s, t in zip(sign, h, strict=True)) for h in members]
+            chosen = product(weights, product(sums, repeat=EXPERTS))
+            mixed = max(sum(w * y for w, y in zip(each, some, strict=True)) for each, some in chosen)
+            holds = holds and mixed == PARTS * max(sums)
+            tried += 1
+print(f"{tried} classes and sign vectors, T = {EXPERTS}: the largest mixture is the largest mean: {holds}")
+print("proved: Lemma 10" if holds else "not proved")
+sys.exit(not holds)

@@ -1,0 +1,44 @@
+"""The remark on sparsity awareness, what holds instead: sqrt(T) for T <= m fixed cells with an expert +1 or -1 in each.
+
+R_m is (T/m) E|sum of n signs|, n binomial with mean z = m/T. Above: E|sum of n signs| <= sqrt(n) and E sqrt(n) <=
+sqrt(z) give sqrt(T/m). Below: E|sum of n signs| >= sqrt(n/2). For n = 2h it is 2h binom(2h, h)/4^h, and for n = 2h - 1
+the same; 4h (binom(2h, h)/4^h)^2 >= 1 by induction, as (2h + 1)^2 (h + 1) >= 4h (h + 1)^2. And sqrt(y) >= (3y - y^2)/2,
+as with r = sqrt(y) the difference is r (1 - r)^2 (1 + r/2). At y = n/z, E n^2 <= z^2 + z: E sqrt(n) >= sqrt(z)(1 -
+1/(2z)). So sqrt(T/(2m)) (1 - T/(2m)) <= R_m <= sqrt(T/m): Theta(sqrt(T/m)) for T <= m, where one expert has
+Theta(1/sqrt(m)).
+"""
+
+import sys
+from fractions import Fraction
+from math import comb
+
+import sympy
+
+h, r, z = sympy.symbols("h r z", positive=True)
+steps = [
+    (2 * h + 1) ** 2 * (h + 1) - 4 * h * (h + 1) ** 2 - (h + 1),
+    r - (3 * r**2 - r**4) / 2 - r * (1 - r) ** 2 * (1 + r / 2),
+    (3 - (z**2 + z) / z**2) / 2 - (1 - 1 / (2 * z)),
+]
+holds = all(sympy.expand(step) == 0 for step in steps)
+print(f"the induction, the parabola under the root, and its mean: {holds}")
+
+
+def mean_size(signs: int) -> Fraction:
+    """E|sum of so many signs|."""
+    return Fraction(sum(comb(signs, ups) * abs(2 * ups - signs) for ups in range(signs + 1)), 2**signs)
+
+
+sizes = [mean_size(n) for n in range(65)]
+for half in range(1, 33):
+    closed = Fraction(2 * half * comb(2 * half, half), 4**half)
+    holds = holds and sizes[2 * half] == sizes[2 * half - 1] == closed and closed**2 >= half
+for cells, samples in ((1, 16), (2, 16), (4, 16), (8, 32), (16, 64)):
+    chances = [Fraction(comb(samples, n) * (cells - 1) ** (samples - n), cells**samples) for n in range(samples + 1)]
+    found = Fraction(cells, samples) * sum(chance * sizes[n] for n, chance in enumerate(chances))
+    least = Fraction(cells, 2 * samples) * (1 - Fraction(cells, 2 * samples)) ** 2
+    holds = holds and least <= found**2 <= Fraction(cells, samples)
+    if samples == 16:
+        print(f"T = {cells}, m = {samples}: {least} <= R_m^2 = {found**2} <= {Fraction(cells, samples)}")
+print("proved: the square root of T" if holds else "not proved")
+sys.exit(not holds)

@@ -1,0 +1,44 @@
+"""Eqs. (29) to (32): two cells, an expert +1 or -1 in each, two samples.
+
+Each input is in one of two cells with probability 1/2, and the mask sends a cell to an expert of its own: T = 2,
+k = 1, H = {+1, -1}. If both inputs are in one cell, the largest signed mean is |s_1 + s_2|/2, which is 1/2 in the
+mean over the signs; if they are in two cells, each expert takes the sign of its input, and it is 1.
+So (29) and (30) are 1/2 * 1/2 + 1/2 * 1 = 3/4. (31) and (32) are R_2(H) = 1/2, and (31) says 3/4 <= 1/2.
+Convex combinations that are the same for both inputs, which (31) has, cannot give them different signs.
+
+Robust: no constant helps. With T cells and m >= T samples, E|sum of n signs| >= sqrt(n/2) makes (30) at least
+1/2 sqrt(T/(2m)), and (32) is at most 1/sqrt(m). The loss, the labels and C do not enter.
+
+Objection: the gates sum to 1 for each input, as is said under (32). They do, here too; but (31) has one point of the
+simplex for all inputs, and (30) one for each. With one input, or one expert that serves all, (31) holds.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import product
+
+SAMPLES, CELLS = 2, 2
+H = (-1, 1)
+
+
+def equation_30(cells: tuple[int, ...], signs: tuple[int, ...]) -> Fraction:
+    """The largest signed mean of f(x) = h_j, j the cell of x, over all choices of experts."""
+    choices = product(H, repeat=CELLS)
+    return max(Fraction(sum(s * experts[j] for s, j in zip(signs, cells, strict=True)), SAMPLES) for experts in choices)
+
+
+def equation_31(signs: tuple[int, ...]) -> Fraction:
+    """The same of one point of the simplex for all inputs: its largest value is at a corner, as it is linear."""
+    choices = product(product(H, repeat=CELLS), range(CELLS))
+    return max(Fraction(sum(s * experts[corner] for s in signs), SAMPLES) for experts, corner in choices)
+
+
+every_cells = list(product(range(CELLS), repeat=SAMPLES))
+every_signs = list(product((-1, 1), repeat=SAMPLES))
+left = sum(equation_30(cells, signs) for cells in every_cells for signs in every_signs)
+left /= len(every_cells) * len(every_signs)
+right = sum(map(equation_31, every_signs)) / len(every_signs)
+print(f"(30), over all inputs and signs: {left}")
+print(f"(31), which is to be no less: {right}")
+print("violated: (30) is larger" if left > right else "not violated")
+sys.exit(left <= right)

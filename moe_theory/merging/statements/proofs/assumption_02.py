@@ -1,0 +1,42 @@
+"""Assumption 2, of distinct candidates, each divided by its norm and written twice, for ReLU and L >= 2.
+
+x/|x| twice over sqrt(2) has norm 1 and is symmetric; inner products, and so M, are those of x/|x|. Distinct weights
+that sum to 1 are not parallel. M is half the sum of the last covariance S and the last H, where H' = 2 H o E[sigma'
+sigma'] + S' from layer to layer. H o E is not negative (Schur), so that M >= S/2, up to the same S. The first
+covariance behind a ReLU is 2 E phi(g x_i) phi(g x_j), g normal: it is singular only if c phi(g x) sums to 0 for all g.
+Take g_0 with g_0 x_i = 0 alone: near it all terms but the i-th are linear, and that has a kink, so c_i = 0. A
+covariance above 0 makes the next one so, by the same argument: its normal vector z has a density, and the phi(z_i) are
+independent. A finite M above 0 has a lambda_0 > 0.
+
+Caveat: the activation is ReLU, as in the work cited; the paper leaves it open. lambda_0 depends on the candidates, and
+so on T.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import product
+
+
+def relu(value: Fraction) -> Fraction:
+    return max(value, Fraction(0))
+
+
+def dot(one: tuple[Fraction, ...], two: tuple[Fraction, ...]) -> Fraction:
+    return sum((a * b for a, b in zip(one, two, strict=True)), Fraction(0))
+
+
+holds = True
+for size, parts in ((2, 8), (3, 4)):  # K, and weights in eighths or quarters
+    points = [x for x in product(range(parts + 1), repeat=size) if sum(x) == parts]
+    reach = range(-parts, parts + 1)
+    for place, own in enumerate(points):
+        others = [x for x in points if x != own]
+        spots = (g for g in product(reach, repeat=size) if dot(g, own) == 0 and all(dot(g, x) for x in others))
+        spot = next(spots)  # g_0: on the kink of this candidate alone
+        step = min(Fraction(abs(dot(spot, x)), 1 + abs(dot(own, x))) for x in others) / 2
+        ends = [tuple(g + sign * step * a for g, a in zip(spot, own, strict=True)) for sign in (-1, 1)]
+        bends = [relu(dot(ends[0], x)) + relu(dot(ends[1], x)) - 2 * relu(dot(spot, x)) for x in points]
+        holds = holds and all((bend > 0) == (n == place) and bend >= 0 for n, bend in enumerate(bends))
+    print(f"K = {size}: {len(points)} candidates, each with a second difference that all others have 0: {holds}")
+print("proved: the covariance is above 0" if holds else "not proved")
+sys.exit(not holds)

@@ -1,0 +1,22 @@
+"""Below Eq. (3): the number of parameters, with L - 2 in place of L - 1, or with L for the hidden layers.
+
+(3) multiplies theta_1 to theta_L, L >= 2, and applies sigma between them, so that there are L - 1 hidden layers of w
+units each. theta_1 is w by K, theta_L is V by w, and the L - 2 between them are w by w: p = w K + w V + w^2 (L - 2).
+If L is the number of hidden layers, there are L + 1 matrices, L - 1 of them w by w: p = w K + w V + w^2 (L - 1).
+"""
+
+import sys
+from itertools import pairwise, product
+
+holds = True
+for experts, tasks, width, hidden in product(range(2, 6), range(1, 5), range(1, 6), range(1, 6)):
+    sizes = [experts, *[width] * hidden, tasks]
+    shapes = [(rows, columns) for columns, rows in pairwise(sizes)]
+    entries = sum(rows * columns for rows, columns in shapes)
+    matrices = len(shapes)
+    ends = width * experts + width * tasks
+    holds = holds and entries == ends + width**2 * (matrices - 2) == ends + width**2 * (hidden - 1)
+print(f"entries of the matrices, for K, V, w and up to 5 hidden layers: w K + w V + w^2 (matrices - 2): {holds}")
+print(f"the same by hidden layers: w K + w V + w^2 (hidden - 1): {holds}")
+print("proved: the count, put right" if holds else "not proved")
+sys.exit(not holds)

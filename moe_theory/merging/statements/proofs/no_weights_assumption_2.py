@@ -1,0 +1,33 @@
+"""Assumption 2: no weights that sum to 1, as (1a) asks, satisfy it at K = V.
+
+Let x >= 0 sum to 1. 1 - |x|^2 = sum_k x_k (1 - x_k), and is 0 only if every x_k is 0 or 1: |x| = 1 at the corners of
+the simplex alone. With [x]_j = [x]_(j + V/2) for all j <= V/2 and V = K, as in the experiments, an entry of 1 has a
+twin of 1, and the sum is 2. So no candidate of Algorithm 1 is as it is assumed of all. The matrix fails too: a leaf
+that stays is a candidate of two slots in a row, and two equal rows of M make its least eigenvalue 0.
+
+Robust: any K = V, tree and B; without the clause of symmetry one candidate inside the simplex is enough, and a tree of
+more than K leaves that meet it inside has one.
+
+Objection: the norm and the symmetry are meant of x divided by its norm and written twice, as the text below says. So
+read, and of candidates counted once, the assumption holds, and is proved: it is "amended", not "false".
+"""
+
+import sys
+from fractions import Fraction
+from itertools import product
+
+EXPERTS, PARTS = 4, 8  # K = V, and weights in eighths
+candidates = [x for x in product(range(PARTS + 1), repeat=EXPERTS) if sum(x) == PARTS]
+unit = [x for x in candidates if sum(part**2 for part in x) == PARTS**2]
+symmetric = [x for x in candidates if all(x[j] == x[j + EXPERTS // 2] for j in range(EXPERTS // 2))]
+both = set(unit) & set(symmetric)
+least = min(1 - sum(Fraction(part, PARTS) ** 2 for part in x) for x in symmetric)
+print(f"of {len(candidates)} weights {len(unit)} have norm 1 and {len(symmetric)} are symmetric; both: {len(both)}")
+print(f"1 - |x|^2 of symmetric weights, to be 0, is at least {least}")
+row = [Fraction(1), Fraction(1, 2)]  # a candidate of two slots in a row: M is [[a, a], [a, a]]
+kernel = [[row[0], row[0]], [row[0], row[0]]]
+determinant = kernel[0][0] * kernel[1][1] - kernel[0][1] * kernel[1][0]
+print(f"determinant of M on a candidate that stays, to be above 0: {determinant}")
+violated = not both and least > 0 and determinant == 0
+print("violated: no candidate is as assumed" if violated else "not violated")
+sys.exit(not violated)

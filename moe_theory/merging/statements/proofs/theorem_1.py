@@ -1,0 +1,29 @@
+"""Theorem 1, Eq. (6): vacuous, as it allows more than all slots can lose.
+
+Rewards are in [0, 1], as the proof of Lemma 4 has them "through normalization", so that a slot's regret
+f_1^*(x_t^*) - f_1^*(x) is at most 1, and R <= T for any policy and any network. On the right of (6) stand T + 1 and
+terms that are not negative: 3 sqrt(T) and sqrt(d log(1 + T N/lambda) + 2) times a bracket in which nu times the root,
+-2 log delta > 0 for delta < 1, (lambda + C_3 T L)(1 - eta w lambda)^(J/2) sqrt(T/lambda) and 2 sqrt(lambda S) are each
+at least 0, eta w lambda <= 1 being what its power needs. So R <= T < T + 1 <= (6), with probability 1.
+Used: rewards in [0, 1]. The width, the tree, the effective dimension, delta and J do not matter, so that (6) says
+nothing of Tanbr that is not true of a policy that picks any weights.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import product
+
+rewards = [Fraction(n, 4) for n in range(5)]  # of the best weights and of those picked, any in [0, 1]
+most = max(best - picked for best, picked in product(rewards, rewards) if best >= picked)
+holds = most == 1
+for slots in (1, 2, 10, 10_000):
+    lost, left = slots * most, slots + 1
+    print(f"T = {slots}: no policy loses more than {lost}, and (6) is at least {left}")
+    holds = holds and lost < left
+# the least values of the factors and terms of (6): roots, and products of non-negative numbers
+sizes = [Fraction(n, 3) for n in range(4)]
+bracket = min(nu * root + log + rest + norm for nu, root, log, rest, norm in product(sizes, repeat=5))
+print(f"least value of the other terms: {bracket}")
+holds = holds and bracket >= 0
+print("proved: (6) is above what T slots can lose" if holds else "not proved")
+sys.exit(not holds)
