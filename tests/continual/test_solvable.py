@@ -40,7 +40,7 @@ def spoilt(pool, num_experts=M, **choices):
     instance = solvable.Solvable(pool, SCALE, SCALE)
     with jax.enable_x64(True):
         cell = solvable.cell(instance, num_experts, **choices)
-        state, _ = mt.simulate_batch(cell.system, mt.root_key(3), RUNS, cell.params, ROUNDS)
+        state, _ = mt.simulate_batch(cell.system, mt.root_key(3), RUNS, cell.params, ROUNDS, ROUNDS)
         models, gates = np.asarray(state.experts), np.asarray(state.gates)
     return models, gates, solvable.telescoped_gates(models, float(cell.params.learning_rate))
 
@@ -167,7 +167,7 @@ def test_an_expert_prefers_what_it_has_not_learned_last():
     assert differ > RUNS / 2
 
 
-@pytest.mark.parametrize("num_tasks", [2, 3, 5])
+@pytest.mark.parametrize("num_tasks", [2, 5])
 def test_the_mean_move_on_a_simplex_never_falls(num_tasks):
     """Theorem 5: sigma_0, for every expert after 60 rounds; not so for orthonormal signals."""
     instance = solvable.simplex(num_tasks, SCALE, num_features=6)
@@ -195,9 +195,9 @@ def blind(gate_outputs, perturbation, state, arrival, params):
     return perturbation
 
 
-@pytest.mark.parametrize("name", ["opposite-truths", "orthonormal-one-sample", "unseen-part"])
+@pytest.mark.parametrize("name", ["opposite-truths", "unseen-part"])
 def test_expected_errors_of_blind_routing(name):
-    """Theorems 4 and 6, by 1,024 runs with a router that looks at no output; and M = 1 is the exact single expert."""
+    """Theorems 4, 6 and 8, by 1,024 runs with a router that looks at no output; M = 1 is the exact single expert."""
     instance = solvable.INSTANCES[name](scale=0.5)
     dims = solvable.cell(instance, 3).dims
     system = continual.on_pool(dims, instance.pool, router=blind)
@@ -216,7 +216,7 @@ def test_expected_errors_of_blind_routing(name):
 
 
 def test_of_many_tasks_few_have_an_expert():
-    """Theorem 10: a favourite is the first task not met in one order, that of the outputs of those who have not met it."""
+    """Theorem 10: a favourite is the first task not met in one order, that of outputs of those who have not met it."""
     scale, experts = 0.04, 40
     instance = solvable.many_tasks(scale, times=3)
     num_tasks = len(instance.pool.truths)
