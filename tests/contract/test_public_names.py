@@ -38,6 +38,7 @@ IMPOSSIBLE = {
     "moe_theory.verify": {"verify": "InvalidSystemError"},
     "moe_theory.continual.corrected": {"theorem_2": "UnknownNameError"},
     "moe_theory.edge": {"learn": "UnknownNameError"},
+    "moe_theory.edge.solvable": {"cell": "UnknownNameError"},
     "moe_theory.generalization": {"gap": "InvalidDimsError", "true_risk": "InvalidDimsError"},
     "moe_theory.generalization.complexity": {"learned": "InvalidSystemError UnknownNameError"},
     "moe_theory.generalization.counterexamples": {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from moe_theory import continual
-from moe_theory.continual import corrected, reduced, theory
+from moe_theory.continual import corrected, reduced, solvable, theory
 from moe_theory.core.tasks import Arrival, Pool
 
 N, D, S = 4, 7, 4
@@ -103,3 +103,39 @@ def test_the_reduced_model_round_by_round():
     np.testing.assert_allclose(state.errors, e, rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(state.projections, a, rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(state.gates, gates, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("corners", [2, 3])
+def test_gates_are_minus_the_models_on_a_simplex(corners):
+    """`solvable.md`: Theorems 1, 2 and 5 along one path of 80 rounds, and Theorem 4 for two opposite truths."""
+    random, num_experts, scale, rate, weight = np.random.default_rng(corners), 4, 1e-3, 0.03, 1e-7
+    signals = np.eye(corners) - 1 / corners
+    signals /= np.linalg.norm(signals, axis=1, keepdims=True)
+    reach, rounds = corners * scale, 80
+    models, gates = np.zeros((2, num_experts, corners))
+    had, last = np.zeros(num_experts), np.full(num_experts, -1)
+    for time in range(1, rounds + 1):
+        n, perturbation = random.integers(corners), random.uniform(0, scale**1.25, size=num_experts)
+        outputs = gates @ signals[n]
+        m = int(np.argmax(outputs + perturbation))
+        weights = np.exp(outputs) / np.exp(outputs).sum()
+        assert np.mean(scale - models[m] @ signals.T) == pytest.approx(scale)
+        move = scale - models[m] @ signals[n]
+        assert -1e-15 <= move <= reach + 1e-15
+        models[m] += move * signals[n]
+        had[m], last[m] = had[m] + 1, n
+        cost = move + weight * num_experts * had[m] / time / time
+        gates -= rate * np.outer(weights * ((np.arange(num_experts) == m) - weights[m]), cost * signals[n])
+    left = np.linalg.norm(gates + rate / num_experts * (models - models.mean(axis=0)), axis=1).max()
+    step = rate * reach / num_experts
+    bound = 8 * step**2 * rounds + 2 * rate * weight * (1 + np.log(rounds))
+    assert 4 * step <= 1
+    assert 0 < left <= bound <= step / 2
+    if corners == 2:
+        np.testing.assert_allclose(models, scale * signals[last], atol=1e-15)
+    pool = solvable.Solvable(Pool(scale * signals, signals, np.arange(corners)), scale, reach)
+    assert solvable.gate_remainder(pool, num_experts, rate, rounds, weight) == pytest.approx(bound)
+    expected = solvable.telescoped_gates(models, rate)
+    np.testing.assert_allclose(
+        gates - expected, gates + rate / num_experts * (models - models.mean(axis=0)), atol=1e-18
+    )

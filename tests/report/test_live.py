@@ -15,6 +15,7 @@ from test_browser import CONTRAST, CONTRASTS, PHONE, overflow, sync_api
 
 from moe_theory import continual
 from moe_theory.continual import corrected as continual_corrected
+from moe_theory.continual import solvable
 from moe_theory.continual import theory as continual_theory
 from moe_theory.generalization import complexity
 from moe_theory.generalization import corrected as generalization_corrected
@@ -31,7 +32,7 @@ STYLE = PAGE.parent / "style"
 REGIMES = ROOT / "figures" / "continual" / "regimes.csv"
 WITNESS = ROOT / "moe_theory" / "continual" / "statements" / "witnesses" / "lemma_11.py"
 DELTA, FEATURES, EXPERTS, SEED = 0.05, 10, 3, 7
-REPLICATES = {"regimes": 1, "theorem-1": 20, "equation-17": 400, "lemma-11": 400, "tree": 1000}
+REPLICATES = {"regimes": 1, "theorem-1": 20, "equation-17": 400, "lemma-11": 400, "gates": 400, "tree": 1000}
 DEPTH = 4  # of a tree whose leaves' widths are enumerated
 SETTINGS = {
     "regimes": [
@@ -47,6 +48,10 @@ SETTINGS = {
         for tasks, cosine, columns, round in ((2, 0, 6, 60), (1, 0.3, 2, 10), (8, 0, 9, 2), (5, 0.7, 1, 33))
     ],
     "lemma-11": [{"sets": sets, "experts": experts} for sets, experts in ((2, 2), (3, 6), (6, 29), (8, 120))],
+    "gates": [
+        {"tasks": tasks, "experts": experts, "round": round}
+        for tasks, experts, round in ((2, 3, 200), (3, 10, 100), (5, 2, 50))
+    ],
     "tree": [
         {"depth": depth, "split": split, "ratio": ratio, "smoothness": smoothness}
         for depth, split, ratio, smoothness in ((0, "random", 0.9, 1), (DEPTH, "random", 0.7, 1), (8, "cyclic", 0.5, 2))
@@ -54,7 +59,7 @@ SETTINGS = {
 }
 # What the page computes for all settings, without what is only drawn.
 COMPUTED = """([settings, seed, counts]) => {
-  const strip = ({ gaps, curve, widths, ...rest }) => rest;
+  const strip = ({ gaps, curve, points, widths, ...rest }) => rest;
   const computed = (name) => (each) => {
     const { printed, holds, simulate } = live.experiments[name];
     return { printed: printed(each), holds: holds(each), found: simulate(seed, each, counts[name]).map(strip) };
@@ -98,6 +103,13 @@ def of_lemma_11(sets, experts):
     return printed, {"union": continual_corrected.lemma_11(sets, experts), "exact": right}
 
 
+def of_gates(tasks, experts, round):
+    """In units of eta sigma_0 / M, of sigma_0 = 1e-4 and eta its root, as the page has them."""
+    scale, rate = 1e-4, 1e-2
+    bound = solvable.gate_remainder(solvable.simplex(tasks, scale, FEATURES), experts, rate, round)
+    return {"own": 1}, {"remainder": bound * experts / (rate * scale), "move": 1}
+
+
 def of_tree(depth, ratio, smoothness, split):
     params = Params(num_experts=EXPERTS, max_active=EXPERTS, smoothness=smoothness, smoothness_ratio=ratio)
     diameter = float(tree.leaf_terms(jnp.array([depth]), params)[0])
@@ -125,6 +137,7 @@ PACKAGE = {
     "theorem-1": of_theorem_1,
     "equation-17": of_equation_17,
     "lemma-11": of_lemma_11,
+    "gates": of_gates,
     "tree": of_tree,
 }
 
@@ -190,6 +203,7 @@ EXPECTED = {
     "theorem-1": ("gap", lambda settings: of_theorem_1(**settings)[1]["gap"]),
     "equation-17": ("forgetting", lambda settings: of_equation_17(**settings)[1]["forgetting"]),
     "lemma-11": ("covered", lambda settings: of_lemma_11(**settings)[1]["exact"]),
+    "gates": ("move", lambda settings: 1.0),
     "tree": ("width", lambda settings: mean_width(settings["depth"])),
 }
 
@@ -213,6 +227,15 @@ def test_simulations_are_near_the_packages_exact_values(computed, name, place):
     found = np.array([each[key] for each in computed[name][place]["found"]])
     error = np.std(found) / math.sqrt(len(found))
     assert abs(np.mean(found) - expected(SETTINGS[name][place])) <= 5 * error + 1e-3 * (error == 0)
+
+
+@pytest.mark.parametrize("place", range(len(SETTINGS["gates"])))
+def test_gates_are_minus_the_models(computed, place):
+    """As the page says: up to the remainder, and after some rounds nobody prefers what they learned last of two."""
+    here = computed["gates"][place]
+    assert 0 < max(run["left"] for run in here["found"]) <= here["holds"]["remainder"]
+    if SETTINGS["gates"][place]["tasks"] == 2:
+        assert np.mean([run["own"] for run in here["found"]]) < 0.5
 
 
 def test_algorithm_1_is_the_witnesses(computed):
@@ -302,6 +325,6 @@ def test_fits_a_phone_and_prints_what_was_not_looked_at(opened):
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert overflow(page) <= 0
-    assert page.locator("svg[role=img]").count() == 10
+    assert page.locator("svg[role=img]").count() == 12
     assert page.get_by_role("button").count() == page.get_by_role("slider").count() == 0
     assert page.locator(".live").first.evaluate("each => getComputedStyle(each).colorScheme") == "light"

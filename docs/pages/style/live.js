@@ -266,6 +266,62 @@
     }),
   };
 
+  // ---- solvable instances of continual: one sample, truths along signals that are a simplex's corners, alpha = 0 ----
+  const SMALL = 1e-4; // sigma_0
+  const SMALL_RATE = SMALL ** 0.5;
+  const WATCHED = [10, 20, 50, 100, 200, 500, 1000, 2000];
+
+  // With u for a corner's unit signal, models and gates are kept as their products with all signals, in units of sigma_0
+  // and of eta sigma_0 / M.
+  const cornersRun = (random, tasks, experts, rounds) => {
+    const between = -1 / (tasks - 1); // u'u of two corners
+    const models = Array.from({ length: experts }, () => new Float64Array(tasks));
+    const gates = Array.from({ length: experts }, () => new Float64Array(tasks));
+    const last = new Array(experts).fill(-1);
+    const unit = (SMALL_RATE * SMALL) / experts;
+    const own = []; // experts that prefer what they learned last, at the rounds that are watched
+    for (let time = 1; time <= rounds; time++) {
+      const task = random.below(tasks);
+      const outputs = gates.map((gate) => unit * gate[task]);
+      const scores = outputs.map((output) => output + SMALL ** 1.25 * random.uniform()); // (1)
+      const chosen = scores.indexOf(Math.max(...scores));
+      const weights = outputs.map(Math.exp);
+      const total = sum(weights); // (2)
+      const move = 1 - models[chosen][task]; // (5)
+      last[chosen] = task;
+      for (let k = 0; k < tasks; k++) {
+        const shown = move * (k === task ? 1 : between);
+        models[chosen][k] += shown;
+        const slope = (experts * weights[chosen]) / total; // (6), (9)
+        for (let m = 0; m < experts; m++) gates[m][k] -= slope * (Number(m === chosen) - weights[m] / total) * shown;
+      }
+      if (WATCHED.includes(time)) {
+        own.push(mean(gates.map((gate, m) => Number(last[m] >= 0 && gate[last[m]] === Math.max(...gate)))));
+      }
+    }
+    return { models, gates, own };
+  };
+
+  const gates = {
+    defaults: { tasks: 3, experts: 10, round: 2000 },
+    replicates: 60,
+    replicate(seed, index, { tasks, experts, round }) {
+      const random = generator(seed, index);
+      const { models, gates, own } = cornersRun(random, tasks, experts, round);
+      const middle = range(0, tasks - 1).map((k) => mean(models.map((model) => model[k])));
+      const points = models.flatMap((model, m) => middle.map((value, k) => [model[k] - value, gates[m][k]]));
+      const left = Math.max(...points.map(([x, y]) => Math.abs(x + y)));
+      const move = 1 - models[0][random.below(tasks)]; // of the first expert, at the next task
+      return { own: own[own.length - 1], move, left, curve: own, points };
+    },
+    printed: () => ({ own: 1 }),
+    // The remainder's bound in units of eta sigma_0 / M, with the reach A = N sigma_0.
+    holds: ({ tasks, experts, round }) => ({
+      remainder: (8 * tasks ** 2 * SMALL * SMALL_RATE * round) / experts,
+      move: 1,
+    }),
+  };
+
   // ---- the tree of merging: boxes of [0, 1]^3, halved, and the simplex of three experts' weights ----
   const EXPERTS = 3;
   const ALONE = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]; // the simplex's corners
@@ -375,7 +431,7 @@
     },
   };
 
-  const experiments = { "theorem-1": theorem1, "equation-17": equation17, "lemma-11": lemma11, regimes, tree };
+  const experiments = { "theorem-1": theorem1, "equation-17": equation17, "lemma-11": lemma11, gates, regimes, tree };
   for (const each of Object.values(experiments)) {
     each.simulate = (seed, settings, count = each.replicates) =>
       range(0, count - 1).map((index) => each.replicate(seed, index, settings));
@@ -387,6 +443,7 @@
     const isWhole = Math.abs(value) >= 1000 || Number.isInteger(value);
     return (isWhole ? Math.round(value).toLocaleString("en") : value.toPrecision(digits)).replace("-", "−");
   };
+  const little = (value) => (value < 5e-5 ? "less than 0.0001" : number(value, 2));
   const short = (value) => String(Number(value.toPrecision(6))).replace("-", "−");
   const percent = (share) => `${short(Number((100 * share).toFixed(1)))} %`;
   const chance = (share) => (share < 1 && share > 0.99995 ? "over 99.99 %" : `${(100 * share).toFixed(2)} %`);
@@ -641,6 +698,57 @@
             note(experts, Math.min(covered, 0.9) + 0.06, "Algorithm 1", side, "measured"),
           ]),
           bins(second, 300, results[0]),
+        ];
+      },
+    },
+
+    gates: {
+      controls: {
+        tasks: listed("tasks N", range(2, 5), (count) => (count === 2 ? "2, opposite" : short(count))),
+        experts: listed("experts M", [2, 3, 5, 10, 20, 40]),
+        round: listed("round t", WATCHED, number),
+      },
+      tiles({ settings: { round, experts }, results, printed, holds }) {
+        const own = mean(results.map((each) => each.own));
+        const left = Math.max(...results.map((each) => each.left));
+        const phase = round * SMALL_RATE > experts ? "after" : "before";
+        return {
+          measured: ["experts that prefer what they learned last", percent(own), `in ${counted(results.length, "run", "runs")}`],
+          printed: ["experts of a task that have learned it last", percent(printed.own), `asked for after T₁; this is ${phase} it`],
+          holds: ["gates and minus the models differ by at most", number(holds.remainder, 2), `${little(left)} was found`],
+        };
+      },
+      says({ settings: { tasks, experts, round }, results, holds }) {
+        const own = percent(mean(results.map((each) => each.own)));
+        const move = number(mean(results.map((each) => each.move)));
+        return (
+          `After ${number(round)} rounds with N = ${tasks} and M = ${experts}, gates are minus the models up to ` +
+          `${little(Math.max(...results.map((each) => each.left)))} (proved: ${number(holds.remainder, 2)}), and ${own} of ` +
+          `experts prefer the task that they learned last. The next task moves an expert by ${move} σ₀ on average here; the ` +
+          "exact mean is σ₀, whatever was learned."
+        );
+      },
+      draw({ settings: { tasks, round }, results, printed }, width) {
+        const [first, second] = pair(width, 0.5);
+        const ticks = range(-tasks, tasks);
+        const across = linear("model along a signal, less the mean, over σ₀", ticks);
+        const up = linear("gate along the signal, over ησ₀/M", ticks);
+        const watched = WATCHED.filter((time) => time <= round);
+        const columns = watched.map((_, place) => results.map(({ curve }) => curve[place]));
+        const x = logarithmic("round t", [10, 100, 1000, 2000], { show: powerOfTen });
+        const show = (value) => `${Math.round(100 * value)} %`;
+        const y = linear("experts that prefer what they learned last", parts(0, 5, 5), { low: -0.02, high: 1.03, show });
+        return [
+          chart(first, 300, "Gates against models of one run: they lie on the line through 0 of slope −1", across, up, [
+            line("holds", [-tasks, tasks], (value) => -value),
+            ...results[0].points.map(([at, height]) => dot("measured", at, height)),
+          ]),
+          chart(second, 300, "The share of experts that prefer what they learned last, by the round", x, y, [
+            rule(round),
+            line("printed", [10, 2000], () => printed.own),
+            line("measured", watched, (_, place) => mean(columns[place])),
+            dot("measured", round, mean(columns[columns.length - 1])),
+          ]),
         ];
       },
     },

@@ -1,0 +1,253 @@
+"""The theorems of `docs/pages/derivations/solvable.md` against Algorithm 1, and each of their hypotheses taken away."""
+
+import functools
+import math
+
+import jax
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory import continual
+from moe_theory.continual import solvable
+from moe_theory.core.errors import MoeTheoryError
+
+M, ROUNDS, RUNS, SCALE = 5, 120, 6, 1e-3
+EXACT = 1e-9 * SCALE
+# How every hypothesis that a theorem does without may be, beside the paper's orders.
+FREE = {
+    "paper": {},
+    "alpha": {"balance_weight": SCALE**0.5},
+    "beta": {"min_strength": 0.2, "max_strength": 3.0},
+    "eta": {"learning_rate": 2.0},
+    "lambda": {"perturbation_scale": 1e-9},
+    "Gamma": {"termination_threshold": 1.0},
+}
+
+
+@functools.cache
+def run(name, free="paper", num_samples=1, rounds=ROUNDS, experts=M):
+    """Histories (T, B), models, gates and metrics of some runs, in float64."""
+    instance = solvable.INSTANCES[name](scale=SCALE)
+    with jax.enable_x64(True):
+        cell = solvable.cell(instance, experts, num_samples, **FREE[free])
+        state, info = mt.simulate_batch(cell.system, mt.root_key(3), RUNS, cell.params, rounds)
+        return instance, cell.params, jax.tree.map(np.asarray, (state, info))
+
+
+def spoilt(pool, num_experts=M, **choices):
+    """The models and gates of a run on another pool, and what the gates would be by Theorem 2."""
+    instance = solvable.Solvable(pool, SCALE, SCALE)
+    with jax.enable_x64(True):
+        cell = solvable.cell(instance, num_experts, **choices)
+        state, _ = mt.simulate_batch(cell.system, mt.root_key(3), RUNS, cell.params, ROUNDS, ROUNDS)
+        models, gates = np.asarray(state.experts), np.asarray(state.gates)
+    return models, gates, solvable.telescoped_gates(models, float(cell.params.learning_rate))
+
+
+def histories(info):
+    return zip(info.task.T, info.expert.T, strict=True)
+
+
+@pytest.mark.parametrize(("free", "num_samples"), [("paper", 1), ("paper", 3), ("alpha", 2), ("beta", 3), ("Gamma", 1)])
+def test_a_model_is_the_last_of_two_opposite_truths(free, num_samples):
+    """Theorem 4: on every path, with noise as large as sigma_0."""
+    instance, _, (state, info) = run("opposite-truths", free, num_samples)
+    for place, (tasks, routes) in enumerate(histories(info)):
+        models = solvable.last_truths(instance, tasks, routes, M)
+        np.testing.assert_allclose(state.experts[..., place], models, atol=EXACT)
+        unlike = np.sum((models[routes] - instance.pool.truths[tasks]) ** 2, axis=1) > SCALE**2
+        error, forgetting = np.mean(unlike), np.sum(unlike[:-1]) / (ROUNDS - 1)
+        np.testing.assert_allclose(info.generalization_error[-1, place], 4 * SCALE**2 * error, atol=EXACT * SCALE)
+        np.testing.assert_allclose(info.forgetting[-1, place], 4 * SCALE**2 * forgetting, atol=EXACT * SCALE)
+
+
+@pytest.mark.parametrize("free", FREE)
+def test_a_model_is_the_sum_of_the_orthonormal_truths_met(free):
+    """Theorem 6, and Theorem 7: whatever alpha, beta, eta, lambda and Gamma are, all ends with what one expert has."""
+    instance, _, (state, info) = run("orthonormal-one-sample", free)
+    for place, (tasks, routes) in enumerate(histories(info)):
+        models = solvable.truths_met(instance, tasks, routes, M)
+        np.testing.assert_allclose(state.experts[..., place], models, atol=EXACT)
+        met = np.zeros((M, 3), bool)
+        now = np.zeros(ROUNDS)
+        for time, (task, route) in enumerate(zip(tasks, routes, strict=True)):
+            met[route, task] = True
+            now[time] = met[route].sum()
+        error = SCALE**2 * (met.sum(axis=1)[routes] - 1)
+        np.testing.assert_allclose(info.generalization_error[-1, place], error.mean(), atol=EXACT * SCALE)
+        lost = np.sum(error[:-1] - SCALE**2 * (now[:-1] - 1)) / (ROUNDS - 1)
+        np.testing.assert_allclose(info.forgetting[-1, place], lost, atol=EXACT * SCALE)
+    rare = solvable.unmet_probability(3, M, ROUNDS)
+    assert rare < 0.01
+    np.testing.assert_allclose(info.generalization_error[-1], solvable.limit_error(instance), rtol=1e-9)
+    one = continual.exact.single_expert(instance.pool, 1, 2000).generalization_error[-1]
+    assert solvable.limit_error(instance) == pytest.approx(one, rel=1e-9)
+
+
+def test_with_a_second_sample_no_model_is_a_sum():
+    """s = 1 is a hypothesis of Theorem 6."""
+    instance, _, (state, info) = run("orthonormal-one-sample", num_samples=2)
+    tasks, routes = info.task[:, 0], info.expert[:, 0]
+    assert np.abs(state.experts[..., 0] - solvable.truths_met(instance, tasks, routes, M)).max() > 0.1 * SCALE
+
+
+@pytest.mark.parametrize("free", ["paper", "alpha", "beta"])
+def test_who_has_not_been_chosen_has_the_largest_output(free):
+    """Theorem 7: in every round, of the experts that have not had the arriving task, and Theorem 9's order."""
+    _, _, (_, info) = run("orthonormal-one-sample", free)
+    for place, (tasks, routes) in enumerate(histories(info)):
+        fresh = np.ones((3, M), bool)
+        for time, (task, route) in enumerate(zip(tasks, routes, strict=True)):
+            outputs = info.gate_outputs[time, :, place]
+            if fresh[task].any():
+                np.testing.assert_allclose(outputs[fresh[task]], outputs.max(), rtol=1e-12, atol=1e-18)
+            fresh[task, route] = False
+
+
+def test_no_expert_learns_what_no_signal_shows():
+    """Theorem 8: a^2 more than with orthonormal truths, round by round, on the same draws."""
+    _, _, (_, plain) = run("orthonormal-one-sample")
+    instance, _, (state, info) = run("unseen-part")
+    assert np.all(state.experts[:, -1] == 0)
+    np.testing.assert_array_equal(info.expert, plain.expert)
+    more = info.generalization_error - plain.generalization_error
+    np.testing.assert_allclose(more, instance.unseen**2, rtol=1e-9)
+
+
+TELESCOPED = ["opposite-truths", "three-directions", "orthonormal-one-sample", "unseen-part"]
+
+
+@pytest.mark.parametrize("name", TELESCOPED)
+@pytest.mark.parametrize("free", ["paper", "lambda"])
+def test_gates_are_minus_the_models(name, free):
+    """Theorem 2: the remainder is not 0, and within its constant, whatever the routes."""
+    instance, params, (state, info) = run(name, free)
+    expected = solvable.telescoped_gates(state.experts, params.learning_rate)
+    left = np.linalg.norm(state.gates - expected, axis=1).max()
+    moves = int((info.update_norm > EXACT).sum(axis=0).max())
+    assert M / params.learning_rate > ROUNDS  # gates are still updated
+    assert 0 < left <= solvable.gate_remainder(instance, M, params.learning_rate, moves) < math.inf
+
+
+def test_a_small_auxiliary_loss_adds_to_the_remainder_and_a_large_one_ends_it():
+    instance, params, (state, _) = run("opposite-truths", "alpha")
+    expected = solvable.telescoped_gates(state.experts, params.learning_rate)
+    left = np.linalg.norm(state.gates - expected, axis=1).max()
+    assert left > np.linalg.norm(expected, axis=1).max()
+    assert solvable.gate_remainder(instance, M, params.learning_rate, ROUNDS, params.balance_weight) == math.inf
+    _, gates, expected = spoilt(instance.pool, balance_weight=1e-3 * SCALE)
+    bound = solvable.gate_remainder(instance, M, params.learning_rate, ROUNDS, 1e-3 * SCALE)
+    assert np.linalg.norm(gates - expected, axis=1).max() <= bound < math.inf
+
+
+@pytest.mark.parametrize("spoil", ["acute signals", "beta", "second sample"])
+def test_gates_do_not_telescope_without_a_hypothesis(spoil):
+    """Theorem 2 for signals at acute angles, strengths that differ, and noise: far beyond the remainder."""
+    angle = math.pi / 6
+    acute = np.array([[1, 0, 0], [math.cos(angle), math.sin(angle), 0]])
+    signals = acute if spoil == "acute signals" else solvable.opposite_truths(SCALE, 3).pool.signals
+    truths = SCALE * np.eye(2, 3) if spoil == "acute signals" else SCALE * signals
+    choices = {"beta": FREE["beta"], "second sample": {"num_samples": 2, "noise_scale": 1.0}}.get(spoil, {})
+    _, gates, expected = spoilt(continual.Pool(truths, signals, np.arange(2)), **choices)
+    assert np.linalg.norm(gates - expected, axis=1).max() > 0.1 * np.linalg.norm(expected, axis=1).max()
+
+
+def test_an_expert_prefers_what_it_has_not_learned_last():
+    """After Theorem 4: where experts are not all alike."""
+    instance, params, (state, info) = run("opposite-truths")
+    favourite = np.einsum("md...,nd->mn...", state.gates, instance.pool.signals).argmax(axis=1)
+    assert solvable.gate_remainder(instance, M, params.learning_rate, ROUNDS) < 2 * params.learning_rate * SCALE / M**2
+    differ = 0
+    for place, (tasks, routes) in enumerate(histories(info)):
+        last = np.array([tasks[routes == m][-1] for m in range(M)])
+        if len(set(last)) == 2:
+            np.testing.assert_array_equal(favourite[:, place], 1 - last)
+            differ += 1
+    assert differ > RUNS / 2
+
+
+@pytest.mark.parametrize("num_tasks", [2, 5])
+def test_the_mean_move_on_a_simplex_never_falls(num_tasks):
+    """Theorem 5: sigma_0, for every expert after 60 rounds; not so for orthonormal signals."""
+    instance = solvable.simplex(num_tasks, SCALE, num_features=6)
+    models, _, _ = spoilt(instance.pool)
+    along = np.einsum("md...,nd->mn...", models, instance.pool.signals)
+    assert np.all(along <= SCALE + EXACT)
+    assert np.all(along >= SCALE - instance.reach - EXACT)
+    np.testing.assert_allclose((SCALE - along).mean(axis=1), SCALE, rtol=1e-9)
+    assert np.abs(models).max() > 0.5 * SCALE
+
+
+def test_chances_are_even_up_to_the_drive_over_lambda():
+    """Theorem 3: chances by integration over r, at outputs that are as far apart as allowed."""
+    instance = solvable.opposite_truths(1e-8)
+    width = 1e-10  # lambda
+    most = solvable.chance_deviation(instance, M, 1e-4, width)
+    apart = most * width
+    for outputs in (np.array([apart, 0, 0, 0, 0]), np.array([0, apart, apart, apart, apart])):
+        r = (np.arange(20_000) + 0.5) / 20_000 * width
+        others = np.prod([np.clip((r + outputs[0] - h) / width, 0, 1) for h in outputs[1:]], axis=0)
+        assert 0.1 * most < abs(np.mean(others) - 1 / M) <= most
+
+
+def blind(gate_outputs, perturbation, state, arrival, params):
+    return perturbation
+
+
+@pytest.mark.parametrize("name", ["opposite-truths", "unseen-part"])
+def test_expected_errors_of_blind_routing(name):
+    """Theorems 4, 6 and 8, by 1,024 runs with a router that looks at no output; M = 1 is the exact single expert."""
+    instance = solvable.INSTANCES[name](scale=0.5)
+    dims = solvable.cell(instance, 3).dims
+    system = continual.on_pool(dims, instance.pool, router=blind)
+    params = solvable.cell(instance, 3, noise_scale=0.1).params
+    _, info = mt.simulate_batch(system, mt.root_key(1), 1024, params, 12)
+    is_pair = name == "opposite-truths"
+    errors = functools.partial(
+        *((solvable.opposite_errors, 0.5) if is_pair else (solvable.orthonormal_errors, instance))
+    )
+    expected, one, alone = errors(3, 12), continual.exact.single_expert(instance.pool, 1, 9), errors(1, 9)
+    for metric in solvable.Errors._fields:
+        found, value = getattr(info, metric), getattr(expected, metric)
+        error = np.std(found, axis=1) / math.sqrt(1024) + 1e-6
+        assert np.all(np.abs(np.mean(found, axis=1) - value) <= 5 * error)
+        np.testing.assert_allclose(getattr(alone, metric), getattr(one, metric), atol=1e-12)
+
+
+def test_of_many_tasks_few_have_an_expert():
+    """Theorem 10: a favourite is the first task not met in one order, that of outputs of those who have not met it."""
+    scale, experts = 0.04, 40
+    instance = solvable.many_tasks(scale, times=3)
+    num_tasks = len(instance.pool.truths)
+    with jax.enable_x64(True):
+        system, params, _ = solvable.cell(instance, experts)
+        rounds = int(experts / params.learning_rate)
+        state, info = mt.simulate_batch(system, mt.root_key(5), 2, params, rounds)
+    gates, tasks, routes = np.asarray(state.gates), np.asarray(info.task), np.asarray(info.expert)
+    for place in range(2):
+        met = np.zeros((experts, num_tasks), bool)
+        met[routes[:, place], tasks[:, place]] = True
+        assert met.sum(axis=0).max() <= experts / 2
+        outputs = gates[..., place] @ instance.pool.signals.T
+        assert np.all(outputs[met] < 0)
+        fresh = np.where(met, -np.inf, outputs).max(axis=0)
+        np.testing.assert_allclose(np.where(met, fresh, outputs), np.tile(fresh, (experts, 1)), rtol=1e-9, atol=1e-15)
+        favourite = np.where(met, -np.inf, fresh).argmax(axis=1)
+        np.testing.assert_array_equal(outputs.argmax(axis=1), favourite)
+        covered = len(set(favourite))
+        assert covered <= 1 + met.sum(axis=1).max() < num_tasks
+
+
+def test_refuses_what_is_no_instance():
+    for refused in (
+        functools.partial(solvable.simplex, 1),
+        functools.partial(solvable.simplex, 5, num_features=4),
+        functools.partial(solvable.orthonormal, scale=1.0),
+        functools.partial(solvable.unseen_part, unseen=math.inf),
+        functools.partial(solvable.many_tasks, times=1e-9),
+        functools.partial(solvable.chance_deviation, solvable.simplex(3), 2, 0.1, 0.0),
+        functools.partial(solvable.cell, solvable.simplex(3), 2, mu=1.0),
+    ):
+        with pytest.raises(MoeTheoryError):
+            refused()
