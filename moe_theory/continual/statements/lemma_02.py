@@ -26,6 +26,8 @@ LEMMA_2 = statement(
     corrected=r"""They move by at most 2 / lambda times the largest move of an output, and no smaller constant will do.
     $$\|p - \hat{p}\|_\infty \leq \frac{2}{\lambda} \|h - \hat{h}\|_\infty$$""",
     witness="lemma_02.py",
+    proof="lemma_02.py",
+    derivation="lemma_02.py",
 )
 
 
