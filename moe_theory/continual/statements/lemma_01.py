@@ -28,8 +28,7 @@ SAME_SIGNAL = statement(
     instance="""M = 3, N = 2, d = 3, s = 2, sigma_t = 0.1, after one round: the median gap is 6.3 sigma_0^1.5 at sigma_0
     = 1e-4, 64 times at 1e-6 and 640 times at 1e-8. With sigma_t = sigma_0 / 4 it is below 0.02 times throughout.""",
     corrected=r"""Where the noise level is O(sigma_0) and strengths are equal, the lemma holds.
-    $$\sigma_t = O(\sigma_0), \beta = \tilde{\beta}, \|v_n - v_{n'}\|_\infty = O(\sigma_0^{1.5}) \Rightarrow |h_m(X) -
-    h_m(\tilde{X})| = O(\sigma_0^{1.5})$$""",
+    $$\sigma_t = O(\sigma_0), \beta = \tilde{\beta} \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})$$""",
     witness="lemma_01.py",
     disproof="strengths_differ.py",
     proof="lemma_01.py",
@@ -48,8 +47,8 @@ SAME_CLUSTER = statement(
     gap is 6.3 sigma_0^1.5 at sigma_0 = 1e-4, 64 times at 1e-6 and 640 times at 1e-8.""",
     corrected=r"""Where noise is O(sigma_0), strengths are equal and a cluster's signals are within O(sigma_0^1.5), the
     lemma holds.
-    $$\sigma_t = O(\sigma_0), \beta = \tilde{\beta}, \|v_n - v_{n'}\|_\infty = O(\sigma_0^{1.5}) \Rightarrow |h_m(X) - h_m(\tilde{X})| =
-    O(\sigma_0^{1.5})$$""",
+    $$\sigma_t = O(\sigma_0), \beta = \tilde{\beta}, \|v_n - v_{n'}\|_\infty = O(\sigma_0^{1.5}) \Rightarrow |h_m(X) -
+    h_m(\tilde{X})| = O(\sigma_0^{1.5})$$""",
     witness="lemma_01.py",
     disproof="strengths_differ.py",
     proof="lemma_01.py",
