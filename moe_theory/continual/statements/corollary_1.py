@@ -22,6 +22,7 @@ COROLLARY_1 = statement(
     $$\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda)$$""",
     witness="corollary_1.py",
     proof="corollary_1.py",
+    amendment="1/lambda in place of lambda, and one strength beta in both",
 )
 
 

@@ -27,6 +27,7 @@ LEMMA_2 = statement(
     $$\|p - \hat{p}\|_\infty \leq \frac{2}{\lambda} \|h - \hat{h}\|_\infty$$""",
     witness="lemma_02.py",
     proof="lemma_02.py",
+    amendment="1/lambda in place of lambda",
     derivation="lemma_02.py",
 )
 

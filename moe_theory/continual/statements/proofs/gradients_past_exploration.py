@@ -1,4 +1,4 @@
-"""Lemmas 5 and 14: gradients past T1, up to logarithms, for s = 1 and for s >= 3.
+"""Lemmas 5 and 14: gradients past T1, up to logarithms, since models stay of the truths' order.
 
 Gradients are c pi (1[m = m_t] - pi_m) z, pi the softmax of m_t, c = |dw| + alpha M f/t: c Z/4 at most, and the chosen
 one's less another's c Z/2, |z| <= Z. As t > T1 >= M/eta, alpha M f/t <= alpha eta. And |dw| = |P (w_n - w)| <= W + |w|,
@@ -13,10 +13,13 @@ E exp(a |w|^2) has u' <= (1 + b/2)((1 - b) u + b) <= 2 if u <= 2. So all |w|^2 u
 ln(1 + b/2), except with probability delta.
 
 Robust: any routes, lambda, Gamma, signals; any eta, alpha below their orders; t without end. Z = O(1) is the paper's
-|X|_inf = O(1). In mean square over the rounds |dw| <= 2 W for every s, on every path, by Pythagoras.
+|X|_inf = O(1). In mean square over the rounds |dw| <= 2 W for every s, on every path, by Pythagoras. If s = 2 the gates
+see the one noise column g, but it moves a route only where two of h + r are within 2 |theta'g| = O(sigma_0^2) for
+sigma_t = O(sigma_0): gates are O(sigma_0) up to t1. That is a share O(sigma_0^.75) of the rounds, O(1) of them up to
+t1, logarithms aside; each adds W^2 to |w|^2 at most, and all others contract as above with b = 1/d.
 
-Caveat: over T rounds the bound is O(sigma_0 (ln T/sigma_0)^.5) if s >= 3; s = 2 is not covered, where the gates see the
-one noise column. K depends on the signals.
+Caveat: over T rounds the bound is O(sigma_0 (ln T/sigma_0)^.5) if s >= 2, and s = 2 is covered up to t1, for sigma_t =
+O(sigma_0). If s = 1, K depends on the signals.
 """
 
 import sys
