@@ -12,11 +12,12 @@ so that |w'|^2 <= |w|^2 - |Q w|^2 + W^2, E |Q w|^2 = b |w|^2, b = (s - 2)/d. For
 E exp(a |w|^2) has u' <= (1 + b/2)((1 - b) u + b) <= 2 if u <= 2. So all |w|^2 up to T are at most W^2 ln(2 M T/delta)/
 ln(1 + b/2), except with probability delta.
 
-Robust: any routes, lambda, Gamma, signals; any eta, alpha below their orders; t without end. Z = O(1) is the paper's
-|X|_inf = O(1). In mean square over the rounds |dw| <= 2 W for every s, on every path, by Pythagoras. If s = 2 the gates
-see the one noise column g, but it moves a route only where two of h + r are within 2 |theta'g| = O(sigma_0^2) for
-sigma_t = O(sigma_0): gates are O(sigma_0) up to t1. That is a share O(sigma_0^.75) of the rounds, O(1) of them up to
-t1, logarithms aside; each adds W^2 to |w|^2 at most, and all others contract as above with b = 1/d.
+Robust: any routes, lambda, Gamma, signals; any eta, alpha below their orders; t without end. W = O(sigma_0), as truths
+are N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1). In mean square over the
+rounds |dw| <= 2 W for every s, on every path, by Pythagoras. If s = 2 the gates see the one noise column g, but it
+moves a route only where two of h + r are within 2 |theta'g| = O(sigma_0^2) for sigma_t = O(sigma_0): gates are
+O(sigma_0) up to t1. That is a share O(sigma_0^.75) of the rounds, O(1) of them up to t1, logarithms aside; each adds
+W^2 to |w|^2 at most, and all others contract as above with b = 1/d.
 
 Caveat: over T rounds the bound is O(sigma_0 (ln T/sigma_0)^.5) if s >= 2, and s = 2 is covered up to t1, for sigma_t =
 O(sigma_0). If s = 1, K depends on the signals.

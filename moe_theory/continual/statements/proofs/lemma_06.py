@@ -11,8 +11,9 @@ M (1 + ln t)/2 + eta^2 t Z^2 W^2 + (eta alpha M Z)^2/2.
 For W = O(sigma_0), the orders of Algorithm 1 and eta t <= 2 M sigma_0^-1.25 each term is O(sigma_0), and every entry of
 a gate is at most sqrt(S) = O(sigma_0^.5). At T1 it is O(sigma_0).
 
-Robust: any eta, alpha, Gamma below their orders, routes, signals, s, beta, M above or below N. Z = O(1) is the paper's
-|X|_inf = O(1); Z^2 = O(ln 1/sigma_0), of Gaussian noise of constant level, does for the second half as well.
+Robust: any eta, alpha, Gamma below their orders, routes, signals, s, beta, M above or below N. W = O(sigma_0), as
+truths are N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1); Z^2 = O(ln
+1/sigma_0), of Gaussian noise of constant level, does for the second half as well.
 
 Caveat: gates take at most sigma_0^-1.25 T1 steps. The paper's longest stage, t2, is sigma_0^-.75 T1, and its own proof
 allows sigma_0^-.5 T1; without an end, and for T longer still, this decides nothing.

@@ -11,8 +11,9 @@ to 0 for M = o(1/sigma_0); once they are at most 1 a softmax is at most e^2/M, s
 Signs: for n = n_t, z'v_n = beta |v_n|^2 + v_n'(noise). Where it is above 0 the chosen one's output falls and all
 others' rise: always if s = 1 or sigma_t = 0, and but for chance o(1) if sigma_t = o(beta).
 
-Robust: any eta, alpha below their orders, routes, signals, s, Gamma, lambda. |z'v_n| = O(1) is the paper's |X|_inf =
-O(1). For other signals only the size is shown: z'v_n may have either sign.
+Robust: any eta, alpha below their orders, routes, signals, s, Gamma, lambda. W = O(sigma_0), as truths are N(0,
+sigma_0^2) in the paper's proof of Lemma 5. |z'v_n| = O(1) is the paper's |X|_inf = O(1). For other signals only the
+size is shown: z'v_n may have either sign.
 """
 
 import sys

@@ -10,8 +10,9 @@ M Z)^2/2. At t1, eta t <= 2 M sigma_0^-.25: each term is O(sigma_0^2), and |h_m 
 
 That is o(sigma_0^.75): printed Theta(sigma_0^.75) is above it for every law, whatever the constants.
 
-Robust: sets, routes, signals, s, beta, M above or below N; alpha and eta below their orders. Z = O(1) is the paper's
-|X|_inf = O(1); Gaussian noise of constant level adds a factor ln(1/sigma_0), which changes neither conclusion.
+Robust: sets, routes, signals, s, beta, M above or below N; alpha and eta below their orders. W = O(sigma_0), as truths
+are N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1); Gaussian noise of constant
+level adds a factor ln(1/sigma_0), which changes neither conclusion.
 """
 
 import sys
