@@ -21,6 +21,8 @@ COROLLARY_1 = statement(
     corrected=r"""With M^2 / lambda, or 2 / lambda, in place of lambda M^2 it holds.
     $$\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda)$$""",
     witness="corollary_1.py",
+    proof="corollary_1.py",
+    amendment="1/lambda in place of lambda, and one strength beta in both",
 )
 
 

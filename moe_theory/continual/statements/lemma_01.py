@@ -20,15 +20,19 @@ SAME_SIGNAL = statement(
     the other.
     $$|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})$$""",
     hypotheses=experiments.MORE,
-    why="""A hypothesis is missing: that the noise level sigma_t is O(sigma_0). The proof bounds the sum of the noise by
-    s d sigma_0 with a probability that it calls 1 - o(1), and says nothing of sigma_t. Where sigma_t is fixed, the
-    noise that the gates let through is of the order of the gates themselves. One step besides is wrong: it pulls the
-    largest gate out of a sum whose entries cancel.""",
+    why="""Two hypotheses are missing: that the noise level sigma_t is O(sigma_0), and that both arrivals have one
+    strength beta. The proof bounds the sum of the noise by s d sigma_0 with a probability that it calls 1 - o(1), and
+    says nothing of sigma_t. Where sigma_t is fixed, the noise that the gates let through is of the order of the gates
+    themselves; where strengths differ, so is the signal's part, which the proof cancels. One step besides is wrong: it
+    pulls the largest gate out of a sum whose entries cancel.""",
     instance="""M = 3, N = 2, d = 3, s = 2, sigma_t = 0.1, after one round: the median gap is 6.3 sigma_0^1.5 at sigma_0
     = 1e-4, 64 times at 1e-6 and 640 times at 1e-8. With sigma_t = sigma_0 / 4 it is below 0.02 times throughout.""",
-    corrected=r"""Where the noise level is O(sigma_0), the lemma holds.
-    $$\sigma_t = O(\sigma_0) \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})$$""",
+    corrected=r"""Where the noise level is O(sigma_0) and strengths are equal, the lemma holds.
+    $$\sigma_t = O(\sigma_0), \beta = \tilde{\beta} \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})$$""",
     witness="lemma_01.py",
+    disproof="strengths_differ.py",
+    proof="lemma_01.py",
+    amendment="sigma_t = O(sigma_0), and one strength beta in both",
 )
 SAME_CLUSTER = statement(
     "lemma-1-fewer-experts",
@@ -37,14 +41,18 @@ SAME_CLUSTER = statement(
     $$w_n, w_{n'} \in W_k \Rightarrow |h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| =
     O(\sigma_0^{1.5})$$""",
     hypotheses=experiments.FEWER,
-    why="""As for more experts than tasks, the noise level has to be O(sigma_0). That a cluster's signals, and not its
-    truths alone, are within O(sigma_0^1.5) of each other is said in the proof only.""",
+    why="""As for more experts than tasks, the noise level has to be O(sigma_0), and strengths equal. That a cluster's
+    signals, and not its truths alone, are within O(sigma_0^1.5) of each other is said in the proof only.""",
     instance="""M = 3, N = 4 in two clusters of equal signals, d = 3, s = 2, sigma_t = 0.1, after one round: the median
     gap is 6.3 sigma_0^1.5 at sigma_0 = 1e-4, 64 times at 1e-6 and 640 times at 1e-8.""",
-    corrected=r"""Where noise is O(sigma_0) and a cluster's signals are within O(sigma_0^1.5), the lemma holds.
-    $$\sigma_t = O(\sigma_0), \|v_n - v_{n'}\|_\infty = O(\sigma_0^{1.5}) \Rightarrow |h_m(X) - h_m(\tilde{X})| =
-    O(\sigma_0^{1.5})$$""",
+    corrected=r"""Where noise is O(sigma_0), strengths are equal and a cluster's signals are within O(sigma_0^1.5), the
+    lemma holds.
+    $$\sigma_t = O(\sigma_0), \beta = \tilde{\beta}, \|v_n - v_{n'}\|_\infty = O(\sigma_0^{1.5}) \Rightarrow |h_m(X) -
+    h_m(\tilde{X})| = O(\sigma_0^{1.5})$$""",
     witness="lemma_01.py",
+    disproof="strengths_differ.py",
+    proof="lemma_01.py",
+    amendment="sigma_t = O(sigma_0), and one strength beta in both",
 )
 
 

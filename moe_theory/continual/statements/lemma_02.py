@@ -26,6 +26,10 @@ LEMMA_2 = statement(
     corrected=r"""They move by at most 2 / lambda times the largest move of an output, and no smaller constant will do.
     $$\|p - \hat{p}\|_\infty \leq \frac{2}{\lambda} \|h - \hat{h}\|_\infty$$""",
     witness="lemma_02.py",
+    disproof="two_outputs.py",
+    proof="lemma_02.py",
+    amendment="1/lambda in place of lambda",
+    derivation="lemma_02.py",
 )
 
 

@@ -19,6 +19,7 @@ LEMMA_4 = statement(
     $$\sum_{m=1}^{M} \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{\text{task}} = \mathbf{0}$$""",
     note="""Tried at gates that 100 rounds have moved, by automatic differentiation: a sum of 1e-5 of the largest entry
     would have been seen.""",
+    proof="lemma_04.py",
 )
 
 

@@ -38,6 +38,7 @@ def least_explored_gradient(run) -> np.ndarray:
     note="""A slope of 0.9 would have been seen. Tried besides, apart from this package: orthonormal signals, M = 12, N
     = 6, from T1 to 2 T1 without termination, where the largest of 40 runs is 0.19 to 0.22 sigma_0 from 0.01 down to
     1e-5.""",
+    proof="gradients_past_exploration.py",
 ).charitable("lemma-5.routing", GRID, rate(at_least=1.0), where="Lemma 5, Eq. (31), second case")
 def largest_routed_gradient(run) -> np.ndarray:
     r"""In the rounds past T1, of which 100 are tested, its gradient at every expert is O(sigma_0).

@@ -22,6 +22,9 @@ CHOSEN = statement(
     $$\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_{n_t} \rangle \leq 0 \leq \langle \theta_{t+1}^{(m)} -
     \theta_t^{(m)}, v_{n_t} \rangle, \ m \neq m_t$$""",
     witness="lemma_07.py",
+    disproof="obtuse_signals.py",
+    proof="lemma_07.py",
+    amendment="the signs for the arriving task's own signal, where its product with the features' sum is above 0",
 )
 OTHERS = statement(
     "lemma-7-others",
@@ -30,6 +33,11 @@ OTHERS = statement(
     note="""A slope of 0.9 in sigma_0, or of -0.9 in M, would have been seen. Tried besides, apart from this package:
     orthonormal signals, N = 6, M = 12 and 24, where the largest rise of a gate in 40 runs is 1.0 sigma_0 / M down to
     sigma_0 = 1e-5 and 1e-4.""",
+    why="As for the chosen expert: the order is right for every signal, the sign for the arriving task's own only.",
+    instance="""M = 3, N = 2, v_1 = (1, 0), v_2 = (-3/5, 4/5), task 1 first: the others' outputs for v_2 fall.""",
+    disproof="obtuse_signals.py",
+    proof="lemma_07.py",
+    amendment="the signs for the arriving task's own signal, where its product with the features' sum is above 0",
 )
 OTHERS.also("lemma-7.sign-own", role="corrected")
 

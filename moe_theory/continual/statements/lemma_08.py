@@ -23,6 +23,8 @@ LEMMA_8 = statement(
     at most of order eta^0.5 M^-0.5.
     $$\lambda \gg \|h\|_\infty \Rightarrow \max_m |f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})$$""",
     witness="lemma_08.py",
+    disproof="first_expert_share.py",
+    derivation="lemma_08.py",
 )
 
 

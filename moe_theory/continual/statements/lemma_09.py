@@ -13,6 +13,7 @@ LEMMA_9 = statement(
     note="""A slope of 0.65 in sigma_0 would have been seen. Tried besides, apart from this package: orthonormal
     signals, M = 12, N = 6, where the mean distance over sigma_0^0.75 falls from 0.32 to 0.055 as sigma_0 does from 0.01
     to 1e-5.""",
+    proof="lemma_09.py",
 )
 
 

@@ -23,6 +23,7 @@ CLOSE = statement(
     says=r"""Where two gate outputs are close, their probabilities differ by no more than the order of the outputs' gap.
     $$\delta_\Theta \to 0 \Rightarrow |\pi_m - \pi_{m'}| = O(\delta_\Theta)$$""",
     note="Tried at gaps from 1e-4 to 0.1, where a slope of 0.9 would have been seen.",
+    proof="lemma_10.py",
 )
 APART = statement(
     "lemma-10-apart",
@@ -35,6 +36,9 @@ APART = statement(
     corrected=r"""They differ by exactly (pi_m + pi_m') tanh(delta/2).
     $$|\pi_m - \pi_{m'}| = (\pi_m + \pi_{m'}) \tanh (\delta_\Theta / 2)$$""",
     witness="lemma_10.py",
+    proof="lemma_10.py",
+    derivation="lemma_10.py",
+    amendment="all gate outputs are at most 1 in size",
 )
 
 

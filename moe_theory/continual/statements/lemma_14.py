@@ -15,6 +15,7 @@ LEMMA_14 = statement(
     hypotheses=[experiments.ENDLESS],
     note="""A slope of 0.9 would have been seen. Tried besides, apart from this package: orthonormal signals, M = 12, N
     = 6, up to 2 T1, where the largest of 40 runs is 0.21 to 0.24 sigma_0 from 0.01 down to 1e-5.""",
+    proof="gradients_past_exploration.py",
 )
 
 

@@ -27,6 +27,7 @@ TASKS = statement(
     why=WHY,
     instance=INSTANCE,
     corrected=CORRECTED,
+    derivation="lemma_15.py",
 )
 CLUSTERS = statement(
     "lemma-15-fewer-experts",
@@ -40,6 +41,7 @@ CLUSTERS = statement(
     why=WHY,
     instance=INSTANCE,
     corrected=CORRECTED,
+    derivation="lemma_15.py",
 )
 
 

@@ -38,8 +38,8 @@ SAME_ORDER = r"""They are Theta(sigma_0^1.375) apart, the geometric mean of a st
 the perturbation lambda: the leader is lowered a little more often than it is raised, by its lead over lambda.
 $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sqrt{\eta \sigma_0 \lambda}) =
 \Theta(\sigma_0^{1.375})$$"""
-OTHER_ORDER = r"""They are at most O(sigma_0^0.75) apart.
-$$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{0.75})$$"""
+OTHER_ORDER = r"""They are at most O(sigma_0) apart, which is far less than Theta(sigma_0^0.75).
+$$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0)$$"""
 
 SAME_SET = statement(
     "proposition-2-more-experts-same-set",
@@ -64,6 +64,7 @@ OTHER_SET = statement(
     why=WHY_OTHER,
     instance=OTHER,
     corrected=OTHER_ORDER,
+    derivation="proposition_2_other_set.py",
 )
 ALL = statement(
     "proposition-2-more-experts-all",
@@ -98,6 +99,7 @@ OTHER_SET_FEW = statement(
     why=WHY_OTHER,
     instance=OTHER,
     corrected=OTHER_ORDER,
+    derivation="proposition_2_other_set.py",
 )
 ALL_FEW = statement(
     "proposition-2-fewer-experts-all",

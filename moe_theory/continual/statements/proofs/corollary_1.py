@@ -1,0 +1,38 @@
+"""Corollary 1 with 1/lambda for lambda: Lemma 2's constant times Lemma 1's gap.
+
+Let no output of the two arrivals differ by more than e. Expert m is chosen where r_m exceeds max_{j != m} (h_j + r_j) -
+h_m, a threshold that is then moved by at most 2 e, and r_m has density at most 1/lambda: |p_m - p^_m| <= 2 e/lambda.
+
+For noise of order sigma_0 and one strength beta in both, e <= |theta_m| (|g| + |g~|), g and g~ the sums of noise
+columns: O(sigma_0) each with any probability below 1, while gates are O(sigma_0^.625) up to T1/sigma_0 rounds (Lemma
+1's proof). So e = O(sigma_0^1.5) with probability 1 - o(1), and probabilities differ by O(sigma_0^1.5/lambda) =
+O(sigma_0^.25). With M^2/lambda for 2/lambda it holds too.
+
+Robust: M, routes, signals, s, beta's size, Gamma, ties. As printed, with lambda M^2, the bound falls with lambda, while
+the same gap of outputs moves probabilities more.
+
+Caveat: at most T1/sigma_0 rounds of gate steps; t2, the paper's last one, is sigma_0^-.75 T1.
+"""
+
+import sys
+from fractions import Fraction
+
+import sympy as sp
+
+# The threshold's move, at most 2 e: (max over j of h_j + r_j) moves by at most e as each term does; h_m by e.
+e, low, high = sp.symbols("e l u", positive=True)
+left = [sp.expand((high + e) - (low - e) - (high - low) - 2 * e)]
+# Two experts, outputs apart by x lambda: p = 1/2 + x - x^2/2 for x in [0, 1], whose slope 1 - x is at most 1, so that
+# the slope in an output is at most 1/lambda, and 2/lambda if one rises as the other falls.
+x, r = sp.symbols("x r", positive=True)
+share = sp.integrate(r + x, (r, 0, 1 - x)) + x
+left += [sp.expand(share - (sp.Rational(1, 2) + x - x**2 / 2)), sp.expand(sp.diff(share, x) - 1 + x)]
+
+LAMBDA, GATES, NOISE, DELTA = Fraction(5, 4), Fraction(5, 8), Fraction(1), Fraction(1, 4)  # exponents of sigma_0
+gap = GATES + NOISE - DELTA / 2  # with probability 1 - O(sigma_0^DELTA), by Markov
+print(f"identities, each 0: {', '.join(map(str, left))}")
+print(f"outputs differ by O(sigma_0^{gap}), probabilities by O(sigma_0^{gap - LAMBDA})")
+print(f"amended: O(sigma_0^{Fraction(3, 2) - LAMBDA}); as printed it would be O(sigma_0^{Fraction(3, 2) + LAMBDA})")
+is_proved = set(left) == {0} and gap >= Fraction(3, 2) and DELTA > 0
+print("proved: O(sigma_0^1.5/lambda)" if is_proved else "not proved")
+sys.exit(not is_proved)

@@ -1,0 +1,48 @@
+"""Lemma 8: two signals at an acute angle, and the first chosen expert is not chosen again up to T1.
+
+s = 1, N = 2, v_1 = (1, 0, 0), v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, M of order ln
+1/sigma_0. Let A be chosen in round 1, at cost c_1 > alpha M: its outputs become -eta c_1 (1/M)(1 - 1/M) times v_1'v_1
+or v_1'v_2 >= 3/5. Until A is chosen again a round raises them by eta c pi pi_A at most. Outputs add up to 0 (Lemma 4),
+so the largest is at least -h_A M/(M - 1) above A's, and pi_A <= 1/M (Jensen), pi <= exp(H)/M, H = eta sum c.
+
+w* = sigma_0 (1, 1/2, 0) solves both tasks: a move lowers |w - w*|^2 by its square, so sum |dw| <= sqrt(t M) |w*| up to
+t. And sum f/t <= sum 1/t < log2 t. So A trails for both signals by eta alpha (3/5 - exp(H) (log2 t + sqrt(t M)
+|w*|/(alpha M))/(M - 1)). Up to T1 that is above lambda: f_{T1} of A is 1/T1, about eta/M, on every path, and 1/M less
+it is no multiple of eta^.5/M.
+
+Robust: lambda, Gamma, delta, any N signals with a common angle below 90 degrees and a common solution.
+
+Objection: the lemma is of one expert fixed beforehand. Its proof bounds all of them at once; and as the shares add up
+to 1, the others' mean is 1/(M - 1), off by 1/(M (M - 1)), which is no multiple of eta^.5/M either. M = Omega(N ln N)
+sets no limit to M; with alpha = o(sigma_0^.75) the first kick eta alpha is below lambda, and A stays in reach.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import pairwise
+from math import isqrt
+
+COSINE, LENGTH = Fraction(3, 5), Fraction(9, 8)  # |w*|/sigma_0 is below 9/8
+solution, signals = (1, Fraction(1, 2)), ((1, 0), (COSINE, Fraction(4, 5)))
+assert all(sum(a * b for a, b in zip(signal, solution, strict=True)) == 1 for signal in signals)
+assert 1 + Fraction(1, 4) < LENGTH**2
+
+is_violated, ratios = True, []
+for power in (4, 8, 12):
+    fourth = 10**power  # sigma_0^-.25
+    scale, root = Fraction(1, fourth**4), Fraction(1, fourth**2)  # sigma_0; eta and alpha
+    experts = 4 * (fourth**2).bit_length()
+    last = experts * fourth**2  # T1 = M/eta
+    moves = (isqrt(last * experts) + 1) * LENGTH * scale  # at least the sum of |dw|
+    shares = last.bit_length() - 1  # at least the sum of f/t from round 2 on: below 1 from 2^k to 2^(k + 1) - 1
+    height = root * (2 * scale + root * experts + moves + root * experts * shares)  # at least H
+    growth = (shares + moves / (root * experts)) / (experts - 1) / (1 - height)  # exp(H) <= 1/(1 - H)
+    trails, reach = root * root * (COSINE - growth), 10 * scale / fourth  # lambda = 10 sigma_0^1.25
+    away, printed = Fraction(1, experts) - Fraction(1, last), Fraction(1, fourth * experts)  # eta^.5/M
+    is_violated = is_violated and 0 < height < 1 and trails > reach and away > 0
+    ratios.append(away / printed)
+    print(f"sigma_0 = 10^-{4 * power}, M = {experts}: A trails by over {trails // reach} lambda up to T1 = {last}")
+    print(f"    1/M less its share is {away}, or {ratios[-1] // 1} times the printed eta^.5/M and more")
+is_violated = is_violated and all(later > 1000 * one for one, later in pairwise(ratios))
+print("violated: no multiple of eta^.5/M bounds the distance" if is_violated else "not violated")
+sys.exit(not is_violated)

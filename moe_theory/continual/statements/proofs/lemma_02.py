@@ -1,0 +1,41 @@
+"""Lemma 2 with 1/lambda for lambda: probabilities move by at most 2/lambda times the outputs, and no constant is less.
+
+Fix m and the perturbations of all others. Expert m is chosen where r_m exceeds max_{j != m} (h_j + r_j) - h_m. If no
+output moves by more than e, that threshold moves by at most 2 e; r_m is independent of it and has density at most
+1/lambda, so p_m moves by at most 2 e/lambda, whatever M is. As 2 <= M^2 for M >= 2 (and p = 1 for M = 1), the printed
+bound holds with M^2/lambda in place of lambda M^2.
+
+Sharp: let all outputs be equal, raise m by e and lower all others by e. With x = 2 e/lambda, m wins where some other
+does not exceed r_m by x lambda: p_m = x + (1 - x^M)/M for x <= 1, which is 1/M + x less x^M/M. The move over e tends to
+2/lambda as e falls.
+
+Robust: ties have chance 0; lambda, M, the outputs' size and how many of them move do not matter.
+"""
+
+import sys
+from fractions import Fraction
+
+import sympy as sp
+
+x, u = sp.symbols("x u", positive=True)
+WIDTH = Fraction(1, 50)  # lambda
+
+
+def share(number: int) -> sp.Expr:
+    """p of one of `number` equal experts, raised by x lambda over the others: r_m = u lambda, others below u + x."""
+    return sp.integrate((u + x) ** (number - 1), (u, 0, 1 - x)) + sp.integrate(1, (u, 1 - x, 1))
+
+
+checks = []
+for number in (2, 3, 5, 10):
+    moved = sp.expand(share(number) - sp.Rational(1, number))
+    checks.append(sp.expand(moved - x + x**number / number) == 0)  # at most x = 2 e / lambda, for every x in [0, 1]
+    checks.append(sp.limit(moved / x, x, 0) == 1)  # and no constant below 2 / lambda will do
+    checks.append(number**2 >= 2)
+    change = moved.subs(x, sp.Rational(1, 4))
+    slope = Fraction(int(change.p), int(change.q)) / (WIDTH / 8)
+    checks.append(WIDTH * number**2 < slope <= 2 / WIDTH <= number**2 / WIDTH)
+    print(f"M = {number}, lambda = 1/50, a move of lambda/8: slope {slope}")
+    print(f"    2/lambda is {2 / WIDTH}, M^2/lambda {number**2 / WIDTH}, lambda M^2 {WIDTH * number**2}")
+print("proved: at most 2/lambda, attained in the limit" if all(checks) else "not proved")
+sys.exit(not all(checks))

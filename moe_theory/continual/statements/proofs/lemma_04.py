@@ -1,0 +1,38 @@
+"""Lemma 4: the gates' gradients cancel, for any number of experts, any costs and any features.
+
+Add one vector a to every gate: each output h_m rises by the same a'z, z the features' sum, and the softmax (2) stays as
+it is. Of the task loss (8) only the softmax depends on the gates of the round: the moves in (6) and the shares f_t in
+(7) are settled once m_t is chosen, and (3) has no gates in it. So the loss is constant along a, its derivative a'(sum
+of all gradients) is 0, and a is arbitrary.
+
+In the paper's own terms: with p the softmax of m_t, the gradients are c p (1 - p) z for m_t, and - c p pi_m z for any
+other, c = |dw| + alpha M f / t; the pi_m of the others add up to 1 - p, and the sum is c p (1 - p) z - c p (1 - p) z.
+
+Robust: |dw| or its square in (6), P_t differentiated through one term or through all, alpha = 0, any noise and any
+number of samples: nothing enters but that the softmax does not see a common shift.
+"""
+
+import sys
+
+import sympy as sp
+
+EXPERTS = 4
+weights = sp.symbols(f"e0:{EXPERTS}", positive=True)  # exp(h_m), of derivative exp(h_m) z in its gate
+costs = sp.symbols(f"c0:{EXPERTS}", positive=True)  # |dw| + alpha M f / t of each expert, were it chosen
+softmax = [weight / sum(weights) for weight in weights]
+
+left = []
+for chosen, cost in enumerate(costs):
+    loss = cost * softmax[chosen]
+    gradients = [sp.diff(loss, weight) * weight for weight in weights]  # in units of z
+    left.append(sp.cancel(sum(gradients)))
+    closed = [loss * (int(m == chosen) - softmax[m]) for m in range(EXPERTS)]
+    left += [sp.cancel(one - other) for one, other in zip(gradients, closed, strict=True)]
+
+share, cost, others = sp.symbols("p c q", positive=True)  # for any number of experts: the others' softmax adds up to q
+left.append(sp.expand((cost * share * (1 - share) - cost * share * others).subs(others, 1 - share)))
+found = ", ".join(map(str, set(left)))
+print(f"sums of the gradients over {EXPERTS} experts, and gradients less their closed form: {found}")
+print(f"printed: 0, whichever of {EXPERTS} experts is chosen and every entry of z")
+print("proved: the gradients add up to 0" if set(left) == {0} else "not proved")
+sys.exit(set(left) != {0})

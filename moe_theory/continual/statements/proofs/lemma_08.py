@@ -1,0 +1,43 @@
+"""Lemma 8 where the perturbation outweighs the outputs: Chebyshev's inequality, without independence.
+
+By Lemma 2 with 2/lambda an expert's chance, given the past and the arrival, is within e = 2 max |h|/lambda of 1/M. So
+f_{T1} - 1/M is at most e off a mean of T1 martingale differences of conditional variance at most 1/M + e. By Chebyshev
+one expert is within e + ((1/M + e)/(T1 delta))^.5 of 1/M except with probability delta, and by a union of M, delta/M
+each, all are within e + ((1 + M e)/(T1 delta))^.5.
+
+T1 >= M/eta. Where e <= eta^.5/M, and eta <= 1, that is O(eta^.5/M) for one expert, as printed, and O(eta^.5 M^-.5) for
+all at once. Equal chances (e = 0) have the variance (1/M)(1 - 1/M)/T1.
+
+Robust: the law of the tasks and their order, signals, costs. How the outputs are kept small against lambda does not
+matter; Algorithm 1's own lambda = Theta(sigma_0^1.25) does not do it.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import product
+
+import sympy as sp
+
+
+def variance(experts: int, rounds: int) -> Fraction:
+    """E (f - 1/M)^2 of one expert, over all routes."""
+    routes = list(product(range(experts), repeat=rounds))
+    gaps = [Fraction(route.count(0), rounds) - Fraction(1, experts) for route in routes]
+    return sum(gap**2 for gap in gaps) / len(routes)
+
+
+checks = []
+for experts, rounds in ((2, 5), (3, 5), (5, 4)):
+    stated = Fraction(experts - 1, experts**2 * rounds)
+    checks.append(variance(experts, rounds) == stated <= Fraction(1, experts * rounds))
+    print(f"M = {experts}, {rounds} rounds: variance {variance(experts, rounds)}, (1/M)(1 - 1/M)/T1 = {stated}")
+
+number, rate, delta, part = sp.symbols("M eta delta x", positive=True)
+off = part * sp.sqrt(rate) / number  # e, with x <= 1
+one = (1 / number + off) * rate / (number * delta)  # squared distance of one expert, T1 >= M/eta
+union = (1 + number * off) * rate / (number * delta)  # of all
+scales = sp.simplify(one / (rate / number**2)), sp.simplify(union / (rate / number))
+checks.append(all(sp.simplify(each - (1 + part * sp.sqrt(rate)) / delta) == 0 for each in scales))
+print(f"one expert's square over eta/M^2: {scales[0]}; all experts' over eta/M: {scales[1]}; both at most 2/delta")
+print("proved: eta^.5/M for one expert, eta^.5 M^-.5 for all at once" if all(checks) else "not proved")
+sys.exit(not all(checks))

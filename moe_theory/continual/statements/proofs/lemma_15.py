@@ -1,0 +1,32 @@
+"""Lemma 15: what the sets give of any pair, at any gates.
+
+Let m be in M_n and m' in M_{n'}, n != n'. By (11) theta_m'v_n > theta_m'v_{n'} and theta_{m'}'v_{n'} > theta_{m'}'v_n.
+Added up and sorted by signals, [h_m(n) - h_{m'}(n)] + [h_{m'}(n') - h_m(n')] > 0: the two leads that (40) compares have
+a sum above 0, so at least one is above 0, and by (2) the softmax of that pair is ordered as (40) says. For clusters n
+and n' are the tasks at which (11) is attained.
+
+No more follows: outputs (3, 2) of m for the two signals and (0, 1) of m' leave m ahead at both.
+
+Robust: gates, rounds, signals, M, N; outputs are those for the signals, as in (11). With beta v_n + noise in their
+place the sum is above 0 for equal beta, and noise that is smaller than it.
+"""
+
+import sys
+
+import sympy as sp
+
+signals = [sp.Matrix(sp.symbols(f"v{n}_1:4", real=True)) for n in range(2)]
+one, other = (sp.Matrix(sp.symbols(f"{name}_1:4", real=True)) for name in ("theta", "phi"))
+leads = one.dot(signals[0]) - other.dot(signals[0]), other.dot(signals[1]) - one.dot(signals[1])
+by_sets = one.dot(signals[0]) - one.dot(signals[1]), other.dot(signals[1]) - other.dot(signals[0])
+left = sp.expand(sum(leads) - sum(by_sets))
+
+# (40) itself does not follow: m's outputs for the two signals, then those of m', each in its own set.
+first, second = (3, 2), (0, 1)
+in_sets = first[0] > first[1] and second[1] > second[0]
+ordered = first[0] > second[0], second[1] > first[1]
+print(f"leads of (40) added up, less what (11) says is above 0: {left}")
+print(f"outputs (3, 2) and (0, 1): in their sets {in_sets}, (40) holds for n {ordered[0]}, for n' {ordered[1]}")
+is_proved = left == 0 and in_sets and any(ordered) and not all(ordered)
+print("proved: the leads add up to more than 0, so one of the two holds" if is_proved else "not proved")
+sys.exit(not is_proved)

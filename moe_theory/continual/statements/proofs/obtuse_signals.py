@@ -1,0 +1,47 @@
+"""Lemma 7: two signals at an obtuse angle, the first round.
+
+Let M = 3, N = 2, s = 1, d = 2, beta = 1, v_1 = (1, 0), v_2 = (-3/5, 4/5), w_n = sigma_0 v_n, and let task 1 arrive
+first. All outputs are 0 and each softmax is 1/3. The chosen expert learns w_1: it moves by sigma_0, and has all tasks
+so far, f_1 = 1, so that its cost is c = sigma_0 + alpha M. By (9) its gate moves by -eta c (1/3) (2/3) v_1, all others'
+by eta c (1/9) v_1.
+
+As v_1'v_2 = -3/5, the chosen one's output for v_2 rises by 2 eta c/15 and the others' fall by eta c/15: the signs
+printed, for any signal, are the opposite. For v_1 itself they are right.
+
+Robust: sigma_0, eta, alpha, beta, lambda, Gamma, M and the truths' lengths do not matter, nor do further samples whose
+noise is small; any two signals at an obtuse angle do.
+
+Objection: the minus sign may be read as a size only. The text below the lemma says that the chosen one's output is
+reduced and the others' are raised, for any signal vector; the size is right, and so are the signs for the own signal.
+"""
+
+import sys
+from fractions import Fraction
+
+SIGNALS = ((Fraction(1), Fraction(0)), (Fraction(-3, 5), Fraction(4, 5)))
+SCALE, ROOT, EXPERTS = Fraction(1, 100), Fraction(1, 10), 3  # sigma_0; eta and alpha, its root
+
+
+def dot(one: tuple, other: tuple) -> Fraction:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+truth = tuple(SCALE * entry for entry in SIGNALS[0])
+sample = SIGNALS[0]  # s = 1: the signal alone
+reach = dot(sample, truth) / dot(sample, sample)  # (5) from a model of 0
+move = tuple(reach * entry for entry in sample)
+assert dot(move, move) == SCALE**2  # so that |dw| = sigma_0
+cost = SCALE + ROOT * EXPERTS * Fraction(1, 1)  # |dw| + alpha M f_1 / 1
+softmax = Fraction(1, EXPERTS)
+steps = {
+    name: tuple(-ROOT * cost * softmax * (is_chosen - softmax) * entry for entry in sample)
+    for name, is_chosen in (("the chosen expert", 1), ("each other", 0))
+}
+changes = {name: [dot(step, signal) for signal in SIGNALS] for name, step in steps.items()}
+for name, (own, other) in changes.items():
+    print(f"output of {name}: for its task's signal {own}, for the other signal {other}")
+print("printed, for any signal: below 0 for the chosen expert, above 0 for each other")
+is_violated = changes["the chosen expert"][1] > 0 > changes["each other"][1]
+is_violated = is_violated and changes["the chosen expert"][0] < 0 < changes["each other"][0]
+print("violated: both signs, for the other signal" if is_violated else "not violated")
+sys.exit(not is_violated)

@@ -1,0 +1,42 @@
+"""Lemma 3: the factor (d - s)/(d - 1) of a repeat.
+
+Let task n arrive at an expert that had it last. By (5) y = X'w then, so its error e = w - w_n is orthogonal to v_n. On
+the repeat e becomes (I - P) e, P the projector on the span of v_n and s - 1 Gaussian columns. Let u be along v_n: I - P
+projects on the p = d - s directions of u's complement, of dimension D = d - 1, that s - 1 Gaussian columns, projected
+there, leave. Their law does not change if the D coordinates are permuted or change sign, so that E[I - P] commutes with
+all these, and on the complement is a multiple of I: p/D by its trace. Hence E|(I - P) e|^2 = e'E[I - P]e = (d - s)/(d -
+1) |e|^2, for each e that is orthogonal to v_n.
+
+Robust: beta, sigma_t > 0, w_n and the signal's direction. One expert, or routes that do not see the noise: a gate that
+sees it may prefer some columns to others.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import permutations, product
+
+
+def rest(columns: list[list[Fraction]], size: int) -> list[list[Fraction]]:
+    """I - P, column by column."""
+    left = [[Fraction(int(i == j)) for j in range(size)] for i in range(size)]
+    for column in columns:
+        off = [sum(left[i][j] * column[j] for j in range(size)) for i in range(size)]
+        square = sum(entry**2 for entry in off)
+        left = [[left[i][j] - off[i] * off[j] / square for j in range(size)] for i in range(size)]
+    return left
+
+
+is_proved = True
+for size, columns in ((3, [[1, 2, 5]]), (4, [[1, -2, 3, 7], [2, 0, 1, 1]])):  # D, and s - 1 columns in it
+    kept = size - len(columns)  # p = D - (s - 1) = d - s
+    group = list(product(permutations(range(size)), product((1, -1), repeat=size)))
+    matrix = rest(columns, size)
+    mean = [
+        [sum(f[i] * f[j] * matrix[g[i]][g[j]] for g, f in group) / len(group) for j in range(size)] for i in range(size)
+    ]
+    factor = Fraction(kept, size)
+    is_proved = is_proved and mean == [[factor * int(i == j) for j in range(size)] for i in range(size)]
+    print(f"d = {size + 1}, s = {len(columns) + 1}: over {len(group)} signed permutations the mean of I - P is")
+    print(f"    {mean[0][0]} on the diagonal, {mean[0][1]} off it; (d - s)/(d - 1) = {factor}; printed: 1")
+print("proved: a repeat multiplies the expected square by (d - s)/(d - 1)" if is_proved else "not proved")
+sys.exit(not is_proved)

@@ -1,0 +1,48 @@
+"""Lemma 1: one signal at two strengths, without noise, after the first round.
+
+Let s = 1, so that the signal is the only sample, M = 3, N = 2, orthonormal signals, w_n = sigma_0 v_n, eta = alpha =
+sigma_0^.5, and beta uniform on {1/2, 1}. In round 1 the chosen expert learns its task, moves by sigma_0, has all tasks
+so far, and its gate becomes -eta (sigma_0 + alpha M)(1/3)(2/3) beta_1 v_{n_1}.
+
+Two arrivals of that signal have strengths 1 and 1/2 with probability 1/2. Their outputs at that expert are then eta
+(sigma_0 + alpha M) beta_1/9 apart, at least eta alpha M/18 = sigma_0/6, which no multiple of sigma_0^1.5 bounds as
+sigma_0 falls. For M < N let each task have a twin, truth and signal sigma_0^2 away.
+
+Robust: lambda, Gamma, the truths' lengths, further samples of any noise, any law of beta with two values in (0, C];
+alpha and eta at the orders that Algorithm 1 allows.
+
+Objection: both matrices are meant to carry one beta. The proof sets that, and the sentence, of any two matrices with
+one signal, does not: by Definition 1 two arrivals draw their strengths independently. With one beta the lemma holds for
+noise of order sigma_0.
+"""
+
+import sys
+from fractions import Fraction
+
+STRENGTHS, EXPERTS = (Fraction(1, 2), Fraction(1)), 3
+
+
+def gaps(root: Fraction) -> list[Fraction]:
+    """|h(X) - h(X~)| of round 1's expert for its signal, for each beta_1 and pair of strengths, all as likely."""
+    scale, found = root**2, []  # sigma_0
+    for first in STRENGTHS:
+        sample, truth = first, scale  # along v, of length 1
+        move = sample * (sample * truth) / (sample * sample)  # (5) from a model of 0
+        cost = abs(move) + root * EXPERTS * 1  # |dw| + alpha M f_1 / 1
+        softmax = Fraction(1, EXPERTS)
+        gate = -root * cost * softmax * (1 - softmax) * sample
+        found += [abs(gate * (one - other)) for one in STRENGTHS for other in STRENGTHS]
+    return found
+
+
+least = []
+for inverse in (10, 100, 1000, 10_000):  # sigma_0^-.5
+    root = Fraction(1, inverse)
+    apart = [gap / root**3 for gap in gaps(root) if gap]
+    share = Fraction(len(apart), len(gaps(root)))
+    least.append(min(apart))
+    print(f"sigma_0 = {root**2}: with probability {share} the outputs are {least[-1]} sigma_0^1.5 apart or more")
+print("printed: at most a constant times sigma_0^1.5, with probability 1 - o(1)")
+is_violated = share == Fraction(1, 2) and all(each * 6 > 10**k for k, each in enumerate(least, 1))
+print("violated: with probability 1/2 by sigma_0^-.5/6 and more" if is_violated else "not violated")
+sys.exit(not is_violated)

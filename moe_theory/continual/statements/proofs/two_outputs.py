@@ -1,0 +1,35 @@
+"""Lemma 2: two experts of equal outputs, one raised and the other lowered by lambda/8.
+
+Let lambda = 1/50, h = (0, 0) and h^ = (lambda/8, -lambda/8). At h each expert is chosen with probability 1/2. At h^ the
+second is chosen where r_2 exceeds r_1 by more than lambda/4: of the square of side lambda that is a triangle with two
+sides of 3/4 lambda, a share (3/4)^2/2 = 9/32. So p moves by 7/32.
+
+The largest difference of outputs is lambda/8 = 1/400, and lambda M^2/400 = 1/5000.
+
+Robust: any lambda below 1, so all that Algorithm 1 has for small sigma_0; more experts, of lower outputs.
+
+Objection: it is a slip, 1/lambda for lambda in the proof's last step, where the density of r enters. So it is: with
+M^2/lambda the bound is 1/2 here, and holds always, as 2/lambda does.
+"""
+
+import sys
+from fractions import Fraction
+
+WIDTH, EXPERTS = Fraction(1, 50), 2  # lambda and M
+
+
+def chances(outputs: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+    """p of (1): the areas of the square of r_1 and r_2 in which each of the two is chosen."""
+    lead = outputs[0] - outputs[1]
+    second = max(WIDTH - abs(lead), Fraction(0)) ** 2 / 2 / WIDTH**2
+    return (1 - second, second) if lead >= 0 else (second, 1 - second)
+
+
+before, after = (Fraction(0), Fraction(0)), (WIDTH / 8, -WIDTH / 8)
+moved = max(abs(one - other) for one, other in zip(chances(before), chances(after), strict=True))
+apart = max(abs(one - other) for one, other in zip(before, after, strict=True))
+printed = WIDTH * EXPERTS**2 * apart
+print(f"probabilities move by {moved}")
+print(f"printed: at most {printed}; with M^2/lambda it would be {EXPERTS**2 / WIDTH * apart}")
+print("violated: they move by more" if moved > printed else "not violated")
+sys.exit(moved <= printed)
