@@ -15,6 +15,8 @@ Robust: lambda, Gamma, delta, any N signals with a common angle below 90 degrees
 Objection: the lemma is of one expert fixed beforehand. Its proof bounds all of them at once; and as the shares add up
 to 1, the others' mean is 1/(M - 1), off by 1/(M (M - 1)), which is no multiple of eta^.5/M either. M = Omega(N ln N)
 sets no limit to M; with alpha = o(sigma_0^.75) the first kick eta alpha is below lambda, and A stays in reach.
+
+Caveat: M grows as sigma_0 falls, like ln 1/sigma_0.
 """
 
 import sys
