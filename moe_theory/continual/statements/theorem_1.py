@@ -48,6 +48,8 @@ FORGETTING = statement(
     $$\mathbb{E}[F_t] = \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \mathbb{E} \left\{ (r^{L_t} - r^{L_\tau}) W + \left(
     r^{L_\tau} - r^{L_t} + (1 - r)(1 - r^{L_t - L_\tau}) \right) \Delta \right\}$$""",
     witness="theorem_1.py",
+    disproof="orthogonal_truths_forgetting.py",
+    derivation="gaussian_samples.py",
 )
 DECAY = statement(
     "theorem-1-forgetting-decay",
@@ -62,6 +64,7 @@ DECAY = statement(
     at t = 100, where 0.82 is claimed.""",
     corrected=GIVEN_ROUTES + " It goes on after T1 as before.",
     witness="theorem_1.py",
+    disproof="orthonormal_decay.py",
 )
 GENERALIZATION_ERROR = statement(
     "theorem-1-generalization-error",
@@ -79,6 +82,7 @@ GENERALIZATION_ERROR = statement(
     the error is 3.01 +- 0.02, the bound 2.98.""",
     corrected="From T = 100 on, 60 rounds after T1, it holds under every reading judged. " + GIVEN_ROUTES,
     witness="theorem_1.py",
+    disproof="orthonormal_error.py",
 )
 
 
