@@ -61,6 +61,8 @@ EXPLORATION = statement(
     $$\mathbb{E}[F_t] = \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \mathbb{E} \left\{ (r^{L_t} - r^{L_\tau}) W + \left(
     r^{L_\tau} - r^{L_t} + (1 - r)(1 - r^{L_t - L_\tau}) \right) \Delta \right\}$$""",
     witness="theorem_2.py",
+    disproof="clusters_forgetting.py",
+    derivation="gaussian_samples.py",
 )
 FORGETTING = statement(
     "theorem-2-forgetting",
@@ -77,6 +79,7 @@ FORGETTING = statement(
     M = 5 and t = 100 it is 1.15, the bound -0.03, and -0.02 as Appendix J has it.""",
     corrected=GIVEN_ROUTES,
     witness="theorem_2.py",
+    disproof="clusters_forgetting.py",
 )
 GENERALIZATION_ERROR = statement(
     "theorem-2-generalization-error",
@@ -93,6 +96,7 @@ GENERALIZATION_ERROR = statement(
     bound 0.68.""",
     corrected=GIVEN_ROUTES,
     witness="theorem_2.py",
+    disproof="clusters_error.py",
 )
 
 
