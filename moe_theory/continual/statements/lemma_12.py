@@ -22,6 +22,8 @@ TASKS = statement(
     corrected=r"""A repeat leaves (d - s)/(d - 1) of the squared error in expectation, and a gradient with it.
     $$\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = \frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2$$""",
     witness="proposition_1.py",
+    disproof="second_round_gradient.py",
+    derivation="signal_step.py",
 )
 CLUSTERS = statement(
     "lemma-12-fewer-experts",
@@ -39,6 +41,7 @@ CLUSTERS = statement(
     $$m_t \in \mathcal{M}_k \Rightarrow \|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc}\|_\infty =
     \mathcal{O}(\sigma_0)$$""",
     witness="proposition_1.py",
+    disproof="second_round_gradient.py",
 )
 TASKS.also("proposition-1.contraction", role="corrected")
 
