@@ -24,6 +24,8 @@ FROZEN = statement(
     corrected=r"""A repeat leaves (d - s)/(d - 1) of the squared error in expectation.
     $$\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = \frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2$$""",
     witness="proposition_1.py",
+    disproof="unseen_direction_models.py",
+    derivation="signal_step.py",
 )
 HISTORY = statement(
     "lemma-16-history",
@@ -41,6 +43,8 @@ HISTORY = statement(
     $$\mathbb{E}\|w_t - w_i\|^2 = \frac{d-s}{d-1} \|\Pi (w_{t-1} - w_i)\|^2 + \|w_{n_t} - w_i\|^2 - \frac{d-s}{d-1}
     \|\Pi (w_{n_t} - w_i)\|^2$$""",
     witness="lemma_16.py",
+    disproof="repeated_signal_history.py",
+    derivation="signal_step.py",
 )
 FROZEN.also("proposition-1.contraction", role="corrected")
 
