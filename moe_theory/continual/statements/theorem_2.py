@@ -52,9 +52,10 @@ EXPLORATION = statement(
     hypotheses=SUPPOSED,
     why="""The bound is (19), and fails as it does in Theorem 1: the task whose error is asked for is at distance 0 from
     itself and not Delta, and that term is what is forgotten.""",
-    instance="""N = 24 tasks in K = 6 orthonormal clusters, M = 12, d = 8, s = 2, at T1: forgetting is 1.33, 0.96 and
-    0.85 sigma_0^2, and the bound 0.15, 0.06 and 0.02, at sigma_0 = 0.01, 0.001 and 0.0001. With Fig. 2's sizes and M =
-    5 it is 1.99, the bound 0.12.""",
+    instance="""Two orthogonal clusters of two tasks, s = 1, d = 3, M = 3: (19) says E[F_2] < 0, and it is sigma_0^2/6.
+    N = 24 tasks in K = 6 orthonormal clusters, M = 12, d = 8, s = 2, at T1: forgetting is 1.33, 0.96 and 0.85
+    sigma_0^2, and the bound 0.15, 0.06 and 0.02, at sigma_0 = 0.01, 0.001 and 0.0001. With Fig. 2's sizes and M = 5 it
+    is 1.99, the bound 0.12.""",
     corrected=GIVEN_ROUTES
     + r""" If routes do not depend on tasks either, and all samples are Gaussian, it is (19) as an equality, with one
     term more.
