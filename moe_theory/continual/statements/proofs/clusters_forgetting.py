@@ -8,8 +8,9 @@ So (t - 1) E[F_t] >= 1/(2 M) for every t >= 2. W = Delta = 1 + eps^2/2. So (19) 
 two sums add up to 0 or less, as L_t >= L_T1; the third is at most Psi_1 k r^(k - 1) for an expert with k arrivals after
 T1, in all M d Psi_1, Psi_1 = eps^2/2.
 
-Robust: all t, M, d, beta, eta, alpha, lambda, Gamma, and all smaller eps; Appendix J's exponent L_tau - L_T1 in the
-third sum of (21) has the bound M d Psi_1 too, and Psi_1 with another factor 2 changes nothing.
+Robust: all t, beta, eta, alpha, lambda, Gamma, and all M, d with eps^2 < 1/(2 M^2 d), so all small sigma_0; Appendix
+J's exponent L_tau - L_T1 in the third sum of (21) has the bound M d Psi_1 too, and Psi_1 with another factor 2 changes
+nothing.
 
 Objection: one sample, and little forgetting. The theorem has a strict bound for each t; at N = 24, K = 6, s = 2
 forgetting at T1 and 2 T1 is of order sigma_0^2, many times both bounds.

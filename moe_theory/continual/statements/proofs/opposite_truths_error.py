@@ -11,7 +11,7 @@ where the errors are 4 and 4. (18) tends to 8/5.
 Robust: T >= 2, d, s, beta, the noise and the first model on the line do not matter.
 
 Objection: two opposite truths are special, and 2/T tends to 0. (18) is an equality for any pool of truths and every T;
-for the second pair its limit is 2.5 times too small, and at the sizes of Fig. 2 it is off for every T as well.
+for the second pair its limit is 2.5 times too small, and with signals along truths it is off at Fig. 2's sizes, too.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Lemma 12, both cases: the second round, when the first round's task comes again and meets another expert.
 
-Orthonormal signals e_n, truths sigma_0 e_n, s = 1, beta = 1, no cluster spread or any. Gates start at 0, so that round
+Orthonormal signals e_n, truths sigma_0 e_n, s = 1, beta = 1, no spread inside clusters. Gates start at 0, so that round
 1 adds eta C e_n/M^2 to the gates of the M - 1 experts not chosen, n = n_1, C > 0. All of them are in M_n: their largest
 <theta, v_j> is at j = n. The chosen one's has fallen. With chance 1/N (with K equal clusters, 1/K) the task (a task of
 the cluster) comes again; then, as their outputs are the larger ones, one of those M - 1 is chosen with chance (M - 1)/M
@@ -8,8 +8,9 @@ or more. It has not learned anything and moves by sigma_0: the gradient at gate 
 at m_2 of size sigma_0 pi (1 - pi), pi >= 1/M. It is not 0, and not O(sigma_0^1.5): divided by sigma_0 it tends to (1 -
 1/M)/M.
 
-Robust: all N, K, M, d, eta, alpha, lambda, Gamma. In later rounds, with s > 1 and noise, a task moves its expert unless
-its model is right already, and with truths off the signals no model ever is (Lemma 16, first sentence).
+Robust: all N, K, M, d, eta, alpha, lambda, Gamma; a spread of sigma_0^1.5 changes the move by so much. In later rounds,
+with s > 1 and noise, a task moves its expert unless its model is right already, and with truths off the signals no
+model ever is (Lemma 16, first sentence).
 
 Objection: the lemma is meant for t > T1, when experts have learned. It is stated for any round; after T1 the median
 gradient of such an arrival is 0.05 sigma_0 for s = 2, N = 6, M = 12, at sigma_0 = 0.01 and at 0.0001.
