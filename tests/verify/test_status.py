@@ -93,6 +93,18 @@ def test_how_it_is_known(text, about, known):
     assert judged(made, verdicts).finding.known == known
 
 
+@pytest.mark.parametrize(
+    ("amendment", "status", "known"), [("", "false", "proved"), ("n >= 2", "holds amended", "exact")]
+)
+@pytest.mark.parametrize("text", ["charitable:s", "charitable:s literal:r"])
+def test_a_slip_does_not_amend_what_a_disproof_breaks_without_a_clause(text, amendment, status, known):
+    about, verdicts = made_up(text, is_computed=True)
+    disproof = "moe_theory.continual.statements:proofs/lemma_03.py"
+    about = dataclasses.replace(about, disproof=disproof, amendment=amendment)
+    found = find(about, {each.claim: each for each in verdicts})
+    assert (found.status, found.known) == (status, known)
+
+
 def test_readings_that_differ_are_shown_as_such():
     about, verdicts = made_up("charitable:r", reading="weak")
     _, others = made_up("charitable:s", reading="strong")
