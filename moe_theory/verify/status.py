@@ -120,7 +120,7 @@ PROVED, CAVEATED = "proved", "proved, with a caveat"
 
 def _proved(statement: Statement, found: Finding) -> Finding:
     """The finding with what the statement's proofs add to it."""
-    if statement.disproof and found.status is StatementStatus.HOLDS:
+    if statement.disproof and found.status in {StatementStatus.HOLDS, StatementStatus.AMENDED}:
         broken = StatementStatus.AMENDED if statement.amendment else StatementStatus.FALSE
         found = dataclasses.replace(found, status=broken)
     shown = {

@@ -78,6 +78,7 @@ PROOF = Proof("a:proofs/b.py", "A title", ["An argument."], "Everything.", "None
         ("charitable:r", {"disproof": PROOF}, "false (proved)"),
         ("charitable:r", {"disproof": PROOF, "amendment": "x < 1"}, "false (proved)"),
         ("charitable:s", {"disproof": PROOF}, "false (proved)"),
+        ("charitable:s literal:r", {"disproof": PROOF}, "false (proved)"),
         ("charitable:s", {"disproof": PROOF, "amendment": "x < 1"}, "holds amended (simulated)"),
         ("charitable:s", {"disproof": PROOF, "amendment": "x < 1", "proof": PROOF}, "holds amended (proved)"),
         ("charitable:i", {"disproof": PROOF}, "open"),

@@ -14,6 +14,13 @@ GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
     says=r"""Up to T1 the largest entry of each gate's gradient is at least of order sigma_0.
     $$\min_{t \leq T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty \geq \min_{t \leq T_1, m}
     \|\nabla_{\theta_t^{(m)}} L_t^{aux}\|_\infty = \Omega(\sigma_0)$$""",
+    disproof="small_beta_gradient.py",
+    amendment="where the largest entry of the samples' sum, and alpha over sigma_0^0.5, are bounded away from 0",
+    why="""The proof takes the samples' sum to be of order 1 and alpha of order sigma_0^0.5. Definition 1 has beta in
+    (0, C], and Algorithm 1 alpha = O(sigma_0^0.5): bounds from above only.""",
+    instance="""Orthonormal tasks, s = 1, beta uniform on (0, 1], eta = alpha = sigma_0^0.5: for any constant c the
+    chance that no gradient up to T1 is below c sigma_0 tends to 0 with sigma_0. With alpha = 0 a repeat has gradient
+    0.""",
     note="""A slope of 1.1 would have been seen. Tried besides, apart from this package: orthonormal signals, M = 12, N
     = 6, down to sigma_0 = 1e-6, where the least part of a run stays at 4e-4 sigma_0 in mean over runs. The least of 40
     runs is a seventh of that, since an expert was first chosen late.""",

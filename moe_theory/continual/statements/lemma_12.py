@@ -17,11 +17,15 @@ TASKS = statement(
     why="""The proof takes it from Lemma 3 that an expert of the right set does not move. A set says what the gates
     prefer, not what the expert has learned: it may have met other tasks last, and even a repeat of its own task moves
     it, since s samples show s of d directions.""",
-    instance="""M = 12, N = 6 orthonormal tasks, d = 8, s = 2: after T1 the gradient of an arrival at an expert of its
-    own set is 0.058, 0.053 and 0.054 sigma_0 in median at sigma_0 = 0.01, 0.001 and 0.0001.""",
+    instance="""Orthonormal tasks, s = 1, t = 2: the first task comes again and meets an expert that has learned nothing
+    and whose gate prefers it, with chance (M - 1)/(M N) or more; the gradient is sigma_0 (1 - 1/M)/M. M = 12, N = 6
+    orthonormal tasks, d = 8, s = 2: after T1 the gradient of an arrival at an expert of its own set is 0.058, 0.053 and
+    0.054 sigma_0 in median at sigma_0 = 0.01, 0.001 and 0.0001.""",
     corrected=r"""A repeat leaves (d - s)/(d - 1) of the squared error in expectation, and a gradient with it.
     $$\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = \frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2$$""",
     witness="proposition_1.py",
+    disproof="second_round_gradient.py",
+    derivation="signal_step.py",
 )
 CLUSTERS = statement(
     "lemma-12-fewer-experts",
@@ -39,6 +43,7 @@ CLUSTERS = statement(
     $$m_t \in \mathcal{M}_k \Rightarrow \|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc}\|_\infty =
     \mathcal{O}(\sigma_0)$$""",
     witness="proposition_1.py",
+    disproof="second_round_gradient.py",
 )
 TASKS.also("proposition-1.contraction", role="corrected")
 

@@ -24,6 +24,8 @@ FROZEN = statement(
     corrected=r"""A repeat leaves (d - s)/(d - 1) of the squared error in expectation.
     $$\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = \frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2$$""",
     witness="proposition_1.py",
+    disproof="unseen_direction_models.py",
+    derivation="signal_step.py",
 )
 HISTORY = statement(
     "lemma-16-history",
@@ -34,13 +36,17 @@ HISTORY = statement(
     - r) r^{L_t^{(m_i)} - l} \mathbb{E}\|w_{\tau(l)} - w_{n_i}\|^2$$""",
     why="""The proof takes the projector P on an arrival's samples to be uniformly random, so that E P = (s/d) I. One of
     the samples is the signal beta v_n, which is always there: where v_n is proportional to w_n, it always shows the
-    truth's own direction. Only for signals that have nothing to do with the truths does (42) hold.""",
-    instance="""d = 2, s = 1, v_n = w_n, two unit truths of cosine -3/5: right after the first arrival its error is 0,
+    truth's own direction. Where signals have nothing to do with the truths a first arrival leaves r in mean, but a
+    repeat leaves (d - s)/(d - 1): close to r, and not equal.""",
+    instance="""d = 2, s = 1, one task, its signal at 45 degrees to its truth: the squared errors are 1/2, 1/2, 1/2, and
+    (42) says 1/2, 1/4, 1/8. v_n = w_n, two unit truths of cosine -3/5: right after the first arrival its error is 0,
     and (42) says 1/2; after eight arrivals their mean error is 2.87, and (42) says 1.40.""",
     corrected=r"""In a step the signal's direction u is learned for sure and the rest at random, with Pi = I - u u'.
     $$\mathbb{E}\|w_t - w_i\|^2 = \frac{d-s}{d-1} \|\Pi (w_{t-1} - w_i)\|^2 + \|w_{n_t} - w_i\|^2 - \frac{d-s}{d-1}
     \|\Pi (w_{n_t} - w_i)\|^2$$""",
     witness="lemma_16.py",
+    disproof="repeated_signal_history.py",
+    derivation="signal_step.py",
 )
 FROZEN.also("proposition-1.contraction", role="corrected")
 

@@ -39,15 +39,17 @@ FORGETTING = statement(
     for, at distance 0 from itself and not Delta. Nor is (43) true, by which an expert's tasks are more alike than
     random ones: in exploration its next task is seldom its last one. And E P = (s/d) I asks for samples that are all
     Gaussian.""",
-    instance="""N = 6 orthonormal tasks, M = 12, d = 7, s = 2, at T1: forgetting is 1.32, 0.98 and 0.90 sigma_0^2, and
-    the bound 0.13, 0.05 and 0.02, at sigma_0 = 0.01, 0.001 and 0.0001. With Fig. 2's sizes and M = 20 it is 2.08, the
-    bound 0.11.""",
+    instance="""Two orthonormal tasks, s = 1: (19) says E[F_2] < 0, and it is sigma_0^2/(2 M). N = 6 orthonormal tasks,
+    M = 12, d = 7, s = 2, at T1: forgetting is 1.32, 0.98 and 0.90 sigma_0^2, and the bound 0.13, 0.05 and 0.02, at
+    sigma_0 = 0.01, 0.001 and 0.0001. With Fig. 2's sizes and M = 20 it is 2.08, the bound 0.11.""",
     corrected=GIVEN_ROUTES
     + r""" If routes do not depend on tasks either, and all samples are Gaussian, it is (19) as an equality, with one
     term more.
     $$\mathbb{E}[F_t] = \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \mathbb{E} \left\{ (r^{L_t} - r^{L_\tau}) W + \left(
     r^{L_\tau} - r^{L_t} + (1 - r)(1 - r^{L_t - L_\tau}) \right) \Delta \right\}$$""",
     witness="theorem_1.py",
+    disproof="orthogonal_truths_forgetting.py",
+    derivation="gaussian_samples.py",
 )
 DECAY = statement(
     "theorem-1-forgetting-decay",
@@ -56,12 +58,15 @@ DECAY = statement(
     $$\mathbb{E}[F_t] = \frac{T_1 - 1}{t - 1}\, \mathbb{E}[F_{T_1}], \quad T_1 < t \le T$$""",
     hypotheses=[ENOUGH],
     why="""It supposes that no expert moves after T1, Proposition 1, which rests on Lemma 3: that a repeat of its task
-    leaves an expert as it is. Experts go on learning, and forgetting, after T1.""",
-    instance="""N = 6 orthonormal tasks, M = 12, d = 7, s = 2, at 2 T1: forgetting is 1.04, 0.93 and 0.86 sigma_0^2,
-    where 0.66, 0.49 and 0.45 is claimed, at sigma_0 = 0.01, 0.001 and 0.0001. With Fig. 2's sizes and M = 20 it is 2.14
-    at t = 100, where 0.82 is claimed.""",
+    leaves an expert as it is. Experts go on learning, and forgetting, after T1: even where Lemma 3 holds, for s = 1, an
+    expert that has not met a task yet is the likeliest to get it.""",
+    instance="""Two orthonormal tasks, M = 3, s = 1, T1 = 4: (t - 1) E[F_t] grows by sigma_0^2/12 or more right after
+    T1, and by 0 as claimed. N = 6 orthonormal tasks, M = 12, d = 7, s = 2, at 2 T1: forgetting is 1.04, 0.93 and 0.86
+    sigma_0^2, where 0.66, 0.49 and 0.45 is claimed, at sigma_0 = 0.01, 0.001 and 0.0001. With Fig. 2's sizes and M = 20
+    it is 2.14 at t = 100, where 0.82 is claimed.""",
     corrected=GIVEN_ROUTES + " It goes on after T1 as before.",
     witness="theorem_1.py",
+    disproof="orthonormal_decay.py",
 )
 GENERALIZATION_ERROR = statement(
     "theorem-1-generalization-error",
@@ -71,14 +76,17 @@ GENERALIZATION_ERROR = statement(
     \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{1 - r^{L_{T_1}^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert
     \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}$$""",
     hypotheses=[ENOUGH],
-    why="""Where signals are proportional to truths it may be exceeded, since E P = (s/d) I asks for samples that are
-    all Gaussian. With Fig. 2's sizes that is seen soon after T1 only; later it holds, as it does for random
-    routing.""",
-    instance="""N = 6 orthonormal tasks, M = 12, d = 7, s = 2, w_n = sigma_0 v_n, at 2 T1: the error is 3.03, 3.11 and
+    why="""E P = (s/d) I asks for samples that are all Gaussian, and (43) for experts whose tasks are alike. Where
+    signals are along truths an expert learns each of its tasks more fully than r says, and so is wrong about the
+    others: for s = 1 and orthonormal signals every expert meets all N tasks and sums them up, as a single one does.
+    With Fig. 2's sizes it is exceeded soon after T1 only.""",
+    instance="""N >= 3 orthonormal tasks, s = 1, any M: E[G_T] tends to (N - 1) sigma_0^2, and (20) says less than 2
+    sigma_0^2. N = 6 orthonormal tasks, M = 12, d = 7, s = 2, w_n = sigma_0 v_n, at 2 T1: the error is 3.03, 3.11 and
     3.08 sigma_0^2 at sigma_0 = 0.01, 0.001 and 0.0001, and the bound below 1.67. With Fig. 2's sizes, M = 20 and T = 70
     the error is 3.01 +- 0.02, the bound 2.98.""",
-    corrected="From T = 100 on, 60 rounds after T1, it holds under every reading judged. " + GIVEN_ROUTES,
+    corrected="With Fig. 2's sizes it holds from T = 100 on, 60 rounds after T1. " + GIVEN_ROUTES,
     witness="theorem_1.py",
+    disproof="orthonormal_error.py",
 )
 
 

@@ -52,15 +52,18 @@ EXPLORATION = statement(
     hypotheses=SUPPOSED,
     why="""The bound is (19), and fails as it does in Theorem 1: the task whose error is asked for is at distance 0 from
     itself and not Delta, and that term is what is forgotten.""",
-    instance="""N = 24 tasks in K = 6 orthonormal clusters, M = 12, d = 8, s = 2, at T1: forgetting is 1.33, 0.96 and
-    0.85 sigma_0^2, and the bound 0.15, 0.06 and 0.02, at sigma_0 = 0.01, 0.001 and 0.0001. With Fig. 2's sizes and M =
-    5 it is 1.99, the bound 0.12.""",
+    instance="""Two orthogonal clusters of two tasks, s = 1, d = 3, M = 3: (19) says E[F_2] < 0, and it is sigma_0^2/6.
+    N = 24 tasks in K = 6 orthonormal clusters, M = 12, d = 8, s = 2, at T1: forgetting is 1.33, 0.96 and 0.85
+    sigma_0^2, and the bound 0.15, 0.06 and 0.02, at sigma_0 = 0.01, 0.001 and 0.0001. With Fig. 2's sizes and M = 5 it
+    is 1.99, the bound 0.12.""",
     corrected=GIVEN_ROUTES
     + r""" If routes do not depend on tasks either, and all samples are Gaussian, it is (19) as an equality, with one
     term more.
     $$\mathbb{E}[F_t] = \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \mathbb{E} \left\{ (r^{L_t} - r^{L_\tau}) W + \left(
     r^{L_\tau} - r^{L_t} + (1 - r)(1 - r^{L_t - L_\tau}) \right) \Delta \right\}$$""",
     witness="theorem_2.py",
+    disproof="clusters_forgetting.py",
+    derivation="gaussian_samples.py",
 )
 FORGETTING = statement(
     "theorem-2-forgetting",
@@ -77,6 +80,7 @@ FORGETTING = statement(
     M = 5 and t = 100 it is 1.15, the bound -0.03, and -0.02 as Appendix J has it.""",
     corrected=GIVEN_ROUTES,
     witness="theorem_2.py",
+    disproof="clusters_forgetting.py",
 )
 GENERALIZATION_ERROR = statement(
     "theorem-2-generalization-error",
@@ -93,6 +97,7 @@ GENERALIZATION_ERROR = statement(
     bound 0.68.""",
     corrected=GIVEN_ROUTES,
     witness="theorem_2.py",
+    disproof="clusters_error.py",
 )
 
 

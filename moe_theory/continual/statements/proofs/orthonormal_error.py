@@ -1,0 +1,52 @@
+"""Theorem 1, Eq. (20): three orthonormal tasks, whose every expert meets all of them.
+
+N = 3, M = 4 experts (N ln N = 3.3), w_n = sigma_0 v_n, v_n = e_n, s = 1 < d: a model is the sum of the truths that it
+has met. One that has met all is wrong about each by |w_1 + w_2 + w_3 - w_n|^2 = 2 sigma_0^2. Only arrivals of n move
+outputs for n. At each the chosen expert's falls and all others rise, the more the larger they are; so experts not
+chosen yet for n have the largest one. If u are left, one of them is chosen with chance u/M or more, also after
+termination: by T all have met all with the chance p of three collections of M coupons in T arrivals, or more. Hence
+E[G_T] >= 2 p, and p -> 1. (20) is a mean of W = 1 and Delta = 2 (1 - 1/N) = 4/3 whatever the loads are, so below 4/3,
+in sigma_0^2.
+
+Robust: all N >= 3, where E[G_T] -> N - 1 is what a single expert has and (20) says less than 2; all M >= N ln N, d,
+beta, eta, alpha, lambda, Gamma, T1, and all T from some T on.
+
+Objection: with one sample an expert learns a signal and nothing else. Signals are what tells tasks apart, and these are
+orthonormal; at N = 6, d = 7, s = 2 the error at 2 T1 is 1.8 times the bound. At Fig. 2's sizes (20) holds after T =
+100.
+"""
+
+import sys
+from collections import defaultdict
+from fractions import Fraction
+from itertools import product
+
+TASKS, EXPERTS, ROUNDS = 3, 4, 40  # T1 = M/eta is 8 for eta = 1/2
+ARRIVALS = range(TASKS)
+
+
+def collected(rounds):
+    """Chance that all have met all, where one of u left is chosen with chance u/M and no more."""
+    weights = {(EXPERTS,) * TASKS: 1}  # those left for each task; over (N M)^rounds
+    for _ in range(rounds):
+        after = defaultdict(int)
+        for (left, weight), task in product(weights.items(), ARRIVALS):
+            fewer = tuple(each - (n == task) for n, each in enumerate(left))
+            after[left] += (EXPERTS - left[task]) * weight
+            after[fewer] += left[task] * weight
+        weights = {left: weight for left, weight in after.items() if weight}
+    return Fraction(weights[(0,) * TASKS], (TASKS * EXPERTS) ** rounds)
+
+
+truths = [tuple(int(n == axis) for axis in ARRIVALS) for n in ARRIVALS]
+model = [sum(each) for each in zip(*truths, strict=True)]
+error = min(sum((a - b) ** 2 for a, b in zip(model, truth, strict=True)) for truth in truths)
+apart = Fraction(
+    sum((a - b) ** 2 for one, other in product(truths, truths) for a, b in zip(one, other, strict=True)), TASKS**2
+)
+chance = collected(ROUNDS)
+is_violated = error * chance > max(apart, 1)
+print(f"E[G_T] at T = {ROUNDS}: at least {error * chance} sigma_0^2")
+print(f"(20) says less than {apart}")
+print(f"violated: {error} times the chance exceeds it" if is_violated else "not violated")
+sys.exit(not is_violated)

@@ -1,0 +1,51 @@
+"""Lemma 16, Eq. (42): one task, whose signal is at 45 degrees to its truth.
+
+d = 2, s = 1, w = (1, 1), v = (1, 0), any beta: an arrival shows the first coordinate, and every later one the same.
+After L arrivals an expert is (1, 0) and its squared error |w|^2/2, for L = 1, 2, 3, ... (42) has distance 0 in its sum
+and says r^L |w|^2 = |w|^2/2^L. In general, d and s: a first arrival leaves the part beside v, of which a random
+subspace of s - 1 of d - 1 dimensions is learned, each later one leaves (d - s)/(d - 1) of that. Even for a signal of
+random direction, whose mean first error is (d - 1)/d (d - s)/(d - 1) = r, the error after L arrivals is r ((d - s)/(d -
+1))^(L - 1) |w|^2, and not r^L |w|^2.
+
+Robust: all s < d, beta, noise, M, routes, and any angle of signal and truth: from the first to the second arrival the
+error falls to (d - s)/(d - 1) of it, or is 0, and (42) to r of it.
+
+Objection: (42) treats samples as Gaussian, and (d - s)/(d - 1) is near r. It is an equality, and Definition 1 has the
+signal among the samples. With all s samples Gaussian (42) holds along routes that do not depend on them; with signals
+unrelated to truths it is right to 2 % at Fig. 2's sizes, and with signals along truths it is not.
+"""
+
+import sys
+from fractions import Fraction
+
+TRUTH, SIGNAL = (1, 1), (1, 0)
+SQUARE = sum(a * a for a in TRUTH)
+
+
+def errors(arrivals):
+    """Over |w|^2, after each arrival."""
+    model, found = (Fraction(0), Fraction(0)), []
+    for _ in range(arrivals):
+        gap = sum(v * (a - b) for v, a, b in zip(SIGNAL, TRUTH, model, strict=True))  # |v| = 1
+        model = tuple(b + gap * v for v, b in zip(SIGNAL, model, strict=True))
+        found.append(sum((a - b) ** 2 for a, b in zip(TRUTH, model, strict=True)) / SQUARE)
+    return found
+
+
+def printed(arrivals, features=2, samples=1):
+    return [(1 - Fraction(samples, features)) ** count for count in range(1, arrivals + 1)]  # distances are 0
+
+
+def random_signal(arrivals, features, samples):
+    first, repeat = 1 - Fraction(samples, features), Fraction(features - samples, features - 1)
+    return [first * repeat ** (count - 1) for count in range(1, arrivals + 1)]
+
+
+found, said = errors(3), printed(3)
+print(f"squared errors after 1, 2, 3 arrivals: {found[0]}, {found[1]}, {found[2]}")
+print(f"(42) says {said[0]}, {said[1]}, {said[2]}")
+sizes = [(features, samples) for features in range(2, 13) for samples in range(1, features)]
+others = all(random_signal(3, *size)[1:] != printed(3, *size)[1:] for size in sizes)
+is_violated = found[1:] != said[1:] and others
+print("violated: they differ from the second arrival on, at all d and s" if is_violated else "not violated")
+sys.exit(not is_violated)

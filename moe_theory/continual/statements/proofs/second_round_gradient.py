@@ -1,0 +1,47 @@
+"""Lemma 12, both cases: the second round, when the first round's task comes again and meets another expert.
+
+Orthonormal signals e_n, truths sigma_0 e_n, s = 1, beta = 1, no spread inside clusters. Gates start at 0, so that round
+1 adds eta C e_n/M^2 to the gates of the M - 1 experts not chosen, n = n_1, C > 0. All of them are in M_n: their largest
+<theta, v_j> is at j = n. The chosen one's has fallen. With chance 1/N (with K equal clusters, 1/K) the task (a task of
+the cluster) comes again; then, as their outputs are the larger ones, one of those M - 1 is chosen with chance (M - 1)/M
+or more. It has not learned anything and moves by sigma_0: the gradient at gate m is pi sigma_0 (1[m = m_2] - pi_m) e_n,
+at m_2 of size sigma_0 pi (1 - pi), pi >= 1/M. It is not 0, and not O(sigma_0^1.5): divided by sigma_0 it tends to (1 -
+1/M)/M.
+
+Robust: all N, K, M, d, eta, alpha, lambda, Gamma; a spread of sigma_0^1.5 changes the move by so much. In later rounds,
+with s > 1 and noise, a task moves its expert unless its model is right already, and with truths off the signals no
+model ever is (Lemma 16, first sentence).
+
+Objection: the lemma is meant for t > T1, when experts have learned. It is stated for any round; after T1 the median
+gradient of such an arrival is 0.05 sigma_0 for s = 2, N = 6, M = 12, at sigma_0 = 0.01 and at 0.0001.
+"""
+
+import sys
+from fractions import Fraction
+
+STEP = Fraction(1, 100)  # eta C, any that is positive
+
+
+def second_round(groups, experts):
+    """Chance that a correct expert moves, at least, and the least gradient's size at it over sigma_0."""
+    first = 0  # the task or cluster of round 1, and the expert that is chosen, by symmetry
+    gates = [[Fraction(0)] * groups for _ in range(experts)]
+    for expert, gate in enumerate(gates):
+        gate[first] -= STEP * Fraction(1, experts) * ((expert == 0) - Fraction(1, experts))  # (28), (29): pi = 1/M
+    correct = [expert for expert, gate in enumerate(gates) if max(range(groups), key=gate.__getitem__) == first]
+    assert correct == list(range(1, experts))
+    outputs = [gate[first] for gate in gates]
+    assert outputs[0] == min(outputs)  # its chance is 1/M or less
+    # A correct expert's softmax is 1/(M - 1 + exp(-x)) for its gap x to the chosen one, and 1 - x <= exp(-x) <= 1.
+    gap = outputs[1] - outputs[0]
+    low, high = Fraction(1, experts), 1 / (experts - gap)
+    return Fraction(len(correct), experts * groups), min(low * (1 - low), high * (1 - high))
+
+
+tasks = second_round(groups=3, experts=4)  # M = 4 > N = 3
+clusters = second_round(groups=2, experts=3)  # K = 2 < M = 3 < N
+for name, (chance, size) in (("1) says 0, M > N", tasks), ("2) says O(sigma_0^1.5), M < N", clusters)):
+    print(f"{name}: with chance {chance} or more the gradient is {size} sigma_0 or more")
+is_violated = all(chance > 0 < size for chance, size in (tasks, clusters))
+print("violated: of order sigma_0, with a chance that does not depend on it" if is_violated else "not violated")
+sys.exit(not is_violated)

@@ -1,0 +1,44 @@
+"""Lemma 5, Eq. (31), first case: orthonormal tasks with one sample, and beta uniform on (0, 1].
+
+w_n = sigma_0 v_n, v_n = e_n, s = 1, eta = alpha = sigma_0^.5. A model is the sum of the truths that it has met, and
+moves by sigma_0 or not at all. In a round t of the second half of exploration, t > T1/2 >= M/(2 eta), the auxiliary
+loss weighs alpha M f_t/t <= 2 alpha eta = 2 sigma_0. The gradient at a gate is a product of two softmax values, or pi
+(1 - pi), at most 1/4, of both costs, at most 3 sigma_0, and of beta_t v_n: its largest entry is below sigma_0 beta_t.
+So it is c sigma_0 or more in all of these n = T1/2 rounds only if every beta_t >= c: with chance (1 - c)^n <= 1/(1 + n
+c). n is of order sigma_0^(-.5): for every constant c the chance tends to 0.
+
+Robust: all N, M, d, lambda, and any law of beta that reaches down to 0; signals of size o(1) do the same in every
+round, and so does noise of constant size with s > 1, where the samples' sum comes near 0. With alpha = 0 a repeat has
+gradient 0.
+
+Objection: beta and the signals are meant to be of order 1, and alpha of order sigma_0^.5. Definition 1 has beta in (0,
+C], Algorithm 1 alpha = O(sigma_0^.5): bounds from above only. With them bounded from below the lemma's order is found.
+"""
+
+import sys
+from fractions import Fraction
+
+EXPERTS = 3  # M
+
+
+def bound(root):
+    """Of the largest entry over sigma_0 beta_t, t > T1/2, where sigma_0 = 1/root^2."""
+    scale, rate = Fraction(1, root**2), Fraction(1, root)
+    explored = EXPERTS * root  # T1
+    first = explored // 2 + 1
+    costs = scale + rate * EXPERTS * Fraction(1, first)  # |dw|, and alpha M f_t/t with f_t <= 1
+    return Fraction(1, 4) * costs / scale, explored - explored // 2
+
+
+violated = []
+for place in (1, 2, 3):
+    constant = Fraction(1, 10**place)
+    largest, rounds = bound(root=10 ** (place + 2))
+    kept = 1 / (1 + rounds * constant)
+    print(
+        f"c = {constant}, sigma_0 = 1/10^{2 * place + 4}: entries at most {largest} sigma_0 beta_t in {rounds} rounds"
+    )
+    print(f"all of them c sigma_0 or more: with chance {kept} or less, where the lemma says always")
+    violated.append(largest < 1 and kept < Fraction(1, 100))
+print("violated: no constant serves" if all(violated) else "not violated")
+sys.exit(not all(violated))
