@@ -54,23 +54,26 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown() -> None:
     """Free what was compiled once it is much: programs that are needed again are read from disk."""
-    if "jax" in sys.modules and STATM.exists() and held() > max(MUCH_MEMORY, kept + WORTHWHILE):
-        free()
+    if "jax" in sys.modules and STATM.exists() and held() > MUCH_MEMORY:
+        free(WORTHWHILE)
 
 
-def free() -> None:
+def free(worthwhile: float) -> None:
+    """Free what was compiled, where at least so many bytes have come since."""
     global kept
+    if held() <= kept + worthwhile:
+        return
     sys.modules["jax"].clear_caches()
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     kept = held()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def much_room() -> None:
-    """For a module whose programs are large."""
+    """For tests whose programs are large."""
     if STATM.exists():
-        free()
+        free(WORTHWHILE / 4)
 
 
 def held() -> int:

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from benchmarks.differential import UNASKED, Counts, DifferenceError, Program, check, programs
 from moe_theory.core import rewriting
 
+pytestmark = pytest.mark.usefixtures("much_room")
+
 FEWEST = 80  # primitives that the programs must reach
 
 

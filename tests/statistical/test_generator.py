@@ -17,6 +17,8 @@ import moe_theory as mt
 from moe_theory.core import threefry
 from moe_theory.core.random import block, replicate_keys, step_key
 
+pytestmark = pytest.mark.usefixtures("much_room")
+
 LEVEL = 1e-7
 BLOCKS = 2**18  # of four words
 
