@@ -40,6 +40,7 @@ def any_disorder(run) -> np.ndarray:
     "0.14.",
     corrected="They are as close as (33) has two experts' probabilities for one task: `edge.equation-33`.",
     witness="limit.py",
+    disproof="opposite_truths_gates.py",
 ).charitable("equation-28.kinds", BY_SCALE, limit_rate(at_most=0.5, margin=MARGIN), instead="equation-33.all-pairs")
 def gap_of_kinds(run) -> np.ndarray:
     r"""At T1 even the largest gap of an expert's probabilities between two kinds of tasks is Omega(sigma_0^0.5).

@@ -72,6 +72,7 @@ OTHER_SET = statement(
     corrected=r"""All experts are within O(sigma_0 eta^-0.5), as (33) says; measured is the order eta sigma_0 / M.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}(\sigma_0 \eta^{-1/2})$$""",
     witness="limit.py",
+    disproof="opposite_truths_gates.py",
 )
 OTHER_SET.also("equation-33.all-pairs", role="corrected")
 
@@ -147,6 +148,7 @@ ROUTING = statement(
     corrected="It does not fall with sigma_0: with r in a fixed ratio to a gate step the share stays as it is. "
     f"$${SHARE} = \\Theta(1)$$",
     witness="limit.py",
+    disproof="opposite_truths_routing.py",
 )
 ROUTING.charitable("proposition-2.routing", BY_SCALE, VANISHING, instead="proposition-2.share-stays").says(
     f"The share of tasks past T1 that go to an expert that specialises in another kind tends to 0.$${SHARE} = o(1)$$"
