@@ -153,6 +153,7 @@ FLOOR = statement(
     "= 0.2, 13,000 times at 0.02. Fig. 3's settings, long signals, M = 50: the error is 3.1, (23) with that gap 1.2.",
     corrected="Without a router that specialises the error is blind routing's: `edge.exact.nearest`. " + ALONG_ROUTES,
     witness="limit.py",
+    disproof="orthonormal_signals_mix.py",
 )
 FLOOR.also("theorem-1.given-routes", role="corrected")
 FLOOR.literal(
@@ -193,6 +194,7 @@ THEOREM_1_LIMIT = statement(
     "1.5 at T = 220,000; the gap inside a cluster is 0.32.",
     corrected=ALONG_ROUTES + " It comes down to that gap only where each server keeps to one cluster.",
     witness="limit.py",
+    disproof="orthonormal_signals_mix.py",
 )
 THEOREM_1_LIMIT.also("theorem-1.given-routes", role="corrected")
 
