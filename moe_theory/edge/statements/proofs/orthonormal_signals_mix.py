@@ -43,7 +43,7 @@ def fresh_lead(order, lag):
             outputs = [(a + MOVE * x, b + MOVE * y) for (a, b), (x, y) in zip(outputs, slopes, strict=True)]
             had.add(done)
             rest = [low for m, (low, _) in enumerate(outputs) if m not in had]
-            leads &= not rest or min(rest) > max(outputs[m][1] for m in had)
+            leads = leads and (not rest or min(rest) > max(outputs[m][1] for m in had))
     return leads
 
 
@@ -55,6 +55,6 @@ for rounds in (100 * explored, 1000 * explored):
     error = (1 - missed) * (KINDS - 1)  # in sigma_0^2, as is what follows
     stated = Fraction(EXPERTS * FEATURES + 2 * (1 - Fraction(1, KINDS)) * (explored + EXPERTS * FEATURES), rounds)
     print(f"T = {rounds}, in sigma_0^2: error above {Fraction(int(error * 100), 100)}, (23) below {stated}")
-    is_violated &= error > stated
+    is_violated = is_violated and (error > stated)
 print("violated: the error stays at sigma_0^2, the gap inside a cluster is 0" if is_violated else "not violated")
 sys.exit(not is_violated)
