@@ -109,6 +109,7 @@ EQUATION_30 = statement(
     corrected="One of the two inequalities holds of every pair, always: by the sets what (30) compares adds up to more "
     f"than 0. $${ADDED_UP}$$",
     witness="limit.py",
+    disproof="two_planes_order.py",
 )
 
 
