@@ -71,6 +71,7 @@ def step_of_others(run) -> np.ndarray:
     where="Appendix C, Lemma 3, proof",
     says="The gates' gradients cancel when summed over experts.",
     note="Tried: outputs from equal to 40 apart, where one probability is 1 to the last digit.",
+    proof="lemma_03_sum.py",
 ).charitable(
     "lemma-3.sum", UPDATES.at("M = 4"), identity(within=1e-15), where="Lemma 3, proof, Eqs. (24) to (26)", exact=True
 )
