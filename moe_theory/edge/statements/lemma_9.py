@@ -37,6 +37,7 @@ SETTLED = statement(
     "`edge.theorem-1.given-routes`.",
     note="The paper takes it from Propositions 2 and 3 without a proof of its own.",
     witness="theorem_1.py",
+    proof="blind_routing_satisfies_it.py",
 )
 SETTLED.also("theorem-1.given-routes", role="corrected")
 

@@ -115,6 +115,7 @@ THEOREM_1 = statement(
     corrected=f"{EARLY_TASKS} {ALONG_ROUTES}{EARLY_TASKS_KEEP}",
     note="What the text under it says O(sigma_0^2) is, the gap inside a cluster, is judged in `edge.theorem-1-floor`.",
     witness="theorem_1.py",
+    proof="blind_routing_satisfies_it.py",
 )
 THEOREM_1.charitable(
     "theorem-1.any-constant", BY_EXPLORED, below(theory.theorem_1, lambda gaps: 2 * gaps.task_gap, blind_error)
