@@ -115,6 +115,7 @@ EQUATION_30 = statement(
     f"than 0. $${ADDED_UP}$$",
     witness="limit.py",
     disproof="two_planes_order.py",
+    derivation="one_of_two_inequalities.py",
 )
 
 

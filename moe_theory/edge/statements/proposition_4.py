@@ -55,6 +55,7 @@ PROPOSITION_4 = statement(
     + BY_LOADS,
     witness="proposition_4.py",
     disproof="opposite_truths_offloading.py",
+    derivation="haar_moments.py",
 )
 for server, cells, offloading, mixture in (
     ("nearest", BY_NEAREST, "nearest", "(22), a mixture of |w|^2 and the task gap by loads"),
