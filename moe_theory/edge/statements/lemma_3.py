@@ -28,6 +28,7 @@ def largest_step(run, name: str, sign: int) -> np.ndarray:
     that does not fall with sigma_0. The proof leaves noise out.""",
     instance="""Noise of deviation (s - 1)^0.5 sigma_t = beta |v| or more: the first step has the wrong signs with a
     chance above 1/19.""",
+    proof="lemma_03_signs.py",
 ).charitable("lemma-3.own", BY_SCALE, limit_rate(at_least=1, margin=MARGIN), where="Lemma 3, first case")
 def own_step(run) -> np.ndarray:
     r"""Completing a task of kind n lowers the expert's own output <theta, v_n> by O(sigma_0), in all rounds up to T1.
@@ -53,6 +54,7 @@ LEMMA_3_OTHERS = statement(
     that does not fall with sigma_0. The proof leaves noise out.""",
     instance="""Noise of deviation (s - 1)^0.5 sigma_t = beta |v| or more: the first step has the wrong signs with a
     chance above 1/19.""",
+    proof="lemma_03_signs.py",
 )
 
 

@@ -71,9 +71,7 @@ OTHER_SET = statement(
     upper bound into a lower one.""",
     instance="M = 13, N = 2, orthonormal signals, sigma_0 = 0.02: the largest such gap is 0.00006, and sigma_0^0.5 is "
     "0.14.",
-    note="""Tried: the largest gap in place of the smallest, strong signals, noise r far below a gate step. An exception
-    are two kinds whose signals lie along their truths and are nearly opposite, 160 degrees apart or more: there experts
-    do specialise, and gaps are of order sigma_0^0.5.""",
+    note="""Tried: the largest gap in place of the smallest, strong signals, noise r far below a gate step.""",
     corrected=r"""All experts are within O(sigma_0 eta^-0.5), as (33) says; measured is the order eta sigma_0 / M.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}(\sigma_0 \eta^{-1/2})$$""",
     witness="limit.py",
@@ -175,6 +173,7 @@ ROUTING.replacement("proposition-2.share-stays", BY_SCALE, limit_rate(equal=0, m
     note="""The proof multiplies a bound for one visit by eta^-1 sigma_0^-0.5, for which its chance delta would have to
     be multiplied too; but on average each expert is explored ln(M/delta) times as often. Tried: the least explored
     expert of all, under every reading.""",
+    proof="everyone_explored.py",
 ).charitable("proposition-2.exploration", BY_SCALE, limit_probability(to=0, margin=0.1))
 def is_rarely_explored(run) -> np.ndarray:
     r"""At T1 the chance that some expert has had fewer than eta^-1 sigma_0^-0.5 tasks tends to 0.
