@@ -14,9 +14,9 @@ from moe_theory.verify.statement import limit_rate, statement
     $$\left\lvert h_m(\mathbf{X}, \theta_t^{(m)}) - h_m(\tilde{\mathbf{X}}, \theta_t^{(m)}) \right\rvert =
     \mathcal{O}(\sigma_0), \quad \mathbf{w}, \tilde{\mathbf{w}} \in \mathcal{W}_n$$""",
     hypotheses=EXPLORES,
-    note="""It holds because the gates themselves are of smaller order than sigma_0, whatever the noise: the proof,
-    which leaves out that strengths beta_t differ, is not needed. Tried: strengths down to 0, noise that does not vanish
-    with sigma_0, signals ten times as long.""",
+    note="""Where servers are alike it holds because the gates themselves are of smaller order than sigma_0, whatever
+    the noise: the proof, which leaves out that strengths beta_t differ, is not needed. Tried: strengths down to 0,
+    noise that does not vanish with sigma_0, signals ten times as long.""",
     disproof="slow_servers_gates.py",
     amendment="where all servers have the same law of delays",
     why="""Strengths beta_t of one cluster differ, so that outputs do by the order of the gates, which is above

@@ -12,8 +12,9 @@ from moe_theory.verify.statement import limit_rate, statement
     says=r"""Up to T1 no gate has an entry above O(sigma_0^0.5).
     $$\left\lVert \theta_t^{(m)} \right\rVert_\infty = \mathcal{O}(\sigma_0^{1/2}), \quad 1 \le t \le T_1$$""",
     hypotheses=EXPLORES,
-    note="""It holds with a whole order of sigma_0 to spare: the proof adds up T1 steps as if all had one sign, but who
-    completes a task becomes less likely to get the next. Tried: signals ten times as long.""",
+    note="""Where servers are alike it holds with a whole order of sigma_0 to spare: the proof adds up T1 steps as if
+    all had one sign, but who completes a task becomes less likely to get the next. Tried: signals ten times
+    as long.""",
     disproof="slow_servers_gates.py",
     proof="lemma_04.py",
     amendment="up to the factor ln(M/delta), which T_1 has",

@@ -44,7 +44,8 @@ def any_disorder(run) -> np.ndarray:
     this line.""",
     instance="M = 13, N = 2, orthonormal signals, sigma_0 = 0.02: the largest such gap is 0.00004, and sigma_0^0.5 is "
     "0.14.",
-    corrected="They are as close as (33) has two experts' probabilities for one task: `edge.equation-33`.",
+    corrected="Where servers are alike they are as close as (33) has two experts' probabilities for one task: "
+    "`edge.equation-33`.",
     witness="limit.py",
     disproof="opposite_truths_gates.py",
 ).charitable("equation-28.kinds", BY_SCALE, limit_rate(at_most=0.5, margin=MARGIN), instead="equation-33.all-pairs")

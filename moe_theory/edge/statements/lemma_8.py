@@ -22,8 +22,8 @@ LEMMA_8 = statement(
     says="When exploration ends the gates of two experts differ by O(eta^-0.5 sigma_0) in every entry."
     + GAP % r"\eta^{-1/2} \sigma_0",
     hypotheses=EXPLORES,
-    note="""Gates shrink with eta, where it would let them grow: it holds with a whole order of eta to spare. Tried:
-    signals ten times as long, and strengths down to 0.""",
+    note="""Gates shrink with eta, where it would let them grow: where servers are alike it holds with a whole order
+    of eta to spare. Tried: signals ten times as long, and strengths down to 0.""",
     disproof="slow_servers_gates.py",
     amendment="where all servers have the same law of delays",
     why="""Where servers differ in speed so do their loads, by a share of all T_1 tasks, and gate steps that do

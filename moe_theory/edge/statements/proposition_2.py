@@ -72,7 +72,8 @@ OTHER_SET = statement(
     instance="M = 13, N = 2, orthonormal signals, sigma_0 = 0.02: the largest such gap is 0.00006, and sigma_0^0.5 is "
     "0.14.",
     note="""Tried: the largest gap in place of the smallest, strong signals, noise r far below a gate step.""",
-    corrected=r"""All experts are within O(sigma_0 eta^-0.5), as (33) says; measured is the order eta sigma_0 / M.
+    corrected=r"""Where servers are alike all experts are within O(sigma_0 eta^-0.5), as (33) says; measured is the
+    order eta sigma_0 / M.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}(\sigma_0 \eta^{-1/2})$$""",
     witness="limit.py",
     disproof="opposite_truths_gates.py",
