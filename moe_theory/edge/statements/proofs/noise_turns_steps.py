@@ -11,8 +11,8 @@ v> > 0, and the signs are as stated, at every step.
 Robust: truths, signals, M, eta, delays and the law of beta do not matter; smaller noise has a smaller chance, and
 over the T_1 rounds any noise that does not vanish has wrong signs.
 
-Objection: -O(sigma_0) may be meant for the size alone. The text after Lemma 8 takes the signs from it: an output
-"will be reduced", others "are increased". In expectation the signs are right; and without noise always.
+Objection: -O(sigma_0) may be meant for the size alone. The text after Lemma 8 takes the signs from it, and the proof
+that experts are explored rests on them. In expectation the signs are right, and without noise always.
 """
 
 import sys
