@@ -55,6 +55,7 @@ UPDATES = Experiment(
     where="Lemma 1, Eqs. (9) and (10)",
     says="Completing a task moves its expert to the nearest model that fits the data, and no other expert.",
     note="Tried: a solver of (8) by singular values, which has nothing in common with the projection of the system.",
+    proof="lemma_01.py",
 ).charitable("lemma-1.least-change", UPDATES.at("M = 4"), identity(within=1e-9))
 def departure(run) -> np.ndarray:
     r"""After a task's last round its expert has the least-norm solution of (8), the others have what they had.

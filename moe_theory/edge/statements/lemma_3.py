@@ -22,6 +22,13 @@ def largest_step(run, name: str, sign: int) -> np.ndarray:
     says="Up to T1 completing a task lowers the expert's own output for its signal by O(sigma_0).",
     hypotheses=EXPLORES,
     note=TRIED,
+    disproof="noise_turns_steps.py",
+    amendment="without noise in the features",
+    why="""The sign of a step is that of <sum_i X_i, v>, and the noise of s - 1 columns turns it with a chance
+    that does not fall with sigma_0. The proof leaves noise out.""",
+    instance="""Noise of deviation (s - 1)^0.5 sigma_t = beta |v| or more: the first step has the wrong signs with a
+    chance above 1/19.""",
+    proof="lemma_03_signs.py",
 ).charitable("lemma-3.own", BY_SCALE, limit_rate(at_least=1, margin=MARGIN), where="Lemma 3, first case")
 def own_step(run) -> np.ndarray:
     r"""Completing a task of kind n lowers the expert's own output <theta, v_n> by O(sigma_0), in all rounds up to T1.
@@ -41,6 +48,13 @@ LEMMA_3_OTHERS = statement(
     note="""That steps sum to zero over the experts bounds the mean of the other M - 1 steps, not each of them: the step
     of expert m is in proportion to pi_m. In the limit sigma_0 -> 0 gates are so small that every pi_m is about 1/M, and
     it holds for each; at Fig. 3's sigma_0 = 0.6 with strong signals one expert takes most of it.""",
+    disproof="noise_turns_steps.py",
+    amendment="without noise in the features",
+    why="""The sign of a step is that of <sum_i X_i, v>, and the noise of s - 1 columns turns it with a chance
+    that does not fall with sigma_0. The proof leaves noise out.""",
+    instance="""Noise of deviation (s - 1)^0.5 sigma_t = beta |v| or more: the first step has the wrong signs with a
+    chance above 1/19.""",
+    proof="lemma_03_signs.py",
 )
 
 
@@ -59,6 +73,7 @@ def step_of_others(run) -> np.ndarray:
     where="Appendix C, Lemma 3, proof",
     says="The gates' gradients cancel when summed over experts.",
     note="Tried: outputs from equal to 40 apart, where one probability is 1 to the last digit.",
+    proof="lemma_03_sum.py",
 ).charitable(
     "lemma-3.sum", UPDATES.at("M = 4"), identity(within=1e-15), where="Lemma 3, proof, Eqs. (24) to (26)", exact=True
 )

@@ -30,6 +30,7 @@ def gaps_of_pairs(run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}(\delta_\Theta), \quad
     \delta_\Theta = \left\lvert h_m - h_{m'} \right\rvert = o(1)$$""",
     note="Tried: every pair of experts of runs whose outputs are far apart, not close.",
+    proof="lemma_05_close.py",
 ).charitable("lemma-5.upper", PAIRS, identity(within=TOLERANCE), where="Lemma 5, first case")
 def lipschitz_excess(run) -> np.ndarray:
     r"""|pi_m - pi_m'| is at most half of |h_m - h_m'|, for all pairs of experts.
@@ -55,6 +56,9 @@ LEMMA_5_APART = statement(
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \min(\pi_m, \pi_{m'}) \left\lvert h_m - h_{m'} \right\rvert$$""",
     note="Holds with two hypotheses that it leaves out: bounded outputs, and a number of experts that stays.",
     witness="lemma_5.py",
+    disproof="powers_of_two.py",
+    proof="lemma_05_apart.py",
+    amendment="for bounded outputs and a fixed number of experts",
 )
 OUTPUTS = (-1.0, -0.4, 0.0, 0.7, 1.0)
 

@@ -16,6 +16,12 @@ from moe_theory.verify.statement import limit_probability, limit_rate, statement
     another may outbid it for that kind alone, as happens at Fig. 3's sigma_0 = 0.6 with strong signals. In the limit
     outputs vanish and their sum over experts is 0, so that probabilities are in the order of outputs. The proof is
     another matter: it takes it from (28), which is false.""",
+    disproof="noise_swaps_kinds.py",
+    amendment="without noise in the features, and for equal strengths beta_t",
+    why="""The sentence is about feature matrices, and noise in them does not vanish with sigma_0 or with the
+    gates: it may exchange two kinds for any gates. Its proof looks at the signals alone.""",
+    instance="""Noise with (s - 1) sigma_t^2 of half of |v_n - v_n'|^2 or more: (27) fails with a chance above 1/19,
+    for any gates at every sigma_0.""",
 ).charitable("lemma-6.order", BY_SCALE, limit_probability(to=0, margin=0.15), where="Lemma 6, Eq. (27)")
 def any_disorder(run) -> np.ndarray:
     r"""At T1 the expert whose output is largest for kind n has its largest probability there, but for chance o(1).
@@ -38,8 +44,10 @@ def any_disorder(run) -> np.ndarray:
     this line.""",
     instance="M = 13, N = 2, orthonormal signals, sigma_0 = 0.02: the largest such gap is 0.00004, and sigma_0^0.5 is "
     "0.14.",
-    corrected="They are as close as (33) has two experts' probabilities for one task: `edge.equation-33`.",
+    corrected="Where servers are alike they are as close as (33) has two experts' probabilities for one task: "
+    "`edge.equation-33`.",
     witness="limit.py",
+    disproof="opposite_truths_gates.py",
 ).charitable("equation-28.kinds", BY_SCALE, limit_rate(at_most=0.5, margin=MARGIN), instead="equation-33.all-pairs")
 def gap_of_kinds(run) -> np.ndarray:
     r"""At T1 even the largest gap of an expert's probabilities between two kinds of tasks is Omega(sigma_0^0.5).

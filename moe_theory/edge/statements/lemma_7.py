@@ -17,6 +17,11 @@ LEMMA_7 = statement(
     routes are more even than independent ones, as who completes a task becomes less likely to get the next. Tried:
     strong signals, with which it fails at Fig. 3's sigma_0 = 0.6, where some experts settle, but not as sigma_0
     falls.""",
+    disproof="slow_server_loads.py",
+    amendment="where all servers have the same law of delays",
+    why="""The proof takes the mean share for 1/M by symmetry. A server that is slower than others is idle less
+    often, and gets less.""",
+    instance="One server of M takes two rounds, all others one, r wide beside the gates: its share is 1/(M + 1).",
 )
 
 

@@ -37,6 +37,7 @@ SETTLED = statement(
     "`edge.theorem-1.given-routes`.",
     note="The paper takes it from Propositions 2 and 3 without a proof of its own.",
     witness="theorem_1.py",
+    proof="blind_routing_satisfies_it.py",
 )
 SETTLED.also("theorem-1.given-routes", role="corrected")
 
@@ -75,6 +76,12 @@ def history_sum(run) -> np.ndarray:
     task's own truth and the order of arrivals, replicate by replicate.""",
     corrected="""Where tasks do not decide their routes, a single expert's exact recursion for the moments of its model,
     with its signal column, at each expert's own load: `edge.exact.nearest`.""",
+    disproof="one_arrival_history.py",
+    proof="isotropic_history.py",
+    amendment="where every column of X_t is isotropic and drawn anew, the signal's too",
+    why="""The proof takes features without a preferred direction: E|P(w - w')|^2 = (s/p)|w - w'|^2. By Definition 1 one
+    column is the signal's, and a kind's signal is the same each time.""",
+    instance="Signals along truths: a task just learned has no error, and (34) gives it r^L |w|^2 or more.",
 ).charitable(
     "lemma-9.history",
     FIRST_TASKS,

@@ -38,6 +38,11 @@ def probabilities_of(run) -> tuple[np.ndarray, np.ndarray]:
     hypotheses=CONVERGES,
     note="""It holds of any two experts, in one set or not: `edge.equation-33`. Tried: signals ten times as
     long; at Fig. 3's sigma_0 = 0.6 they put specialists up to 1 apart, but not as sigma_0 falls.""",
+    disproof="slow_servers_gates.py",
+    amendment="where all servers have the same law of delays",
+    why="Two slow servers of different speed are in one set, and their gates apart by a share of all T_1 steps.",
+    instance="""Servers of three and two rounds among faster ones: the gap is 0.002 sigma_0^0.5 ln(M/delta), and
+    sigma_0 is claimed.""",
 ).charitable(
     "proposition-2.same-set",
     BY_SCALE,
@@ -66,12 +71,12 @@ OTHER_SET = statement(
     upper bound into a lower one.""",
     instance="M = 13, N = 2, orthonormal signals, sigma_0 = 0.02: the largest such gap is 0.00006, and sigma_0^0.5 is "
     "0.14.",
-    note="""Tried: the largest gap in place of the smallest, strong signals, noise r far below a gate step. An exception
-    are two kinds whose signals lie along their truths and are nearly opposite, 160 degrees apart or more: there experts
-    do specialise, and gaps are of order sigma_0^0.5.""",
-    corrected=r"""All experts are within O(sigma_0 eta^-0.5), as (33) says; measured is the order eta sigma_0 / M.
+    note="""Tried: the largest gap in place of the smallest, strong signals, noise r far below a gate step.""",
+    corrected=r"""Where servers are alike all experts are within O(sigma_0 eta^-0.5), as (33) says; measured is the
+    order eta sigma_0 / M.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}(\sigma_0 \eta^{-1/2})$$""",
     witness="limit.py",
+    disproof="opposite_truths_gates.py",
 )
 OTHER_SET.also("equation-33.all-pairs", role="corrected")
 
@@ -108,7 +113,8 @@ EQUATION_30 = statement(
     corrected="One of the two inequalities holds of every pair, always: by the sets what (30) compares adds up to more "
     f"than 0. $${ADDED_UP}$$",
     witness="limit.py",
-    derivation="equation_30.py",
+    disproof="two_planes_order.py",
+    derivation="one_of_two_inequalities.py",
 )
 
 
@@ -148,6 +154,7 @@ ROUTING = statement(
     corrected="It does not fall with sigma_0: with r in a fixed ratio to a gate step the share stays as it is. "
     f"$${SHARE} = \\Theta(1)$$",
     witness="limit.py",
+    disproof="opposite_truths_routing.py",
 )
 ROUTING.charitable("proposition-2.routing", BY_SCALE, VANISHING, instead="proposition-2.share-stays").says(
     f"The share of tasks past T1 that go to an expert that specialises in another kind tends to 0.$${SHARE} = o(1)$$"
@@ -167,6 +174,7 @@ ROUTING.replacement("proposition-2.share-stays", BY_SCALE, limit_rate(equal=0, m
     note="""The proof multiplies a bound for one visit by eta^-1 sigma_0^-0.5, for which its chance delta would have to
     be multiplied too; but on average each expert is explored ln(M/delta) times as often. Tried: the least explored
     expert of all, under every reading.""",
+    proof="everyone_explored.py",
 ).charitable("proposition-2.exploration", BY_SCALE, limit_probability(to=0, margin=0.1))
 def is_rarely_explored(run) -> np.ndarray:
     r"""At T1 the chance that some expert has had fewer than eta^-1 sigma_0^-0.5 tasks tends to 0.

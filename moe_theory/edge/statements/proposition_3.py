@@ -19,6 +19,7 @@ PROPOSITION_3 = statement(
     $$\left\lVert \mathbf{w}_t^{(m)} - \mathbf{w}_{T_1}^{(m)} \right\rVert_\infty = \mathcal{O}(\sigma_0)$$""",
     note="(18) measures from a T_2 that the paper does not define; read as T1.",
     witness="limit.py",
+    disproof="opposite_truths_routing.py",
 )
 
 

@@ -115,6 +115,7 @@ THEOREM_1 = statement(
     corrected=f"{EARLY_TASKS} {ALONG_ROUTES}{EARLY_TASKS_KEEP}",
     note="What the text under it says O(sigma_0^2) is, the gap inside a cluster, is judged in `edge.theorem-1-floor`.",
     witness="theorem_1.py",
+    proof="blind_routing_satisfies_it.py",
 )
 THEOREM_1.charitable(
     "theorem-1.any-constant", BY_EXPLORED, below(theory.theorem_1, lambda gaps: 2 * gaps.task_gap, blind_error)
@@ -153,6 +154,7 @@ FLOOR = statement(
     "= 0.2, 13,000 times at 0.02. Fig. 3's settings, long signals, M = 50: the error is 3.1, (23) with that gap 1.2.",
     corrected="Without a router that specialises the error is blind routing's: `edge.exact.nearest`. " + ALONG_ROUTES,
     witness="limit.py",
+    disproof="orthonormal_signals_mix.py",
 )
 FLOOR.also("theorem-1.given-routes", role="corrected")
 FLOOR.literal(
@@ -193,6 +195,7 @@ THEOREM_1_LIMIT = statement(
     "1.5 at T = 220,000; the gap inside a cluster is 0.32.",
     corrected=ALONG_ROUTES + " It comes down to that gap only where each server keeps to one cluster.",
     witness="limit.py",
+    disproof="orthonormal_signals_mix.py",
 )
 THEOREM_1_LIMIT.also("theorem-1.given-routes", role="corrected")
 

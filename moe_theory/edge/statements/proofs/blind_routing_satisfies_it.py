@@ -1,0 +1,57 @@
+"""Theorem 1, Eq. (23), and Lemma 9, first sentence: routing that looks at nothing satisfies both.
+
+Let routes not depend on the features, s >= 2 and sigma_t > 0, and no truth be larger than K = O(sigma_0), as the
+proof of Lemma 3 has them. A task sets its server's model to (I - P) w + P w_t, two orthogonal parts. The s - 1
+columns of noise span a uniformly random subspace, of which P has the projector: E|P w|^2 >= ((s - 1)/p) |w|^2. A task
+takes E|w|^2 to at most (1 - (s - 1)/p) E|w|^2 + K^2, from 0 on: it is at most K^2 p/(s - 1) for ever. Hence the
+expected error of any task at any time is at most 2 K^2 (1 + p/(s - 1)) = O(sigma_0^2), whatever comes, and so is the
+difference of two of them. With constants that large both are true of routing that does not learn, and do not tell it
+from Algorithm 1; without an expectation, as Lemma 9 is printed, but for a chance of 1/k at k times the constant.
+
+Caveat: two samples or more, and noise. With the same few signals again and again, s = 1, models stay bounded as well,
+by a theorem on affine projections that is not shown here.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import product
+
+TRUTHS, SIGNALS = [(1, 2, 0), (-2, 0, 1)], [(1, 1, 0), (1, 0, 0)]  # unlike each other, p = 3
+AXES, SAMPLES = range(3), 2  # noise uniform on axes: E uu' = I/p, which is all that is used
+
+
+def after(model, truth, columns):
+    """(9), by one column after the other, each across the ones before."""
+    basis = []
+    for column in columns:
+        left = list(map(Fraction, column))
+        for one in basis:
+            along = Fraction(sum(x * y for x, y in zip(left, one, strict=True))) / sum(y * y for y in one)
+            left = [x - along * y for x, y in zip(left, one, strict=True)]
+        basis += [left] if any(left) else []
+    for one in basis:
+        miss = sum((x - y) * z for x, y, z in zip(truth, model, one, strict=True)) / sum(z * z for z in one)
+        model = [x + miss * z for x, z in zip(model, one, strict=True)]
+    return tuple(model)
+
+
+largest = max(sum(x * x for x in truth) for truth in TRUTHS)  # K^2
+bound = 2 * largest * (1 + Fraction(3, SAMPLES - 1))
+models, holds = {(0, 0, 0): Fraction(1)}, True
+for time in range(1, 5):
+    later = {}
+    for (model, chance), kind, axis in product(models.items(), (0, 1), AXES):
+        new = after(model, TRUTHS[kind], [SIGNALS[kind], [int(n == axis) for n in AXES]])
+        later[new] = later.get(new, 0) + chance / 6
+    models = later
+    norm = sum(chance * sum(x * x for x in model) for model, chance in models.items())
+    worst = max(
+        sum(chance * sum((x - y) ** 2 for x, y in zip(model, w, strict=True)) for model, chance in models.items())
+        for w in TRUTHS
+    )
+    holds = holds and norm <= largest * Fraction(3, SAMPLES - 1) and worst <= bound
+    print(f"after {time} tasks: E|w|^2 = {norm}, at most {largest * 3}; largest error {worst}, at most {bound}")
+fig3 = 2 * (1 + Fraction(15, 9))
+print(f"p = 15, s = 10: errors are at most {fig3} of the largest |w_n|^2, at any T")
+print("proved: blind routing satisfies them" if holds and fig3 < 6 else "not proved")
+sys.exit(not (holds and fig3 < 6))

@@ -1,0 +1,37 @@
+"""Proposition 4, what holds instead: the moments of a single expert's model.
+
+Let u = v_t/|v_t|, D = p - 1. The noise columns span, across u, a uniformly random subspace of dimension s - 1: S = I
+- P_t is a random projector of rank q = p - s in the D dimensions across u. By symmetry E S = (q/D) I there, and E[S A
+S] = k1 A + k2 tr(A) I for symmetric A. The trace gives k1 + k2 D = q/D. For A = e_1 e_1' the entry (1, 1) is S_11^2,
+and S_11 is the squared length of a unit vector's projection, Beta(q/2, (D - q)/2): k1 + k2 = q (q + 2)/(D (D + 2)).
+Hence k2 = q (D - q)/(D (D - 1)(D + 2)), k1 = q (D q + D - 2)/(D (D - 1)(D + 2)). With e = w - w_t before and e+ = S e
+after a task, E e+ e+' = k1 Pi E[e e'] Pi + k2 tr(Pi E[e e']) Pi, Pi = I - u u'. Offloading that looks at no task
+gives each server independent tasks: so G_T given the loads is that of single experts, exactly.
+"""
+
+import sys
+
+from sympy import Rational, cancel, gamma, gammasimp, solve, symbols
+
+rank, across, first, second = symbols("q D k1 k2", positive=True)
+a, b = rank / 2, (across - rank) / 2
+# The second moment of Beta(a, b) is B(a + 2, b)/B(a, b).
+square = gammasimp(gamma(a + 2) * gamma(a + b) / (gamma(a) * gamma(a + b + 2)))
+stated = rank * (rank + 2) / (across * (across + 2))
+is_beta = cancel(square - stated)
+found = solve([first + second * across - rank / across, first + second - stated], [first, second], dict=True)[0]
+bottom = across * (across - 1) * (across + 2)
+ones = cancel(found[first] - rank * (across * rank + across - 2) / bottom)
+twos = cancel(found[second] - rank * (across - rank) / bottom)
+print(f"E S_11^2 less q (q + 2)/(D (D + 2)) = {is_beta}; k1, k2 less the stated = {ones}, {twos}")
+# In two dimensions S = x x' with x on the circle: four directions, 45 degrees apart, have its fourth moments.
+half = Rational(1, 2)
+frames = [(1, 0, 0), (0, 0, 1), (half, half, half), (half, -half, half)]  # S_11, S_12, S_22
+fourth = sum(x * x for x, _, _ in frames) / 4
+mixed = sum(y * y for _, y, _ in frames) / 4
+values = {rank: 1, across: 2}
+circle = (cancel(fourth - (found[first] + found[second]).subs(values)), cancel(mixed - found[second].subs(values)))
+print(f"on the circle: E S_11^2 - k1 - k2 = {circle[0]}, E S_12^2 - k2 = {circle[1]}")
+holds = (is_beta, ones, twos) == (0, 0, 0) and circle == (0, 0)
+print("proved: the recursion has these constants" if holds else "not proved")
+sys.exit(not holds)

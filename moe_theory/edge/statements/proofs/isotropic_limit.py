@@ -1,0 +1,44 @@
+"""Proposition 4, last line: every column isotropic and drawn anew.
+
+Offloading to the nearest or the fastest server looks neither at features nor at kinds. If every column of X_t is
+isotropic and drawn anew, E P_t = (s/p) I, and the error of a task w_i at a server with L tasks is, as for (34), r^L
+|w_i|^2 + sum_l (1 - r) r^{L - l} |w_l - w_i|^2, r = 1 - s/p. Kinds are independent, so that E|w_l - w_i|^2 = Delta
+but for l = i, where it is 0. Over a server's tasks: L r^L W + (L - 1) (1 - r^L) Delta. Over all servers, with K of
+them in use, T E[G_T] = sum_m L_m r^{L_m} (W - Delta) + T Delta - sum_m (1 - r^{L_m}) Delta. As L r^L <= p and K <= M,
+E[G_T] is within M (p |W - Delta| + Delta) / T of Delta, whatever the loads are.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import combinations, product
+
+FEATURES, SAMPLES = 3, 1
+RATIO = 1 - Fraction(SAMPLES, FEATURES)
+SPANS = list(combinations(range(FEATURES), SAMPLES))  # of axes: E P = (s/p) I, which is all that is used
+TRUTHS = [(1, 0, 2), (0, 3, -1)]
+
+
+def distance(one, other):
+    return sum((x - y) ** 2 for x, y in zip(one, other, strict=True))
+
+
+W = Fraction(sum(distance(one, (0, 0, 0)) for one in TRUTHS), 2)
+DELTA = Fraction(sum(distance(one, other) for one, other in product(TRUTHS, repeat=2)), 4)
+holds = True
+for load in (1, 2, 3, 4):
+    total = 0
+    for arrivals in product(product(TRUTHS, SPANS), repeat=load):  # every sequence of kinds and draws
+        model = [0] * FEATURES
+        for truth, span in arrivals:
+            model = [truth[axis] if axis in span else model[axis] for axis in range(FEATURES)]  # (9)
+        total += sum(distance(model, truth) for truth, _ in arrivals)
+    found = Fraction(total, (len(TRUTHS) * len(SPANS)) ** load)
+    stated = load * RATIO**load * W + (load - 1) * (1 - RATIO**load) * DELTA
+    holds = holds and (found == stated)
+    print(f"L = {load}: summed error {found}, by the formula {stated}")
+for samples, features, load in product(range(1, 15), range(2, 16), range(1, 80)):
+    if samples < features:
+        holds = holds and load * (1 - Fraction(samples, features)) ** load <= features  # largest near L = p / s
+print(f"L r^L <= p, s < p <= 15 and L < 80: {holds}")
+print("proved: the error tends to Delta" if holds else "not proved")
+sys.exit(not holds)

@@ -1,0 +1,23 @@
+"""Lemma 5, second sentence, for bounded outputs.
+
+Let |h_m| <= B for all M experts. With d = h_m - h_m' > 0, pi_m - pi_m' = pi_m' (e^d - 1) >= pi_m' d, as e^d - 1 - d
+is 0 at 0 and has the slope e^d - 1 >= 0. And pi_m' >= e^-B/(M e^B). So |pi_m - pi_m'| >= (e^(-2B)/M) |h_m - h_m'|.
+Without a bound the smaller of the two probabilities is the factor: |pi_m - pi_m'| >= min(pi_m, pi_m') |h_m - h_m'|.
+"""
+
+import sys
+
+from sympy import cancel, diff, exp, symbols
+
+a, b, rest, x = symbols("a b rest x", positive=True)  # e^h_m, e^h_m', the sum of all others; d
+whole = a + b + rest
+first = cancel((a - b) / whole - (b / whole) * (a / b - 1))
+second = cancel(diff(exp(x) - 1 - x, x) - (exp(x) - 1))
+low, high, count = symbols("low high count", positive=True)  # e^-B, e^B with low high = 1, M
+third = cancel((low / (count * high)).subs(high, 1 / low) - low**2 / count)
+print(f"pi_m - pi_m' - pi_m' (e^d - 1) = {first}")
+print(f"slope of e^d - 1 - d, less e^d - 1 = {second}, and its value at 0 is {(exp(x) - 1 - x).subs(x, 0)}")
+print(f"e^-B/(M e^B) - e^(-2B)/M = {third}")
+holds = (first, second, third, (exp(x) - 1 - x).subs(x, 0)) == (0, 0, 0, 0)
+print("proved: |pi_m - pi_m'| is at least e^(-2B)/M times |h_m - h_m'|" if holds else "not proved")
+sys.exit(not holds)

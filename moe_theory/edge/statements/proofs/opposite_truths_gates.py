@@ -1,0 +1,56 @@
+"""Proposition 2, Eq. (17), second case, and Eq. (28): two kinds, the one the opposite of the other.
+
+Let N = 2, truths w = +-sigma_0 e, signals v = +-e, s = 1, beta = 1, c = eta sigma_0 / M. A model is sigma_0 a e, a =
+0 at first and then the sign of its last task, and a task that moves it has |dw| v = dw. With all pi = 1/M the gate
+steps (25) and (26) telescope: theta_m = -c (a_m - mean a) e, at most 2c. While |theta| <= G <= 1/4, M pi is within 1
++- 4G, so that a step is off by at most 2 eta sigma_0 4G/M; for G = 4c that is 32 c^2, and t <= M/(16 eta sigma_0) of
+them 2c: on every path |theta| <= 4c for so long. T_1 is shorter: 16 eta sigma_0 T_1 / M = O(sigma_0^0.5 ln(M/delta)).
+Hence for both kinds all probabilities are within 8G/M = 32 eta sigma_0 / M^2 of each other, which is not
+Omega(sigma_0^0.5). Gates add up to 0 over experts: either both sets have members, or all gates are 0 and so are all
+gaps.
+
+Robust: delays, availability and the noise r do not matter, nor M, nor eta = O(sigma_0^0.5), nor who is chosen; delta
+may be any with ln(1/delta) = o(sigma_0^-0.5).
+
+Objection: two opposite truths are special, and with one sample there is no noise. (17) and (28) allow both; with
+unrelated truths, orthogonal signals, four samples and noise the recorded gaps are of order sigma_0^1.5 as well.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import product
+
+EXPERTS = 3  # M; N = 2
+
+
+def farthest(signs: tuple[int, ...], gates: list[Fraction], step: Fraction, rounds: int) -> Fraction:
+    """Largest distance of a gate from -c (a - mean a), on any route, for any kinds and pi within (1 +- 4G)/M."""
+    ideal = [-step * (a - Fraction(sum(signs), EXPERTS)) for a in signs]
+    found = max(abs(gate - one) for gate, one in zip(gates, ideal, strict=True))
+    if rounds == 0:
+        return found
+    for kind, chosen, ends in product((1, -1), range(EXPERTS), product((-1, 1), repeat=EXPERTS)):
+        share = [(1 + end * 4 * 4 * step) / EXPERTS for end in ends]  # G = 4c
+        change = EXPERTS * step * (kind - signs[chosen])  # eta |dw| <v, e>
+        after = [
+            gate - change * share[chosen] * ((m == chosen) - share[m]) for m, gate in enumerate(gates)
+        ]  # (13), (25), (26)
+        moved = (*signs[:chosen], kind, *signs[chosen + 1 :])
+        found = max(found, farthest(moved, after, step, rounds - 1))
+    return found
+
+
+small, ratios = Fraction(1, 3000), []
+off = farthest((0,) * EXPERTS, [Fraction(0)] * EXPERTS, small, 2)
+print(f"two rounds, all routes: gates off by {off / (32 * small**2 * 2)} of 32 c^2 t")
+for power in (4, 5, 6):
+    root = Fraction(1, 16**power)  # sigma_0^0.5, and eta
+    scale, log = root**2, 2 + 6 * power  # above ln(M/delta), delta = sigma_0, for ln 16 < 3
+    explored = 3 + EXPERTS * log / root**2  # above T_1, d_u = 2
+    lasts = EXPERTS / (16 * root * scale)
+    gap = 32 * root * scale / EXPERTS**2
+    ratios.append((gap / root, explored < lasts))
+    print(f"sigma_0^0.5 = {root}: all gaps up to T_1 are below {gap}")
+is_violated = off <= 64 * small**2 and all(fits for _, fits in ratios) and ratios[2][0] < ratios[0][0] / 1000
+print("violated: no constant times sigma_0^0.5 stays below the gaps" if is_violated else "not violated")
+sys.exit(not is_violated)

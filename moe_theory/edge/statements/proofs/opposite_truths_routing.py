@@ -1,0 +1,45 @@
+"""Proposition 2, last sentence, and Proposition 3: two opposite kinds, r uniform on (0, sigma_0^0.25).
+
+Let N = 2, truths w = +-sigma_0 e, signals v = +-e, s = 1, beta = 1, c = eta sigma_0 / M. As shown for (17), theta_m
+stays within 32 c^2 t of -c (a_m - mean a) e, where sigma_0 a_m e is a model: all outputs are below 4c in size up to
+T_1 and long past it. The router takes another server than the idle one with the largest r only if the largest two r
+are within 8c, of which the chance is at most 8 M c / lambda = 8 eta sigma_0 / lambda, with lambda = sigma_0^0.25 =
+o(1): it tends to 0. But for that, the server of task T_1 + 1 does not depend on the task's kind, which is + or - with
+chance 1/2 each. No server is in both sets (15), so that with chance 1/2 or more it is not in the kind's; and no model
+is both truths, so that with chance 1/2 or more it moves by sigma_0 or 2 sigma_0 when the task is done, and not by
+O(sigma_0^2).
+
+Robust: delays, who is idle, M and eta = O(sigma_0^0.5) do not matter; lambda may be anything above eta sigma_0, and
+T_2 of (18), which is not defined, anything between T_1 and M/(16 eta sigma_0).
+
+Objection: r may be smaller than the gates. Then tasks of the recorded runs, with r a hundredth of a gate step, four
+samples, noise and signals in general position, still go astray and move models by the order of sigma_0.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import product
+
+fewest = {"misrouted": Fraction(1), "moved": Fraction(1)}
+for experts in (3, 4, 5):
+    for idle in product((False, True), repeat=experts):
+        for states in product((-1, 0, 1), repeat=experts) if any(idle) else ():  # signs of gates, or models, at T_1
+            pairs = list(product((1, -1), [m for m in range(experts) if idle[m]]))
+            wrong = Fraction(sum(states[m] != kind for kind, m in pairs), len(pairs))  # not in the set, not the truth
+            fewest = {name: min(least, wrong) for name, least in fewest.items()}
+print(f"a blind choice, at the least: misrouted {fewest['misrouted']}, moved {fewest['moved']}")
+
+others, moves = [], []
+for power in (2, 4, 6):
+    root = Fraction(1, 16**power)  # sigma_0^0.25
+    experts, rate, scale = 3, root**2, root**4
+    log = 2 + 12 * power  # above ln(M/delta), delta = sigma_0, for ln 16 < 3
+    explored = 3 + experts * log / (rate * root**2)  # above T_1, d_u = 2
+    is_small = 2 * explored < experts / (16 * rate * scale)  # outputs are below 4c up to twice T_1
+    others.append(8 * rate * scale / root if is_small else Fraction(1))  # chance that the router looks at the gates
+    moves.append(scale / scale**2)
+    print(f"sigma_0 = {scale}: misrouted, and moved by {moves[-1]} sigma_0^2, with chance 1/2 less {others[-1]}")
+is_kept = min(fewest.values()) == Fraction(1, 2) and max(others) < Fraction(1, 100) and others[2] < others[0]
+is_violated = is_kept and moves[0] < moves[1] < moves[2]
+print("violated: both chances stay at 1/2, where o(1) is claimed" if is_violated else "not violated")
+sys.exit(not is_violated)

@@ -1,0 +1,48 @@
+"""Proposition 4, last line: orthonormal truths with signals along them, at Fig. 3's p, s and N.
+
+Let w_n = v_n be orthonormal, with any beta and noise. P_t w_t = w_t, so that a task sets its server's model w to S w
++ w_t, where S = I - P_t is a uniformly random projector of rank p - s in the D = p - 1 dimensions across v_t. Haar
+moments: E S = c I with c = (p - s)/D, and E[S A S] = k1 A + k2 tr(A) I there, with k1 + k2 D = c and k1 + k2 = E
+S_11^2 = (p - s)(p - s + 2)/(D (D + 2)). With b = 1 - 1/N, R = E|w|^2, a = E<w, v_k>^2 and m = E<w, v_k> for blind
+routing: R+ = 1 + c (R - a), a+ = 1/N + b (k1 a + k2 (R - a)), m+ = 1/N + b c m, a contraction. An earlier task has
+the error R + 1 - 2 m at its fixed point, which is 2.19 |w|^2 for p = 15, s = 10, N = 10, where Delta = 2 b = 1.8
+|w|^2. At s = 1 a model is the sum of the truths met: N - 1.
+
+Robust: servers, delays, beta and noise do not matter; nor do s, p and N, but for sizes at which the two happen to
+agree, as N = 2 at s = 1.
+
+Objection: signals need not lie along truths. They may: Assumption 1 asks of them no more than their size. The limit
+is right if all columns are isotropic and drawn anew, which is the clause under which we say that it holds.
+"""
+
+import sys
+from fractions import Fraction
+
+
+def limit(features: int, samples: int, kinds: int) -> Fraction:
+    """Fixed point of the moments, by elimination; the error of an earlier task there."""
+    rank, across, other = features - samples, features - 1, 1 - Fraction(1, kinds)
+    c, square = Fraction(rank, across), Fraction(rank * (rank + 2), across * (across + 2))
+    k2 = (c - square) / (across - 1)
+    k1 = square - k2
+    # a (1 - b k1 + b k2) = 1/N + b k2 R, and R = (1 - c a) / (1 - c).
+    a = (Fraction(1, kinds) + other * k2 / (1 - c)) / (1 - other * k1 + other * k2 + other * k2 * c / (1 - c))
+    norm = (1 - c * a) / (1 - c)
+    mean = Fraction(1, kinds) / (1 - other * c)
+    assert norm == 1 + c * (norm - a)
+    assert a == Fraction(1, kinds) + other * (k1 * a + k2 * (norm - a))
+    trace, determinant = c + other * (k1 - k2), c * other * k1  # of the map of (R, a)
+    assert abs(trace) < 1 + determinant < 2  # both eigenvalues are below 1
+    return norm + 1 - 2 * mean
+
+
+differ = []
+for features, samples, kinds in ((15, 10, 10), (15, 4, 3), (6, 4, 2), (15, 14, 10)):
+    found, stated = limit(features, samples, kinds), 2 * (1 - Fraction(1, kinds))
+    differ.append(found != stated)
+    print(f"p = {features}, s = {samples}, N = {kinds}: the error tends to {found}, Delta = {stated}")
+for kinds in (3, 10):
+    differ.append(kinds - 1 != 2 * (1 - Fraction(1, kinds)))
+    print(f"s = 1, N = {kinds}: the error tends to {kinds - 1}, Delta = {2 * (1 - Fraction(1, kinds))}")
+print("violated: the limit is not Delta" if all(differ) else "not violated")
+sys.exit(not all(differ))

@@ -1,0 +1,46 @@
+"""Proposition 1, Eq. (16): d_u = N = 10, a kind with one arrival in the mean.
+
+With delta = 1/20 (16) gives M_th = 1 + Phi^-1(0.95) 0.9^0.5. The normal tail beyond 2 is at most phi(2)/2 = e^-2 / (2
+(2 pi)^0.5) < 1/20, so that Phi^-1(0.95) < 2 and M_th < 3. More than M_th arrivals in d_u rounds are three or more:
+the binomial chance of it is 0.0702. With delta = 10^-6 the same bound at 5, phi(5)/5 < 10^-6, gives M_th < 6, and six
+or more arrivals have a chance above 10^-4. As delta = o(1) falls with d_u = N long enough the ratio grows without
+end: a Poisson tail falls like 1/k!, a normal one like e^(-k^2/2).
+
+Robust: d_u and N do not matter as long as d_u/N stays bounded while delta falls.
+
+Objection: d_u is large in Appendix B, and the normal law is a limit. At fixed delta and d_u/N that grows it is right
+in that limit, which is the clause that we add; Fig. 3 has d_u = 10 and N = 10, and delta is o(1).
+"""
+
+import sys
+from fractions import Fraction
+from math import comb, factorial
+
+WINDOW, KINDS = 10, 10  # d_u, N
+ROOT = Fraction(25, 10)  # below (2 pi)^0.5, as 2 pi > 6.28
+assert Fraction(628, 100) > ROOT**2
+
+
+def normal_tail(z: int, halves: int) -> Fraction:
+    """Above P(Z > z) <= phi(z)/z, with halves = z^2/2 rounded down, by a partial sum of the series of e^halves."""
+    power = sum(Fraction(halves**k, factorial(k)) for k in range(40))
+    return 1 / (power * ROOT * z)
+
+
+def more_than(count: int) -> Fraction:
+    """Chance of more arrivals of a kind in d_u rounds."""
+    each = [comb(WINDOW, k) * (KINDS - 1) ** (WINDOW - k) for k in range(count + 1, WINDOW + 1)]
+    return Fraction(sum(each), KINDS**WINDOW)
+
+
+is_violated = True
+for delta, z, halves in ((Fraction(1, 20), 2, 2), (Fraction(1, 10**6), 5, 12)):
+    above = normal_tail(z, halves)  # below delta: the quantile is below z
+    is_violated = is_violated and above < delta
+    # M_th = d_u/N + z (d_u/N (1 - 1/N))^0.5, and (9/10)^0.5 < 95/100
+    most = Fraction(WINDOW, KINDS) + z * Fraction(95, 100)
+    found = more_than(most // 1)
+    is_violated = is_violated and Fraction(9, 10) < Fraction(95, 100) ** 2 and found > delta
+    print(f"delta = {delta}: M_th is below {most}; more arrivals have a chance of {found} or more")
+print("violated: both chances exceed delta" if is_violated else "not violated")
+sys.exit(not is_violated)

@@ -1,0 +1,53 @@
+"""Lemmas 2, 4 and 8, Eq. (33), and (17), first case: servers of three, two and one round, signals e and -e/2.
+
+Let w = +-sigma_0 e with signals e and -e/2, s = 1, beta = 1/2 or 1 with chance 1/2, r uniform on (0, sigma_0^0.25),
+eta = sigma_0^0.5, delta = sigma_0, M fixed. By the proof of Lemma 4 outputs are O(sigma_0^0.5 ln(M/delta)), so that
+pi = 1/M and the choice among idle servers, given the past and the kind, are uniform up to factors 1 + o(1). Server m
+of load L_m moves up and down in turn, L_m/2 times, by 2 sigma_0. A move up counts with <v, e> = 1 in its gate step,
+one down with -1/2, and mean beta is 3/4: with S_m = 3 L_m/16 theta_m is -(eta sigma_0/M)(S_m - mean S) e, up to 1 +
+o(1). Loads L_m = f_m T_1 differ between servers of different delays, so that gates, and their gaps, are of order
+sigma_0^0.5 ln(M/delta). The lemmas say sigma_0 eta^-0.5 = sigma_0^0.75 (8, (33)), sigma_0 (2, as beta differs; (17))
+and sigma_0^0.5 (4).
+
+Robust: the delays do not matter but that they differ; nor M, the signals' lengths but that they differ, the law of
+beta.
+
+Objection: servers are meant to be alike. Then Lemmas 2 and 8, (33) and (17) hold in all runs, and this is the clause
+that we add; Section II gives every server a law of delays of its own. Lemma 4 lacks but a factor ln(M/delta).
+"""
+
+import sys
+from collections import Counter
+from fractions import Fraction
+
+EXPERTS, SLOW = 4, (3, 2)  # M; rounds a task of servers 0 and 1, all others take one
+STATES = {(0, 0): 100, (0, 1): 33, (1, 0): 24, (1, 1): 12, (2, 0): 36}  # rounds that 0 and 1 stay busy: chances, of 205
+
+
+def choices(state):
+    """Who may be chosen in a round, the state of the next, and with what chance."""
+    idle = [m for m in range(EXPERTS) if m > 1 or state[m] == 0]
+    for m in idle:
+        yield m, tuple(SLOW[k] - 1 if k == m else max(state[k] - 1, 0) for k in (0, 1)), Fraction(1, len(idle))
+
+
+after, share = Counter(), Counter()
+for state, weight in STATES.items():
+    for m, later, chance in choices(state):
+        after[later] += weight * chance
+        share[m] += Fraction(weight, 205) * chance
+drift = [3 * (Fraction(1, EXPERTS) - share[m]) / 16 for m in range(EXPERTS)]  # theta / (eta sigma_0 T_1 / M)
+print(f"loads of {share[0]}, {share[1]}, {share[2]} of the tasks: gates are sigma_0^0.5 ln(M/delta) times")
+print(f"{drift[0]}, {drift[1]}, {drift[2]}")
+is_violated, first = after == STATES and sum(share.values()) == 1 and drift[0] > drift[1] > 0 > drift[2], None
+for power in (4, 8, 16):
+    root, log = Fraction(1, 2**power), Fraction(8 * power, 3)  # sigma_0^0.25; below ln(M/delta), as ln 2 > 2/3
+    size, apart = root**2 * log, drift[0] - drift[2]
+    over = {"Lemma 2": drift[0] * size / 2 / root**4, "Lemma 4": drift[0] * log, "Lemma 8": apart * size / root**3}
+    over["(33)"] = over["Lemma 8"] / EXPERTS
+    over["(17)"] = (drift[0] - drift[1]) * size / EXPERTS / root**4
+    first = first or over
+    print(f"sigma_0 = {root**4}, over the orders stated: {', '.join(f'{name} {x}' for name, x in over.items())}")
+is_violated = is_violated and all(over[name] >= 4 * first[name] for name in over)
+print("violated: no constant is enough as sigma_0 tends to 0" if is_violated else "not violated")
+sys.exit(not is_violated)
