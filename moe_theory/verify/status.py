@@ -15,7 +15,8 @@ Readings that agree give the statement its one status; where they differ it has 
 claim can decide, with the reason declared, is not testable.
 
 A statement with a `disproof` is violated as printed: where its claims hold it is amended if it declares the clause
-that restores it, and false if there is none. Where they do not decide, it stays open which of the two it is.
+that restores it, and false if there is none, also under a reading that no claim is tested under. Where they do not
+decide, it stays open which of the two it is.
 
 What is known is proved where a proof says the same as the claims: the disproof of a false statement, the proof of one
 that holds, holds amended or is vacuous; with a caveat where the proof supposes what the paper does not. It is exact
@@ -112,6 +113,8 @@ def deciding(statement: Statement) -> list[str]:
 def find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
     """The status under one reading, from its verdicts by claim; None where the hypotheses fail."""
     found = _find(statement, verdicts)
+    if found is None and statement.disproof and not statement.amendment:
+        found = Finding(StatementStatus.FALSE)
     return found and dataclasses.replace(_proved(statement, found), judged=tuple(verdicts))
 
 

@@ -91,11 +91,11 @@ statement(
     note="""It is the fixed point of (34), so it needs features without a preferred direction. A signal along its task's
     truth gives another: with the nearest of 10 servers the error is 12.2 at T = 3000, the gap 10.2. Tried: a horizon at
     which a difference of 2 % would be seen.""",
-    corrected="The limit is that of a single expert's recursion, with its signal column." + BY_LOADS,
+    corrected="Where every column of X_t is isotropic and drawn anew, the signal's too, it holds. By Definition 1 the "
+    "limit is that of a single expert's recursion, with its signal column." + BY_LOADS,
     hypotheses=[ISOTROPIC],
     disproof="orthonormal_limit.py",
-    proof="isotropic_limit.py",
-    amendment="where every column of X_t is isotropic and drawn anew, the signal's too",
+    derivation="isotropic_limit.py",
     why="""The limit is the fixed point of (34), which needs features without a preferred direction; by Definition 1 one
     column is the signal's.""",
     instance="""Orthonormal truths with signals along them, p = 15, s = 10, N = 10: the error tends to 2.19 |w|^2, the

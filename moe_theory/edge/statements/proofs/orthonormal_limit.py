@@ -12,7 +12,7 @@ Robust: servers, delays, beta and noise do not matter; nor do s, p and N, but fo
 agree, as N = 2 at s = 1.
 
 Objection: signals need not lie along truths. They may: Assumption 1 asks of them no more than their size. The limit
-is right if all columns are isotropic and drawn anew, which is the clause under which we say that it holds.
+is right if all columns are isotropic and drawn anew, and Definition 1 says that one is not.
 """
 
 import sys
