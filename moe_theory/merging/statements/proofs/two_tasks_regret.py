@@ -2,8 +2,8 @@
 
 Let task 1 earn f_1(x) = (1 + x_1 - x_2)/2 and task 2 f_2(x) = (1 + x_2 - x_1)/2, K = V = 2. On X = [0, 1]^2, as the
 argmax is printed, each has one best point: (1, 0) and (0, 1), which sum to 1. The mix applied to them, psi_t argmax f,
-is (0.7, 0.3); f is (0.7, 0.3) there, and it earns 0.7 * 0.7 + 0.3 * 0.3 = 0.58. But (1, 0) earns 0.7, the most on all of
-X: the weights of the formula are not those with the highest reward, which the sentence says they are.
+is (0.7, 0.3); f is (0.7, 0.3) there, and it earns 0.7 * 0.7 + 0.3 * 0.3 = 0.58. But (1, 0) earns 0.7, the most on all
+of X: the weights of the formula are not those with the highest reward, which the sentence says they are.
 
 Robust: any number of tasks, with f_v(x) = (V - 1 + x_v - the sum of the others)/V: on weights the mix earns 1 - 2/V +
 (2/V) psi'x, and sum psi_v^2 is below the largest psi_v, but for mixes that are uniform over some of the tasks, or one.
