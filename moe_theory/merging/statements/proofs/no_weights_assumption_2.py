@@ -6,7 +6,7 @@ twin of 1, and the sum is 2. So no candidate of Algorithm 1 is as it is assumed 
 that stays is a candidate of two slots in a row, and two equal rows of M make its least eigenvalue 0.
 
 Robust: any even K = V, any tree and B; without the clause of symmetry one candidate that is no corner is enough, and
-with B >= 2 a tree of more than K active leaves has one, as a corner is in one leaf. At B = 1 all candidates are corners.
+with B >= 2 a tree of more than K active leaves has one, as a corner is in one leaf. At B = 1 all are corners.
 
 Objection: the norm and the symmetry are meant of x divided by its norm and written twice, as the text below says. So
 read, and of candidates counted once, the assumption holds, and is proved: it is "amended", not "false".
