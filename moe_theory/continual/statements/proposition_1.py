@@ -158,6 +158,7 @@ EQUATION_35 = statement(
     "equation-35",
     where="Proof of Proposition 1, Eq. (35)",
     witness="proposition_2.py",
+    disproof="equation_35.py",
     says=r"""After exploration an expert's probabilities for two tasks differ by at least the order sigma_0^0.5.
     $$|\pi_m(X_n, \Theta_t) - \pi_m(X_{n'}, \Theta_t)| = \Omega(\sigma_0^{0.5})$$""",
     hypotheses=experiments.MORE,

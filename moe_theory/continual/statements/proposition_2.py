@@ -57,6 +57,7 @@ OTHER_SET = statement(
     "proposition-2-more-experts-other-set",
     where="Proposition 2 (M > N version), Eq. (12), second case",
     witness="proposition_2.py",
+    disproof="opposite_tasks_spread.py",
     says=r"""If the gates never stop learning, the outputs of specialists of different tasks are Theta(sigma_0^0.75)
     apart at round t1.
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$""",
@@ -91,6 +92,7 @@ OTHER_SET_FEW = statement(
     "proposition-2-fewer-experts-other-set",
     where="Proposition 2 (full version, M < N), 1), second case",
     witness="proposition_2.py",
+    disproof="opposite_tasks_spread.py",
     says=r"""At round t1 of endless learning the outputs of specialists of different clusters are Theta(sigma_0^0.75)
     apart.
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$""",
