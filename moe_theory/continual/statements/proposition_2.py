@@ -70,6 +70,7 @@ ALL = statement(
     "proposition-2-more-experts-all",
     where="Proposition 2 (M > N version), Eq. (13)",
     witness="proposition_2.py",
+    disproof="equation_13.py",
     says=r"""If the gates never stop learning, all outputs have come within O(sigma_0^1.75) of each other by round t2.
     $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
     hypotheses=MANY,
@@ -105,6 +106,7 @@ ALL_FEW = statement(
     "proposition-2-fewer-experts-all",
     where="Proposition 2 (full version, M < N), 2)",
     witness="proposition_2.py",
+    disproof="equation_13.py",
     says=r"""At round t2 of endless learning, with fewer experts than tasks too, any two outputs are within
     O(sigma_0^1.75).
     $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
