@@ -36,6 +36,7 @@ TASK_MODELS = statement(
     "proposition-1-more-experts-model",
     where="Proposition 1 (M > N version)",
     witness="proposition_1.py",
+    disproof="opposite_truths_drift.py",
     says=r"""With more experts than tasks no expert's model moves any more after T1.
     $$w_{T_1+1}^{(m)} = \cdots = w_T^{(m)}$$""",
     hypotheses=[experiments.PAST_T1],
@@ -56,6 +57,7 @@ CLUSTER_MODELS = statement(
     "proposition-1-fewer-experts-model",
     where="Proposition 1 (full version, M < N)",
     witness="proposition_1.py",
+    disproof="opposite_truths_drift.py",
     says=r"""With fewer experts than tasks an expert's model stays within O(sigma_0^1.5), in every entry, of what it is
     just after T1.
     $$\|w_t^{(m)} - w_{T_1+1}^{(m)}\|_\infty = \mathcal{O}(\sigma_0^{1.5})$$""",
