@@ -9,7 +9,7 @@ each expert with chance 1/M, up to M B/lambda -> 0, for either task. By (11) and
 lacks an expert, unless all gates along e are 0; the latter not for both tasks that the last update may have had. So of
 each task a share 1/M or more leaves its set; 0 stated, and 1/|M_n| to each of the set.
 
-Robust: M, N, s < d, noise of O(sigma_0), Gamma > 0, what the sets are, any constants in eta = O(sigma_0^.5) and lambda =
+Robust: M, N, s < d, noise of O(sigma_0), Gamma > 0, the sets, any constants in eta = O(sigma_0^.5) and lambda =
 Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5).
 
 Objection: two opposite tasks are special. With six orthogonal ones and alpha = sigma_0^.5 half of the arrivals do so.
@@ -47,12 +47,12 @@ def is_close(gates: list[Fraction], models: list[int], q: Fraction, rounds: int)
 rounds, is_lemma, shares = 3, True, []
 for tasks, routes in product(product((1, -1), repeat=rounds), product(range(EXPERTS), repeat=rounds)):
     gates, models = after(tasks, routes, SCALES[0])
-    is_lemma &= is_close(gates, models, SCALES[0], rounds)
+    is_lemma = is_lemma and is_close(gates, models, SCALES[0], rounds)
     shares += [Fraction(sum(task * g < 0 for g in gates), EXPERTS) for task in (1, -1) if any(gates)]  # out of (11)
 for q in SCALES:
     last = int(EXPERTS / q**3)  # T2; a number of k bits has 1 + 1/2 + ... <= k
     bound = 4 * q**6 / EXPERTS + 4 * q**6 * last.bit_length()
-    is_lemma &= bound <= Fraction(1, 8) and last <= EXPERTS / (12 * q**6)
+    is_lemma = is_lemma and bound <= Fraction(1, 8) and last <= EXPERTS / (12 * q**6)
     out = min(shares) - EXPERTS * bound / q**5
     print(f"sigma_0 = {q**4}: a share {out} or more of each task's arrivals goes outside of its set, none stated")
 is_violated = is_lemma and out > Fraction(3, 10)
