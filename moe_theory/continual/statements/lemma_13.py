@@ -10,8 +10,8 @@ probabilities for two tasks and not those of two experts for one, by which a rou
 WHY = """Early termination fixes the gates at once where Gamma is above all differences of outputs at T1 + 1, as one of
 order sigma_0^1.25 is in the limit. Algorithm 1 asks for O(sigma_0^1.25): below a step of the gates each move of a model
 after T1 may change what its expert prefers."""
-INSTANCE = """Two opposite tasks, M = 3, alpha = sigma_0^1.5, Gamma = sigma_0^2: after round T1 + 1 (33) fails with chance
-1/4, whatever sigma_0."""
+INSTANCE = """Two opposite tasks, M = 3, alpha = sigma_0^1.5, Gamma = sigma_0^2: after round T1 + 1 (33) fails with
+chance 1/4, whatever sigma_0."""
 
 TASKS = statement(
     "lemma-13-more-experts",

@@ -21,8 +21,8 @@ rounds of T1, and what is fixed cannot change. What the sets are worth is anothe
 THRESHOLD = """Early termination fixes the gates at once where Gamma is above all differences of outputs at T1 + 1, as
 one of order sigma_0^1.25 is in the limit. Algorithm 1 asks for O(sigma_0^1.25): below a step of the gates each move of
 a model after T1 may change its expert's set."""
-FLIPS = """Two opposite tasks, M = 3, alpha = sigma_0^1.5, Gamma = sigma_0^2: round T1 + 1 changes a set with chance 1/4,
-whatever sigma_0."""
+FLIPS = """Two opposite tasks, M = 3, alpha = sigma_0^1.5, Gamma = sigma_0^2: round T1 + 1 changes a set with chance
+1/4, whatever sigma_0."""
 DRIFTS = """M = 12 and N = 6 orthonormal tasks (for M < N 24 in six clusters), d = 8, s = 2: within T1/2 rounds after T1
 some model drifts by at least 1.1, 1.2 and 1.25 sigma_0 in each of 100 runs, at sigma_0 = 0.01, 0.001 and 0.0001."""
 CORRECTED = r"""A repeat leaves (d - s)/(d - 1) of an expert's squared error in expectation, so that models settle
