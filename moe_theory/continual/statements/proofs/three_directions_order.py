@@ -5,10 +5,11 @@ p_j = w . v_j/sigma_0 <= 1 for all j, and p_n = 1. So |dw| v_n = dw, and at pi =
 add up to theta_m = -(eta/M) (w_m - mean w). All |theta_m . v_j| <= B = O(eta sigma_0/M): a step differs from that by
 9 eta sigma_0 B/M at most, and the auxiliary loss adds 2 eta alpha (1 + ln t), together o(eta sigma_0). (1) is uniform
 up to M B/lambda -> 0: up to o(1) experts meet tasks independently. A move takes p_j to (p_n + 2 p_j - 1)/2: the last k
-tasks tell p up to 2^-k. For M = 5 the program has histories of five tasks after which, whatever came
-before, m prefers n (11), m' another task, and m' has the larger output for n. Their chance is the same for all sigma_0.
+tasks tell p up to 2^-k. At M = 5 the program has histories of five tasks after which, whatever came before, m is in M_n,
+m' in another set, and m' has the larger output for n. Their chance is the same for all sigma_0.
 
-Robust: M >= 5, d, any constants in eta = O(sigma_0^.5) and lambda = Theta(sigma_0^1.25). No outputs are nearly equal. Tasks of a cluster are alike up to o(sigma_0^1.5).
+Robust: M >= 5, d, any constants in eta = O(sigma_0^.5) and lambda = Theta(sigma_0^1.25). A cluster's
+tasks are alike up to o(sigma_0^1.5).
 
 Objection: the chance is small. It is of one kind of history of many, and does not fall with sigma_0. With orthogonal
 tasks and alpha = sigma_0^.5 (40) fails in more than nine of ten runs (instance).
@@ -21,8 +22,7 @@ from fractions import Fraction
 from itertools import permutations, product
 from math import factorial, prod
 
-EXPERTS, LENGTH = 5, 5  # M, tasks of a history without repeats
-UNIT = 2**LENGTH  # of p, so that all are integers
+EXPERTS, LENGTH, UNIT = 5, 5, 2**5  # M, tasks of a history without repeats, and p's unit: all p are integers
 CORNERS = [tuple(UNIT * (1 - 3 * (j == i)) for j in range(3)) for i in range(3)]  # of all p with p_j <= 1 and sum 0
 
 
@@ -51,8 +51,8 @@ for rest in product(((0, 1, 0, 1, 0), (1, 0, 1, 0, 1)), repeat=EXPERTS - 2):
     for a, b in pairs:
         m, other, others = after[a], after[b], [after[w] for w in rest]
         if prefers(m, [other, *others], 0) and prefers(other, [m, *others], 1):
-            names = permutations(range(3))
-            found.update({tuple(sorted(tuple(name[n] for n in w) for w in (a, b, *rest))) for name in names})
+            named = [[tuple(name[n] for n in w) for w in (a, b, *rest)] for name in permutations(range(3))]
+            found.update(tuple(sorted(each)) for each in named)
 ways = sum(factorial(EXPERTS) // prod(factorial(each.count(w)) for w in set(each)) for each in found)
 chance = Fraction(ways, len(words) ** EXPERTS)
 print(f"(40) fails with chance {chance} or more at round T1 + 1, for every sigma_0; o(1) stated")
