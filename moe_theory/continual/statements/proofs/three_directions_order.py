@@ -5,8 +5,8 @@ p_j = w . v_j/sigma_0 <= 1 for all j, and p_n = 1. So |dw| v_n = dw, and at pi =
 add up to theta_m = -(eta/M) (w_m - mean w). All |theta_m . v_j| <= B = O(eta sigma_0/M): a step differs from that by
 9 eta sigma_0 B/M at most, and the auxiliary loss adds 2 eta alpha (1 + ln t), together o(eta sigma_0). (1) is uniform
 up to M B/lambda -> 0: up to o(1) experts meet tasks independently. A move takes p_j to (p_n + 2 p_j - 1)/2: the last k
-tasks tell p up to 2^-k. At M = 5 the program has histories of five tasks after which, whatever came before, m is in M_n,
-m' in another set, and m' has the larger output for n. Their chance is the same for all sigma_0.
+tasks tell p up to 2^-k. At M = 5 the program has histories of five tasks after which, whatever came before, m is in M_n
+and m' in another set, but m' has the larger output for n. Their chance is the same for all sigma_0.
 
 Robust: M >= 5, d, any constants in eta = O(sigma_0^.5) and lambda = Theta(sigma_0^1.25). A cluster's
 tasks are alike up to o(sigma_0^1.5).
