@@ -45,7 +45,7 @@ SAME_SET = statement(
     "proposition-2-more-experts-same-set",
     where="Proposition 2 (M > N version), Eq. (12), first case",
     witness="proposition_2_same_set.py",
-    disproof="three_directions_same_set.py",
+    disproof="orthogonal_tasks_same_set.py",
     says=r"""If the gates never stop learning, the outputs of two specialists of one task are within O(sigma_0^1.75) at
     round t1.
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
@@ -83,7 +83,7 @@ SAME_SET_FEW = statement(
     "proposition-2-fewer-experts-same-set",
     where="Proposition 2 (full version, M < N), 1), first case",
     witness="proposition_2_same_set.py",
-    disproof="three_directions_same_set.py",
+    disproof="orthogonal_tasks_same_set.py",
     says=r"""At round t1 of endless learning the outputs of two specialists of one cluster are within O(sigma_0^1.75).
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
     hypotheses=FEW,

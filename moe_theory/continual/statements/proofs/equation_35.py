@@ -19,7 +19,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 EXPERTS = 3  # M; N = 2 tasks, truths +-sigma_0 e and signals +-e
-SCALES = [Fraction(1, 4**power) for power in range(2, 6)]  # q, where sigma_0 = q^4, eta = alpha = q^2
+SCALES = [Fraction(1, 4**power) for power in range(2, 5)]  # q, where sigma_0 = q^4, eta = alpha = q^2
 
 
 def exponential(x: Fraction) -> Fraction:

@@ -11,8 +11,8 @@ No model moves up to T with chance (1/2 + M B/lambda)^(T - T1 - 1) at most, whic
 Robust: M, N, s < d, noise of O(sigma_0), the law of beta, Gamma, any constants in alpha, eta = O(sigma_0^.5) and lambda
 = Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5). A move is no O(sigma_0^1.5) either.
 
-Objection: signals ought to be of order 1. |v_n| = O(1) is asked, and App. A.2 has less. Six orthogonal signals of length
-1 make every run drift by sigma_0 (instance); so do these two for |v_n| = 1, alpha = o(sigma_0^.75/log): gates telescope.
+Objection: signals ought to be of order 1. |v_n| = O(1) is asked, and App. A.2 has less. With six orthogonal signals of
+length 1 every run drifts by sigma_0 (instance); with these two as well, for alpha = o(sigma_0^.75/log).
 """
 
 import sys

@@ -5,8 +5,8 @@ last, and |dw| <= 2 sigma_0. Gates change along x_t = beta c w_n, |x_t| <= x = C
 pi (1 - pi) <= 1/4 by (eta/4) (2 sigma_0 + alpha M f_t/t) x at most. So outputs are B = (eta x^2/4) (2 sigma_0 t +
 alpha M (1 + ln t)) at most, O(sigma_0^2.75) at T2, when gates are fixed. A shift of r(m) by h moves its law by
 |h|/lambda: (1) takes each expert with chance 1/M, up to M B/lambda -> 0, for either task. By (11), and as outputs sum
-to 0 over experts (Lemma 4), each of the two sets lacks an expert, unless all outputs are 0, which the last update cannot
-make of both tasks. So of each task a share 1/M, up to M B/lambda, or more leaves its set; none stated, 1/|M_n| within.
+to 0 over experts (Lemma 4), each of the two sets lacks an expert, unless all outputs are 0, which the last update can
+cause for one of its two tasks only. So a share 1/M or more of each task leaves its set, up to M B/lambda; none stated.
 
 Robust: M, N, s < d, noise of O(sigma_0), the law of beta, Gamma > 0, any constants in alpha, eta = O(sigma_0^.5) and
 lambda = Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5).

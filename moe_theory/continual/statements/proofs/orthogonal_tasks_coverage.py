@@ -1,19 +1,19 @@
 """Lemma 11: many experts, orthogonal tasks, or clusters of such; the first arrivals decide what nearly all prefer.
 
-Orthonormal signals v_n, truths sigma_0 v_n, beta = s = 1: only arrivals of n move outputs for n. By (9) and (30) that
-of round t lowers its expert's by u_t and raises all by u_t/M, u_t = eta alpha L/t^2, L its expert's visits so far (but
-for a share O(sigma_0/alpha + eta alpha log)). So the tasks a, b, c of t = 1, 2, 3 are lifted by eta alpha/(9 M) or more
-for all. Of N = 64 tasks some n comes first at t >= N, and is lifted by (2/63 + o(1)) eta alpha/M at most, if no expert
-has three of the first R = 32 M^.5 tasks. To prefer n to a, b and c, an expert must pay .07 eta alpha/M for each. As (1)
-takes any expert with chance 2/M at most, counting shows: with chance .97 none gets three tasks up to R, nor so many
-later that it pays as much after R; it then prefers a, b or c to n, and M_n is empty. A larger M does not help.
+Truths sigma_0 e_n, signals c w_n with a constant c, as App. A.2 draws them, s = 1: only arrivals of n move outputs for
+n. In units of eta alpha c^2 sigma_0^2, by (9) and (30), that of round t lowers its expert's by L/t^2 and raises all by
+L/(M t^2), L its expert's visits so far (but for a share O(sigma_0/alpha)). So the tasks a, b, c of t = 1, 2, 3 are
+lifted by 1/(9 M) or more for all. Of N = 64 tasks some n comes first at t >= N, and is lifted by (2/63 + o(1))/M at
+most, if no expert has three of the first R = 32 M^.5 tasks. To prefer n to a, b, c an expert must pay .07/M for each.
+As outputs are O(sigma_0^3 log), (1) takes any expert with chance 2/M at most. So by counting, with chance .97, none
+gets three tasks up to R, nor so many later that it pays as much after R: it prefers a, b or c, and M_n is empty.
 
-Robust: N or K from 64 on, d, Gamma, lambda = Theta(sigma_0^1.25), M from log^3(1/sigma_0) on. For M < N tasks of a
-cluster are alike up to o(sigma_0^1.5). Lemma 11 has M = Omega(N ln(N/delta)), so that its delta tends to 0 here.
+Robust: N or K from 64 on, d, eta, lambda, M from log^3(1/sigma_0) to 1/sigma_0, sigma_0 = o(alpha). For M < N tasks of
+a cluster are alike up to o(sigma_0^1.5). Lemma 11 has M = Omega(N ln(N/delta)), so that its delta tends to 0 here.
 
-Objection: such an M is huge. It makes the counting easy; M = 29 and six tasks do, with noise and alpha = sigma_0^.5.
+Objection: such an M is huge. It makes the counting easy; M = 29, six tasks and signals of length 1 do (instance).
 
-Caveat: M grows as sigma_0 falls, with sigma_0 = o(alpha) and M eta alpha log(1/sigma_0) = o(lambda).
+Caveat: M grows as sigma_0 falls, if slowly.
 """
 
 import sys
@@ -21,7 +21,7 @@ from fractions import Fraction
 from itertools import product
 
 TASKS, EXPERTS, EARLY, LAST = 64, 2**40, 2**25, 2**280  # N, M, R, T1
-ETA, ALPHA, SCALE, LAMBDA = (Fraction(1, 2**power) for power in (240, 420, 480, 600))  # SCALE: sigma_0
+ETA, ALPHA, SCALE, LAMBDA = (Fraction(1, 2**power) for power in (240, 240, 480, 600))  # SCALE: sigma_0
 
 
 def are_lifted(routes: tuple[int, ...], count: int = 4, rate: Fraction = Fraction(1, 2**12)) -> bool:
@@ -41,10 +41,10 @@ def chance_of(visits: int, rounds: int) -> Fraction:
     return EXPERTS * Fraction(6 * rounds, visits * EXPERTS) ** min(visits, 1024)
 
 
-largest = 2 * ETA * (TASKS * SCALE + ALPHA * LAST.bit_length())  # of all outputs: (1) takes each with chance <= 2/M
+largest = 2 * ETA * SCALE**2 * (TASKS * SCALE + ALPHA * LAST.bit_length())  # outputs: (1) has no chance above 2/M
 is_lemma = all(are_lifted(routes) for routes in product(range(4), repeat=3)) and largest < LAMBDA / (3 * EXPERTS)
 fails, late, lift, rounds = Fraction(4 * EARLY**3, 6 * EXPERTS**2), SCALE / ALPHA, Fraction(2, TASKS - 1), EARLY
-while rounds < LAST:  # up to twice as many; paid and lifted in units of eta alpha/M
+while rounds < LAST:  # up to twice as many; paid and lifted are in units of 1/M
     visits = max(4, 32 * rounds // EXPERTS)
     while visits < 1024 and chance_of(visits, 2 * rounds) > Fraction(1, 2**20):
         visits += 1
