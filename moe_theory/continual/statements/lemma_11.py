@@ -39,6 +39,7 @@ TASKS = statement(
     corrected=CORRECTED,
     witness="lemma_11.py",
     disproof="orthogonal_tasks_coverage.py",
+    derivation="two_sets_at_least.py",
 )
 CLUSTERS = statement(
     "lemma-11-fewer-experts",
@@ -53,6 +54,7 @@ CLUSTERS = statement(
     corrected=CORRECTED,
     witness="lemma_11.py",
     disproof="orthogonal_tasks_coverage.py",
+    derivation="two_sets_at_least.py",
 )
 CLUSTERS.also("lemma-11.product", role="step")
 CLUSTERS.also("lemma-11.union", role="step")
