@@ -11,9 +11,9 @@ chosen one changes by O(eta c/M) = O(sigma_0), another by O(eta c/M^2) = O(sigma
 Signs: for n = n_t, z'v_n = beta |v_n|^2 + v_n'(noise). Where it is above 0 the chosen one's output falls and all
 others' rise: always if s = 1 or sigma_t = 0, and but for chance o(1) if sigma_t = o(beta).
 
-Robust: any eta, alpha, lambda below their orders, routes, signals, s, Gamma; M, unless ln M outgrows sigma_0^-2.25. W = O(sigma_0), as truths are N(0,
-sigma_0^2) in the paper's proof of Lemma 5. |z'v_n| = O(1) is the paper's |X|_inf = O(1). For other signals only the
-size is shown: z'v_n may have either sign.
+Robust: any eta, alpha, lambda below their orders, routes, signals, s, Gamma; M, unless ln M outgrows sigma_0^-2.25. W =
+O(sigma_0), as truths are N(0, sigma_0^2) in the paper's proof of Lemma 5. |z'v_n| = O(1) is the paper's |X|_inf = O(1).
+For other signals only the size is shown: z'v_n may have either sign.
 """
 
 import sys

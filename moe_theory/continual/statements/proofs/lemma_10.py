@@ -1,7 +1,7 @@
 """Lemma 10: the difference of two probabilities in closed form, for any number of experts.
 
-With d = |h_m - h_m'|, dividing numerator and denominator by the geometric mean of the two weights,
-|pi_m - pi_m'| = (pi_m + pi_m') tanh(d/2).
+With d = |h_m - h_m'|, dividing numerator and denominator by the geometric mean of the two weights, |pi_m - pi_m'| =
+(pi_m + pi_m') tanh(d/2).
 
 First sentence: tanh' = 1 - tanh^2 <= 1, so tanh(d/2) <= d/2, and the difference is at most (pi_m + pi_m') d/2 <= d/2.
 

@@ -8,8 +8,8 @@ all these, and on the complement is a multiple of I: p/D by its trace. Hence E|(
 1) |e|^2, for each e that is orthogonal to v_n.
 
 Robust: beta, sigma_t > 0, w_n and the signal's direction; at s = 1 the factor is 1, nothing moves, and Lemma 3 holds
-for a task that arrives again. One expert, or routes that do not see the noise: a gate that
-sees it may prefer some columns to others.
+for a task that arrives again. One expert, or routes that do not see the noise: a gate that sees it may prefer some
+columns to others.
 """
 
 import sys
