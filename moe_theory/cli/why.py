@@ -33,9 +33,6 @@ def why(name: str, printed: str | None, as_json: bool) -> None:
     claim. Prints what it says, its status, what was found, why, a proof or the smallest instance, and what holds
     instead.
     """
-    from rich.table import Table
-    from rich.text import Text
-
     from moe_theory.report import verdicts, wording
     from moe_theory.verify.recorded import elsewhere, judged_statements, recorded_verdicts
 
@@ -59,10 +56,4 @@ def why(name: str, printed: str | None, as_json: bool) -> None:
         return
     console = open_console()
     for each in found:
-        of = each.statement
-        table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(style="bold")
-        table.add_column(overflow="fold")
-        for heading, text in verdicts.why_lines(each, known, elsewhere()):
-            table.add_row(heading, Text(text))
-        console.print(Text(f"{of.where} ({of.name})", style="bold"), table, sep="\n")
+        console.print(verdicts.why_card(each, known, elsewhere()))

@@ -111,6 +111,16 @@ def statement_lines(found: Sequence[Judged], width: int) -> Iterator[Text]:
         yield line
 
 
+def why_card(known: Judged, verdicts: Sequence[Verdict], elsewhere: Sequence[Verdict] = ()) -> Group:
+    """What `why` prints of a statement, under its name."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for heading, text in why_lines(known, verdicts, elsewhere):
+        table.add_row(heading, Text(text))
+    return Group(Text(f"{known.statement.where} ({known.statement.name})", style="bold"), table)
+
+
 def why_lines(known: Judged, verdicts: Sequence[Verdict], elsewhere: Sequence[Verdict] = ()) -> list[tuple[str, str]]:
     """What `why` prints of a statement: heading and text of each part that there is; `elsewhere` on other data."""
     of = known.statement

@@ -332,7 +332,6 @@ def statement(
         raise InvalidStatementError(f"statement {id} of {paper} is declared already. Choose another id.")
     text, formula = worded(says)
     instead, instead_formula = worded(corrected)
-    proofs = {"disproof": disproof, "proof": proof, "derivation": derivation}
     made = Declared(
         id=id,
         paper=paper,
@@ -347,7 +346,9 @@ def statement(
         untestable=worded(untestable)[0],
         note=worded(note)[0],
         witness=f"{folder}:witnesses/{witness}" if witness else "",
-        **{name: Proof.of(f"{folder}:proofs/{file}") for name, file in proofs.items() if file},
+        disproof=_proof(folder, disproof),
+        proof=_proof(folder, proof),
+        derivation=_proof(folder, derivation),
         amendment=worded(amendment)[0],
         checks=hypotheses,
         judged_under=home or paper,
@@ -355,6 +356,10 @@ def statement(
     )
     _DECLARED[paper, id] = made
     return made
+
+
+def _proof(folder: str, file: str) -> Proof | None:
+    return Proof.of(f"{folder}:proofs/{file}") if file else None
 
 
 def suppose(*hypotheses: Hypothesis) -> None:

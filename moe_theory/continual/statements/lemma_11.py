@@ -16,11 +16,10 @@ BY_SIZES = [f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in CO
 (NUM_TASKS, MANY), (NUM_CLUSTERS, FEW) = experiments.COVERAGE_EXPERTS.items()  # M = N ln(N / delta), K ln(K / delta)
 
 WHY = """An expert specialises in the task for which its own gate output is largest, (11); M_n is the set of those who
-do in task n. By symmetry each expert is in M_n with probability 1/N, and the proof tacitly takes experts as
-independent. They are not: a round lowers the gate output of the expert chosen and raises those of all others by
-about the same amount, since the gradients sum to 0 over experts (Lemma 4). So experts that lead for no task stay
-nearly equal: for each task they are below its leaders by what these lead, and share the task where that is least. More
-experts do not help, and a smaller sigma_0, the scale of the truths and of the steps, makes it worse."""
+do in task n. The proof takes experts as independent, each in M_n with probability 1/N, but they share their past. A
+step of the auxiliary loss is in proportion to f_t/t, which is 1/t^2 for new experts, and raises the output for the task
+of its round for all experts that are not chosen. So the tasks that arrive first are lifted most, for nearly all
+experts, and what these pay later, in smaller steps, does not undo it by T1."""
 CORRECTED = r"""At least two sets have an expert, always, and no more can be promised. Gates sum to 0 over experts
 (Lemma 4), and so do the differences of their outputs for any two signals: not all experts can prefer the same one. With
 13 experts and three clusters two is the commonest number. Were experts independent and uniform, the union bound would
@@ -39,6 +38,8 @@ TASKS = statement(
     12 and 98 %: no larger constant in the Omega helps.""",
     corrected=CORRECTED,
     witness="lemma_11.py",
+    disproof="orthogonal_tasks_coverage.py",
+    derivation="two_sets_at_least.py",
 )
 CLUSTERS = statement(
     "lemma-11-fewer-experts",
@@ -52,6 +53,8 @@ CLUSTERS = statement(
     experts cannot all prefer the same one of two signals.""",
     corrected=CORRECTED,
     witness="lemma_11.py",
+    disproof="orthogonal_tasks_coverage.py",
+    derivation="two_sets_at_least.py",
 )
 CLUSTERS.also("lemma-11.product", role="step")
 CLUSTERS.also("lemma-11.union", role="step")

@@ -18,6 +18,11 @@ SMALLEST = MANY.experiment.at(experiments.specialization_cell(experiments.MANY_E
 LIKELY = limit_probability(to=1, margin=experiments.FAILURE)
 EMPTY = """It holds in the limit, and for a reason that says little: Algorithm 1 fixes nearly all gates within a few
 rounds of T1, and what is fixed cannot change. What the sets are worth is another matter, see (34) and Proposition 3."""
+THRESHOLD = """Early termination fixes the gates at once where Gamma is above all differences of outputs at T1 + 1, as
+one of order sigma_0^1.25 is in the limit. Algorithm 1 asks for O(sigma_0^1.25): below a step of the gates each move of
+a model after T1 may change its expert's set."""
+FLIPS = """Two opposite tasks, M = 3, alpha = sigma_0^1.5, Gamma = sigma_0^2: round T1 + 1 changes a set with chance
+1/4, whatever sigma_0."""
 DRIFTS = """M = 12 and N = 6 orthonormal tasks (for M < N 24 in six clusters), d = 8, s = 2: within T1/2 rounds after T1
 some model drifts by at least 1.1, 1.2 and 1.25 sigma_0 in each of 100 runs, at sigma_0 = 0.01, 0.001 and 0.0001."""
 CORRECTED = r"""A repeat leaves (d - s)/(d - 1) of an expert's squared error in expectation, so that models settle
@@ -30,12 +35,17 @@ TASK_SETS = statement(
     says=r"""From T1 on every expert keeps the one task it specialises in, except with vanishing probability.
     $$\mathbb{P}\left(m \in \mathcal{M}_n \text{ for all } t > T_1\right) \geq 1 - \delta$$""",
     hypotheses=[*experiments.MORE, experiments.PAST_T1],
+    disproof="small_threshold_sets.py",
+    amendment="Gamma = Theta(sigma_0^1.25) and, unless signals are orthogonal, alpha = o(sigma_0^0.75)",
+    why=THRESHOLD,
+    instance=FLIPS,
     note=EMPTY,
 )
 TASK_MODELS = statement(
     "proposition-1-more-experts-model",
     where="Proposition 1 (M > N version)",
     witness="proposition_1.py",
+    disproof="opposite_truths_drift.py",
     says=r"""With more experts than tasks no expert's model moves any more after T1.
     $$w_{T_1+1}^{(m)} = \cdots = w_T^{(m)}$$""",
     hypotheses=[experiments.PAST_T1],
@@ -50,12 +60,17 @@ CLUSTER_SETS = statement(
     says=r"""With fewer experts than tasks every expert keeps, from T1 on, the one cluster it specialises in.
     $$\mathbb{P}\left(m \in \mathcal{M}_k \text{ for all } t > T_1\right) \geq 1 - \delta$$""",
     hypotheses=[*experiments.FEWER, experiments.PAST_T1],
+    disproof="small_threshold_sets.py",
+    amendment="Gamma = Theta(sigma_0^1.25) and, unless signals are orthogonal, alpha = o(sigma_0^0.75)",
+    why=THRESHOLD,
+    instance=FLIPS,
     note=EMPTY,
 )
 CLUSTER_MODELS = statement(
     "proposition-1-fewer-experts-model",
     where="Proposition 1 (full version, M < N)",
     witness="proposition_1.py",
+    disproof="opposite_truths_drift.py",
     says=r"""With fewer experts than tasks an expert's model stays within O(sigma_0^1.5), in every entry, of what it is
     just after T1.
     $$\|w_t^{(m)} - w_{T_1+1}^{(m)}\|_\infty = \mathcal{O}(\sigma_0^{1.5})$$""",
@@ -158,6 +173,7 @@ EQUATION_35 = statement(
     "equation-35",
     where="Proof of Proposition 1, Eq. (35)",
     witness="proposition_2.py",
+    disproof="equation_35.py",
     says=r"""After exploration an expert's probabilities for two tasks differ by at least the order sigma_0^0.5.
     $$|\pi_m(X_n, \Theta_t) - \pi_m(X_{n'}, \Theta_t)| = \Omega(\sigma_0^{0.5})$$""",
     hypotheses=experiments.MORE,

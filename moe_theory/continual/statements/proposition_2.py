@@ -45,6 +45,7 @@ SAME_SET = statement(
     "proposition-2-more-experts-same-set",
     where="Proposition 2 (M > N version), Eq. (12), first case",
     witness="proposition_2_same_set.py",
+    disproof="orthogonal_tasks_same_set.py",
     says=r"""If the gates never stop learning, the outputs of two specialists of one task are within O(sigma_0^1.75) at
     round t1.
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
@@ -57,6 +58,7 @@ OTHER_SET = statement(
     "proposition-2-more-experts-other-set",
     where="Proposition 2 (M > N version), Eq. (12), second case",
     witness="proposition_2.py",
+    disproof="opposite_tasks_spread.py",
     says=r"""If the gates never stop learning, the outputs of specialists of different tasks are Theta(sigma_0^0.75)
     apart at round t1.
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$""",
@@ -70,6 +72,7 @@ ALL = statement(
     "proposition-2-more-experts-all",
     where="Proposition 2 (M > N version), Eq. (13)",
     witness="proposition_2.py",
+    disproof="equation_13.py",
     says=r"""If the gates never stop learning, all outputs have come within O(sigma_0^1.75) of each other by round t2.
     $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
     hypotheses=MANY,
@@ -81,6 +84,7 @@ SAME_SET_FEW = statement(
     "proposition-2-fewer-experts-same-set",
     where="Proposition 2 (full version, M < N), 1), first case",
     witness="proposition_2_same_set.py",
+    disproof="orthogonal_tasks_same_set.py",
     says=r"""At round t1 of endless learning the outputs of two specialists of one cluster are within O(sigma_0^1.75).
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
     hypotheses=FEW,
@@ -92,6 +96,7 @@ OTHER_SET_FEW = statement(
     "proposition-2-fewer-experts-other-set",
     where="Proposition 2 (full version, M < N), 1), second case",
     witness="proposition_2.py",
+    disproof="opposite_tasks_spread.py",
     says=r"""At round t1 of endless learning the outputs of specialists of different clusters are Theta(sigma_0^0.75)
     apart.
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$""",
@@ -105,6 +110,7 @@ ALL_FEW = statement(
     "proposition-2-fewer-experts-all",
     where="Proposition 2 (full version, M < N), 2)",
     witness="proposition_2.py",
+    disproof="equation_13.py",
     says=r"""At round t2 of endless learning, with fewer experts than tasks too, any two outputs are within
     O(sigma_0^1.75).
     $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",

@@ -35,6 +35,7 @@ TASKS = statement(
     "proposition-3-more-experts",
     where="Proposition 3 (M > N version)",
     witness="lemma_15.py",
+    disproof="opposite_truths_routing.py",
     says=r"""After T2 an arriving task goes to each of its specialists equally often, and to no other expert.
     $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2$$""",
     why=WHY,
@@ -45,6 +46,7 @@ CLUSTERS = statement(
     "proposition-3-fewer-experts",
     where="Proposition 3 (full version, M < N)",
     witness="lemma_15.py",
+    disproof="opposite_truths_routing.py",
     says=r"""After T2, with fewer experts than tasks, an arriving task goes to each specialist of its cluster equally
     often.
     $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}, \quad t > T_2$$""",

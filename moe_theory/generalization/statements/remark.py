@@ -24,7 +24,8 @@ TERM = statement(
     where="Section 1 and the remark on sparsity awareness",
     says="The bound grows with k, up to k = T, through its term in k and T, and falls by a factor of O(k) with fewer."
     r"$$\sqrt{k \left( 1 + \log \frac{T}{k} \right)}$$",
-    why="The term does grow with k. Read as a gain of order k, the factor is too large: it is at most sqrt(k).",
+    why="The term does grow with k, and the bound at a fixed d_N; that of the k-sparse masks changes with k, and is "
+    "0 at k = T. Read as a gain of order k, the factor is too large: it is at most sqrt(k).",
     instance="Of 4096 experts, 64 active ones have a term 6.0 times that of a single one, not 64 times.",
     corrected=r"""Going from k active experts to one lowers the term by a factor of at most sqrt(k).
     $$\sqrt{k \left( 1 + \log \frac{T}{k} \right)} \le \sqrt{k (1 + \log T)}, \quad 1 \le k \le T$$""",
@@ -35,16 +36,16 @@ FEWER_ACTIVE = statement(
     "remark-fewer-active",
     where="Section 1, the remark on sparsity awareness and Section 4",
     says="Selecting fewer experts can help sparse MoE generalize better, and the bound, tighter with fewer, tells why.",
-    why="""The paper says it of its bound, and so read it holds. Of the gap it holds where router weights are free:
-    softmax then tends to picking one expert, so that a class with one active expert is within the closure of that with
-    k. With a given router, or one of small weights, it is the other way round: experts that share an input average out,
-    and the capacity falls with k like the root of the mean square gate. The bound has neither.""",
+    why="""The paper says it of its bound, and so read it holds at a fixed d_N. Of the gap it holds where router weights
+    are free: softmax then tends to picking one expert, so that a class with one active expert is within the closure of
+    that with k. With a given router, or one of small weights, it is the other way round: experts that share an input
+    average out, and the capacity falls with k like the root of the mean square gate. The bound has neither.""",
     instance="""Two constant experts, +1 and -1, a router of any weight on one coordinate, 1 or 100, and two samples:
     the mean of the largest gap is 1/4 for one active expert and .310 for both. But of 8 linear experts in 8 dimensions
     behind a given linear router, 128 samples, the complexity is .239 for one active expert and .171 for two.""",
     corrected=r"""For a given router and linear experts |w| <= B, |x| <= c, complexity is at most B c sqrt(T A/m), with
     A the mean of |a(x)|^2, between 1/k and 1. $$\mathcal{R}_m(\mathcal{F}_a) \le B c \sqrt{\frac{T A}{m}}$$""",
-    amendment="for one active expert against k, where router weights are free",
+    amendment="for one active expert against k at the same d_N, where router weights are free",
     proof="one_active.py",
     derivation="fixed_router.py",
 )

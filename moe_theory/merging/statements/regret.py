@@ -17,8 +17,8 @@ REGRET = statement(
     hypotheses=ON_REWARDS,
     why="The formula multiplies the mix by an argmax; read as weights, it is the mean of the tasks' own best weights, "
     "which is not best for the mix. The words beside it, the weights with the highest reward, are right.",
-    instance="Two tasks with rewards x_1 and x_2 in the mix (0.7, 0.3): the mean of the tasks' best weights is "
-    "(0.7, 0.3) and earns 0.58, the weights (1, 0) earn 0.7.",
+    instance="Two tasks with rewards (1 + x_1 - x_2)/2 and (1 + x_2 - x_1)/2 in the mix (0.7, 0.3): the mean of the "
+    "tasks' best weights is (0.7, 0.3) and earns 0.58, the weights (1, 0) earn 0.7.",
     corrected=r"The mix belongs inside the argmax. $$x_t^* = \mathrm{argmax}_x \psi_t' f^*(x)$$",
     disproof="two_tasks_regret.py",
     amendment="with the task mix inside the argmax",

@@ -1,8 +1,11 @@
 """Eq. (22): what (10), (15), (16) and (20), taken together as printed, say of the gap that leaves a chance of delta.
 
+Printed, (21) is a chance and (22) a gap; what is meant is that the gap is above (22) with probability delta at most.
 (10) has a factor of 2 and (15) one of 2 Gamma; Gamma <= G = binom(T, k)^(2 d_N) (2m)^(d_N) by (16). With (20) the
 chance of a gap of eps is at most 4 G exp(-2m (eps/2 - E phi)^2). At eps = 2 E phi + 2 sqrt((log G + log(4/delta))/(2m))
 the exponent is -(log G + log(4/delta)), and the chance delta; a larger eps makes it smaller. That is (22).
+(10) asks for exp(-eps^2 m/2) <= 1/4. E phi >= 0, as L_S - L_S' has a mean of 0 for each f; so eps^2 m/2 is at least
+log G + log(4/delta) >= log 4, as G >= 1 and delta <= 1.
 Of the steps that it solves (15) and (20) do not hold as printed; that (22) follows from them is all that is shown.
 """
 
@@ -19,10 +22,13 @@ at_root = sympy.simplify(sympy.expand_log(sympy.log(chance.subs(eps, 2 * mean + 
 falls = sympy.simplify(sympy.diff(sympy.log(chance), eps) + 2 * m * (eps / 2 - mean))
 grown = sympy.expand_log(sympy.log(patterns ** (2 * dimension) * (2 * m) ** dimension), force=True)
 inside = 2 * dimension * sympy.log(patterns) + dimension * sympy.log(2 * m)
-steps = [at_root - sympy.log(delta), falls, sympy.expand(sympy.expand_log(grown - inside, force=True))]
-print(f"log of the chance at (22), less log delta: {sympy.simplify(steps[0])}")
-print(f"its derivative in eps is -2 m (eps/2 - E phi), below 0 beyond 2 E phi: {steps[1]}")
-print(f"log G is 2 d_N log binom(T, k) + d_N log(2m): {sympy.simplify(steps[2])}")
-holds = all(sympy.simplify(step) == 0 for step in steps)
+asked = sympy.expand((2 * root) ** 2 * m / 2) - sympy.log(count) - sympy.log(4 / delta)
+steps = [asked, at_root - sympy.log(delta), falls, sympy.expand(sympy.expand_log(grown - inside, force=True))]
+steps = [sympy.simplify(step) for step in steps]
+print(f"log of the chance at (22), less log delta: {steps[1]}")
+print(f"its derivative in eps is -2 m (eps/2 - E phi), below 0 beyond 2 E phi: {steps[2]}")
+print(f"log G is 2 d_N log binom(T, k) + d_N log(2m): {steps[3]}")
+print(f"eps^2 m/2 at E phi = 0 is log G + log(4/delta): {steps[0]}")
+holds = all(step == 0 for step in steps)
 print("proved: (22) solves for delta" if holds else "not proved")
 sys.exit(not holds)

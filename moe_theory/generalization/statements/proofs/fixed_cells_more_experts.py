@@ -1,11 +1,13 @@
 """The remark on sparsity awareness: T fixed cells, an expert +1 or -1 in each, m = 4 T^2.
 
 A fixed router sends each of T equally likely cells to an expert of its own, k = 1, H = {+1, -1}. Labels are fair coins,
-so that every true risk is 1/2, and the largest gap is sum_j |S_j|/(2m), with S_j the sum of the labels in cell j; its
-mean is T E|S|/(2m), S a sum of n signs, n binomial with mean m/T.
-E|sum of n signs|^2 >= n/2, with equality at n = 2, and sqrt(z) >= (3 z - z^2)/2 at z = n T/m give
-E sqrt(n) >= sqrt(m/T) (1 - T/(2m)): the mean gap is at least sqrt(T/m)/(2 sqrt(2)) (1 - T/(2m)). One expert alone has
-1/(2 sqrt(m)) at most. So T experts cost a factor of sqrt(T/2) (1 - T/(2m)), which no K (1 + log T) bounds.
+the loss is clip((1 - y f)/2, 0, 1): every true risk is 1/2, and the largest gap is sum_j |S_j|/(2m), S_j the sum of the
+labels in cell j; its mean is T E|S|/(2m), S a sum of n signs, n binomial with mean m/T.
+(E|sum of n signs|)^2 >= n/2: the mean is 2h b_h for n = 2h - 1 and 2h, b_h = binom(2h, h)/4^h, as a sign more adds
+P(sum = 0) to it and 2h b_h + b_h = (2h + 2) b_(h + 1); and 4h b_h^2 is 1 at h = 1 and grows by (2h + 1)^2/(4h (h + 1)).
+With sqrt(z) >= (3 z - z^2)/2 at z = n T/m, E sqrt(n) >= sqrt(m/T) (1 - T/(2m)): the mean gap is at least
+sqrt(T/m)/(2 sqrt(2)) (1 - T/(2m)). One expert alone has 1/(2 sqrt(m)) at most. So T experts cost a factor of sqrt(T/2)
+(1 - T/(2m)), which no K (1 + log T) bounds.
 
 Robust: every constant K, any m >= T, the true risk and the loss do not matter: twice the gap is R_m of the class.
 
@@ -35,7 +37,11 @@ def mean_gap(cells: int, samples: int) -> Fraction:
     return Fraction(cells, 2 * samples) * total / cells**samples
 
 
-holds = all(mean_size(n) ** 2 >= Fraction(n, 2) for n in range(100))
+holds = True
+for h in range(1, 50):
+    b, then = (Fraction(comb(2 * each, each), 4**each) for each in (h, h + 1))
+    holds = holds and mean_size(2 * h - 1) == mean_size(2 * h) == 2 * h * b and (2 * h + 2) * then == (2 * h + 1) * b
+    holds = holds and then**2 * (h + 1) / (b**2 * h) == 1 + Fraction(1, 4 * h * (h + 1)) and 4 * h * b**2 >= 1
 for cells in (2, 4, 6):
     for samples in (cells, 4 * cells, 4 * cells**2):
         least = Fraction(cells, 2) * (1 - Fraction(cells, 2 * samples)) ** 2

@@ -2,7 +2,7 @@
 
 For a loss l let D(l) = L_S - L_S'. Then D(1 - l) = -D(l), as the constant cancels. If the class of losses holds 1 - l
 with l, then sup D = sup max(D(l), D(1 - l)) = sup |D|, for every S and S': (37) and (38) are equal.
-Such are the losses (1 - y f)/2 of a class that holds -f with every f, as linear functions in a ball.
+Such are the losses clip((1 - y f)/2, 0, 1) of a class that holds -f with every f, as linear functions in a ball.
 Without that, (37) <= (38) alone. The lemma needs neither: without absolute values (37) is at most (39), by exchanges of
 samples as in the proof of Lemma 8.
 """

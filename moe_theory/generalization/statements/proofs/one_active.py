@@ -1,13 +1,13 @@
 """Section 1, the remark on sparsity awareness and Section 4: one active expert against k, router weights free.
 
-The bound: (23) falls as k does (k (1 + log(T/k)) grows up to k = T). The gap: let logits g be those of a class that
-holds c g with g for every c > 0, gates the softmax over the k largest as in (5), the loss continuous in [0, 1], and no
-ties. As c grows the gate of the largest logit tends to 1, so that f of F(T, 1) is the limit of members of F(T, k), and
-L_S and L_D are the limits of theirs: sup |L_S - L_D| over F(T, 1) is at most that over F(T, k), for every sample. It
-can be less: T = 2, H = {+1, -1}, logits v x, x = 1 or 100, two samples, labels fair coins, loss (1 - y f)/2. At k = 1 f
-is constant: a gap of 1/2 if the labels agree, 1/4 in the mean. At k = 2 also f = tanh(v x/2): with e^v = 2 labels and
-inputs that both differ have a gap of (f(100) - f(1))/4, near 1/6: at least 7/24 in the mean, nearly. With a given
-router it is the other way: two cells at k = 1 have 3/4, two equal gates 1/2, as one expert has.
+The bound, at a d_N that is the same for both: k (1 + log(T/k)) grows with k. The gap: let the logits' class hold c g
+with g for every c > 0, gates be as in (5), the loss continuous in [0, 1], no ties. As c grows the gate of the largest
+logit tends to 1, so that f of F(T, 1) is the limit of members of F(T, k), and L_S, L_D are of theirs: sup |L_S - L_D|
+over F(T, 1) is at most that over F(T, k), for every sample. It can be less: T = 2, H = {+1, -1}, logits v x and 0, x =
+1 or 100, two samples, fair labels, loss clip((1 - y f)/2, 0, 1). At k = 1 f is constant: a gap of 1/2 if labels agree,
+1/4 in the mean. At k = 2 also f = tanh(v x/2): with e^v = 2 labels and inputs that both differ have a gap of (f(100) -
+f(1))/4, near 1/6: nearly 7/24 in the mean, at least. With a given router it is the other way: two cells at k = 1 have a
+mean gap of 3/8, two equal gates 1/4, as one expert has.
 """
 
 import sys
@@ -44,9 +44,9 @@ for scale in range(1, 40):
     last = gate
 print(f"the larger gate at c = 39: {last}")
 signs = list(product((1, -1), repeat=samples))
-cells = sum(Fraction(abs(s + t) if a == b else 2, 2) for s, t in signs for a in range(2) for b in range(2)) / 16
-equal = sum(Fraction(abs(s + t), 2) for s, t in signs) / 4
-print(f"a given router: {cells} at k = 1, {equal} at k = 2")
+cells = sum(Fraction(abs(s + t) if a == b else 2, 4) for s, t in signs for a in range(2) for b in range(2)) / 16
+equal = sum(Fraction(abs(s + t), 4) for s, t in signs) / 4  # gaps, |sum y f|/(2m)
+print(f"a given router: mean gaps of {cells} at k = 1, {equal} at k = 2")
 holds = holds and equal < cells
 print("proved: one active expert can help" if holds else "not proved")
 sys.exit(not holds)

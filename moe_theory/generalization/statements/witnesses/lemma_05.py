@@ -2,7 +2,7 @@
 
 E phi(S, S') is to be at most 2 C R_m(H), where phi is the largest L_S(f) - L_S'(f) over all choices of experts once the
 mask is given. Here m = 2, inputs fall into one of two cells with probability 1/2, each cell has an expert of its own,
-+1 or -1 everywhere, labels are fair coins, and the loss is (1 - y f)/2, C = 1/2.
++1 or -1 everywhere, labels are fair coins, and the loss is clip((1 - y f)/2, 0, 1), C = 1/2.
 """
 
 import itertools

@@ -5,9 +5,9 @@ With probability 1 - delta no classifier of the class is to have a gap |L_S - L_
     4 C R_m(H) + 2 sqrt((2 k d_N (1 + log(T/k)) + d_N log(2m) + log(4/delta)) / (2m)).
 
 [0, 1] is cut into T cells, each with an expert of its own: +1 or -1 everywhere. The router sends an input to its cell's
-expert, k = 1. Labels are fair coins, so that every classifier has L_D = 1/2 under the loss (1 - y f)/2, C = 1/2.
-The classifier that takes the majority of the labels in each cell has the largest gap, sum_j |S_j| / (2m), with S_j the
-sum of the labels in cell j. A class of one router shatters nothing: d_N = 0. It is granted d_N = 1.
+expert, k = 1. Labels are fair coins, so that every classifier has L_D = 1/2 under the loss clip((1 - y f)/2, 0, 1), of
+C = 1/2. The classifier that takes the majority of the labels in each cell has the largest gap, sum_j |S_j| / (2m), with
+S_j the sum of the labels in cell j. A class of one router shatters nothing: d_N = 0. It is granted d_N = 1.
 """
 
 import math

@@ -8,8 +8,9 @@ Take g_0 with g_0 x_i = 0 alone: near it all terms but the i-th are linear, and 
 covariance above 0 makes the next one so, by the same argument: its normal vector z has a density, and the phi(z_i) are
 independent. A finite M above 0 has a lambda_0 > 0.
 
-Caveat: the activation is ReLU, as in the work cited; the paper leaves it open. lambda_0 depends on the candidates, and
-so on T.
+Caveat: the activation is ReLU, as in the work cited; the paper leaves it open. j + V/2 is read as j + K, the twin's
+place in x written twice. psi_t, the output layer added, is held fixed: it multiplies M by |psi_t|^2 > 0. lambda_0
+depends on the candidates, and so on T.
 """
 
 import sys

@@ -36,7 +36,7 @@ for ratio in (Fraction(3, 10), Fraction(1, 2), Fraction(7, 10)):  # C = nu_1 = d
         depth, picks = leaves.pop(0)
         is_split = (picks + 1) * SCALE >= log[slot] * weight[depth]
         leaves += [(depth + 1, 0), (depth + 1, 0)] if is_split else [(depth, picks + 1)]
-        if slot >= 120:  # where the clause is met
+        if slot >= 2:  # where the clause is met
             most = Fraction(slot * SCALE, log[slot] + 20 * slot)  # X
             assert (2 * most - 2) ** 2 >= slot
             holds = holds and len(leaves) <= (2 + 2 * ratio**2) * most

@@ -5,8 +5,8 @@ the simplex alone. With [x]_j = [x]_(j + V/2) for all j <= V/2 and V = K, as in 
 twin of 1, and the sum is 2. So no candidate of Algorithm 1 is as it is assumed of all. The matrix fails too: a leaf
 that stays is a candidate of two slots in a row, and two equal rows of M make its least eigenvalue 0.
 
-Robust: any K = V, tree and B; without the clause of symmetry one candidate inside the simplex is enough, and a tree of
-more than K leaves that meet it inside has one.
+Robust: any even K = V, any tree and B; without the clause of symmetry one candidate that is no corner is enough, and
+with B >= 2 a tree of more than K active leaves has one, as a corner is in one leaf. At B = 1 all are corners.
 
 Objection: the norm and the symmetry are meant of x divided by its norm and written twice, as the text below says. So
 read, and of candidates counted once, the assumption holds, and is proved: it is "amended", not "false".

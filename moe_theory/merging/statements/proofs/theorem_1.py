@@ -4,7 +4,8 @@ Rewards are in [0, 1], as the proof of Lemma 4 has them "through normalization",
 f_1^*(x_t^*) - f_1^*(x) is at most 1, and R <= T for any policy and any network. On the right of (6) stand T + 1 and
 terms that are not negative: 3 sqrt(T) and sqrt(d log(1 + T N/lambda) + 2) times a bracket in which nu times the root,
 -2 log delta > 0 for delta < 1, (lambda + C_3 T L)(1 - eta w lambda)^(J/2) sqrt(T/lambda) and 2 sqrt(lambda S) are each
-at least 0, eta w lambda <= 1 being what its power needs. So R <= T < T + 1 <= (6), with probability 1.
+at least 0: eta <= C_1/(T w L + w lambda), as in Lemma 3, gives eta w lambda <= C_1 lambda/(T L + lambda), which is at
+most 1 for C_1 <= 1, or from some T on. So R <= T < T + 1 <= (6), with probability 1.
 Used: rewards in [0, 1]. The width, the tree, the effective dimension, delta and J do not matter, so that (6) says
 nothing of Tanbr that is not true of a policy that picks any weights.
 """

@@ -1,10 +1,12 @@
-"""The definition of the regret: two tasks, two experts, rewards x_1 and x_2, the mix (0.7, 0.3).
+"""The definition of the regret: two tasks, two experts, rewards (1 + x_v - x_(3-v))/2, the mix (0.7, 0.3).
 
-Let task v earn f_v(x) = x_v, K = V = 2. The tasks' own best weights are (1, 0) and (0, 1), and the mix applied to them,
-psi_t argmax f, is (0.7, 0.3). It earns 0.7 * 0.7 + 0.3 * 0.3 = 0.58. But (1, 0) earns 0.7: the weights of the formula
-are not those with the highest reward, which the sentence says they are.
+Let task 1 earn f_1(x) = (1 + x_1 - x_2)/2 and task 2 f_2(x) = (1 + x_2 - x_1)/2, K = V = 2. On X = [0, 1]^2, as the
+argmax is printed, each has one best point: (1, 0) and (0, 1), which sum to 1. The mix applied to them, psi_t argmax f,
+is (0.7, 0.3); f is (0.7, 0.3) there, and it earns 0.7 * 0.7 + 0.3 * 0.3 = 0.58. But (1, 0) earns 0.7, the most on all
+of X: the weights of the formula are not those with the highest reward, which the sentence says they are.
 
-Robust: any mix but (1/2, 1/2) and those of one task, and any number of tasks: sum psi_v^2 is below the largest psi_v.
+Robust: any number of tasks, with f_v(x) = (V - 1 + x_v - the sum of the others)/V: on weights the mix earns 1 - 2/V +
+(2/V) psi'x, and sum psi_v^2 is below the largest psi_v, but for mixes that are uniform over some of the tasks, or one.
 
 Objection: the words beside it say what is meant. They do: with the mix inside the argmax it holds. As printed a vector
 of V shares multiplies one of K weights, and this is the one reading that makes weights of it.
@@ -14,20 +16,28 @@ import sys
 from fractions import Fraction
 
 MIX = (Fraction(7, 10), Fraction(3, 10))
-PARTS = 100
+PARTS = 20
+
+
+def reward(task: int, weights: tuple[Fraction, ...]) -> Fraction:
+    """f_v(x), v being 0 or 1."""
+    return (1 + weights[task] - weights[1 - task]) / 2
 
 
 def earned(weights: tuple[Fraction, ...]) -> Fraction:
-    """psi' f(x), with f_v(x) = x_v."""
-    return sum((share * weight for share, weight in zip(MIX, weights, strict=True)), Fraction(0))
+    """psi' f(x)."""
+    return sum((share * reward(task, weights) for task, share in enumerate(MIX)), Fraction(0))
 
 
-feasible = [(Fraction(n, PARTS), 1 - Fraction(n, PARTS)) for n in range(PARTS + 1)]
-bests = [max(feasible, key=lambda weights: weights[task]) for task in range(2)]
+space = [(Fraction(n, PARTS), Fraction(k, PARTS)) for n in range(PARTS + 1) for k in range(PARTS + 1)]  # X
+rewards = [[reward(task, point) for point in space] for task in range(2)]
+is_single = all(each.count(max(each)) == 1 for each in rewards)
+bests = [space[each.index(max(each))] for each in rewards]
 formula = tuple(sum(share * best[k] for share, best in zip(MIX, bests, strict=True)) for k in range(2))
-best = max(feasible, key=earned)
+best = max(space, key=earned)
+are_weights = sum(formula) == sum(best) == 1
 print(f"the formula's weights {formula[0]}, {formula[1]} earn {earned(formula)}")
 print(f"the weights {best[0]}, {best[1]} earn {earned(best)}")
-violated = earned(best) > earned(formula)
+violated = is_single and are_weights and earned(best) > earned(formula)
 print("violated: others earn more" if violated else "not violated")
 sys.exit(not violated)

@@ -1,0 +1,57 @@
+"""Eq. (35), proof of Proposition 1: truths on a line, signals along them.
+
+Let w_n = a_n e and v_n = c_n e with |a_n| <= sigma_0, |c_n| <= 1, |e| = 1. X_t spans e, so a model is the truth that it
+met last and moves by 2 sigma_0 at most. By (9), (27) and (30) round t changes theta_m . e by no more than
+eta (2 sigma_0 + alpha M f_t/t) pi_mt (1 - pi_mt) <= (eta/4) (2 sigma_0 + alpha M/t). Over T1 = ceil(M/eta) rounds that
+is b = (M + eta) sigma_0/2 + eta alpha (M/4) (1 + 1/2 + ... + 1/T1) = O(sigma_0 log(1/sigma_0)), on every path. For two
+tasks the outputs of an expert differ by at most 2 b, logarithms of its probabilities by 4 b, and the probabilities by
+e^(4 b) - 1 <= 5 b for 4 b <= 1/3: less than any multiple of sigma_0^.5, for sigma_0 small.
+
+Robust: N, M, d, s, lambda, Gamma, which path, and any constants in eta = O(sigma_0^.5), alpha = O(sigma_0^.5); earlier
+rounds too. Noise makes b the bound of a mean, times that of |x_t|: (35) then fails with probability 1 - o(1).
+
+Objection: a line is special. Only moves of O(sigma_0) and signals of O(1) were used, and the proof of Lemma 5 has both
+for every pool. Nor can more experts help: M drops out of b where probabilities are of order 1/M.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import pairwise, product
+
+EXPERTS = 3  # M; N = 2 tasks, truths +-sigma_0 e and signals +-e
+SCALES = [Fraction(1, 4**power) for power in range(2, 5)]  # q, where sigma_0 = q^4, eta = alpha = q^2
+
+
+def exponential(x: Fraction) -> Fraction:
+    return 1 + x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4)))  # below it by less than |x|^5/60 for |x| <= 1
+
+
+def most_moved(q: Fraction, until: int) -> Fraction:
+    """The largest |theta_m . e| after so many rounds, whatever arrives and wherever it is routed: all paths."""
+    largest, eta, alpha = Fraction(0), q**2, q**2
+    for tasks, routes in product(product((1, -1), repeat=until), product(range(EXPERTS), repeat=until)):
+        gates, models = [Fraction(0)] * EXPERTS, [Fraction(0)] * EXPERTS
+        for time, (task, chosen) in enumerate(zip(tasks, routes, strict=True), 1):
+            weights = [exponential(task * gate) for gate in gates]
+            pi = [weight / sum(weights) for weight in weights]
+            visits = routes[:time].count(chosen)
+            cost = abs(task * q**4 - models[chosen]) + alpha * EXPERTS * visits / time**2
+            step = eta * cost * pi[chosen] * task
+            gates = [g - step * ((m == chosen) - pi[m]) for m, g in enumerate(gates)]
+            models[chosen] = task * q**4
+        largest = max(largest, *(abs(gate) for gate in gates))
+    return largest
+
+
+def bound(q: Fraction, rounds: int) -> Fraction:
+    harmonic = Fraction(sum(10**12 // time + 1 for time in range(1, rounds + 1)), 10**12)  # from above
+    return q**2 / 4 * (2 * q**4 * rounds + q**2 * EXPERTS * harmonic)
+
+
+is_bounded = all(most_moved(q, until) <= bound(q, until) for q in SCALES[:2] for until in (1, 2))
+ratios = [5 * bound(q, int(EXPERTS / q**2)) / q**2 for q in SCALES]
+for q, ratio in zip(SCALES, ratios, strict=True):
+    print(f"sigma_0 = {q**4}: |pi_m(X_n) - pi_m(X_n')| is at most 1/{int(1 / ratio)} of sigma_0^.5, on every path")
+is_small = all(later < earlier / 8 for earlier, later in pairwise(ratios)) and ratios[-1] < 1
+print("violated: no multiple of sigma_0^.5 is below" if is_bounded and is_small else "not violated")
+sys.exit(not (is_bounded and is_small))

@@ -1,0 +1,60 @@
+"""Proposition 2, Eq. (12), other sets: two opposite tasks, or two clusters of tasks on one line.
+
+Truths a_n e, signals c_n e, |a_n| <= sigma_0 and 1/2 <= |c_n| <= 1, clusters by the sign of c_n; beta = 1, s = 1. Let
+g_m = theta_m . e, D their spread, K_t = eta (|dw| + alpha M f_t/t) pi_mt. If c_n > 0 arrives, (1) chooses an expert
+whose g is within lambda/c_n of the largest. (9) lowers it by K c_n (1 - pi_mt) and raises the others by K c_n pi_j: it
+ends 2 lambda + 2 K below any other at most, others spread by a factor 1 + K at most: |pi_i - pi_j| <= |g_i - g_j|.
+c_n < 0 is the mirror image, so that D <= (2 lambda + 2 max K) exp(sum K). A model is the truth it met last: |dw| <=
+2 sigma_0, sum K <= eta (2 sigma_0 t + alpha M (1 + ln t)) -> 0 at t1, max K = O(sigma_0). So on every path all outputs
+at t1 are within O(sigma_0) of each other, where (12) says Theta(sigma_0^.75) of experts in different sets.
+
+Robust: M, N, K, d, and any constants in eta, alpha = O(sigma_0^.5) and lambda = O(sigma_0). With s < d samples noise of
+O(sigma_0) acts like a lambda larger by O(sigma_0^1.75 log), and beta may vary if it is bounded below. There are experts
+in both sets: outputs sum to 0 (Lemma 4), and not all are 0 for both of the tasks that may come at t1 - 1.
+
+Objection: two opposite tasks are special. None are farther apart, and one sign of a gate tells them. With orthogonal
+tasks the largest gap is below sigma_0^.75 too (witness).
+"""
+
+import sys
+from fractions import Fraction
+from itertools import product
+
+EXPERTS = 3  # M
+SIGNALS = (Fraction(1), Fraction(1, 2), Fraction(-1, 2), Fraction(-1))  # c_n of N = 4 tasks, a cluster a sign
+SCALES = [Fraction(1, 2**power) for power in (3, 4, 5)]  # q, where sigma_0 = q^4, eta = alpha = q^2, lambda = q^5
+
+
+def exponential(x: Fraction) -> Fraction:
+    return 1 + x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4)))  # below it by less than |x|^5/60 for |x| <= 1
+
+
+def is_step_bounded(gates: tuple[Fraction, ...], signal: Fraction, size: Fraction, noise: Fraction) -> bool:
+    """Whether one step (9) of any expert that (1) can choose keeps the spread below the bound; size is K."""
+    spread, outputs = max(gates) - min(gates), [signal * gate for gate in gates]
+    pi = [exponential(output) / sum(map(exponential, outputs)) for output in outputs]
+    for chosen in (m for m, output in enumerate(outputs) if output + noise >= max(outputs)):
+        after = [g - size * signal * ((m == chosen) - pi[m]) for m, g in enumerate(gates)]
+        if max(after) - min(after) > max((1 + size) * spread, 2 * noise + 2 * size):
+            return False
+    return True
+
+
+def largest_gap(q: Fraction) -> Fraction:
+    """Bound of D at t1 = M / (eta sigma_0^.25): (2 lambda + 2 K) exp(sum K), from above."""
+    eta, rounds = q**2, int(EXPERTS / q**3)
+    harmonic = Fraction(sum(10**9 // time + 1 for time in range(1, rounds + 1)), 10**9)
+    steps = eta * (2 * q**4 * rounds + q**2 * EXPERTS * harmonic)
+    largest = eta * (2 * q**4 + q**2 * EXPERTS)
+    return (2 * q**5 + 2 * largest) / (1 - steps)  # exp(x) <= 1/(1 - x)
+
+
+POINTS, SIZES, NOISES = [Fraction(each, 16) for each in (-3, -1, 0, 2)], (Fraction(1, 64), Fraction(1, 8)), (0, 1)
+states = product(product(POINTS, repeat=EXPERTS), SIGNALS, SIZES, (Fraction(noise, 16) for noise in NOISES))
+is_lemma = all(is_step_bounded(*state) for state in states)
+gaps = [largest_gap(q) for q in SCALES]
+for q, gap in zip(SCALES, gaps, strict=True):
+    print(f"sigma_0 = {q**4}: outputs at t1 are within {int(gap / q**4) + 1} sigma_0, Theta({1 / q} sigma_0) stated")
+is_violated = is_lemma and all(gap < 9 * q**4 for q, gap in zip(SCALES, gaps, strict=True))
+print("violated: O(sigma_0) on every path, Theta(sigma_0^.75) stated" if is_violated else "not violated")
+sys.exit(not is_violated)

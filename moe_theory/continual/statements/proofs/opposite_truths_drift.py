@@ -1,0 +1,54 @@
+"""Proposition 1, expert models: two opposite tasks, or two clusters of such; signals as in Appendix A.2.
+
+Truths +-sigma_0 e, signals c w_n with a constant c, as App. A.2 draws them. X_t spans e: a model is the truth it met
+last, and |dw| <= 2 sigma_0. Gates change along x_t = beta c w_n, |x_t| <= x = C c sigma_0, by (9), (27) and (30) and as
+pi (1 - pi) <= 1/4 by (eta/4) (2 sigma_0 + alpha M f_t/t) x at most. So outputs are B = (eta x^2/4) (2 sigma_0 t +
+alpha M (1 + ln t)) at most, O(sigma_0^3 log) at T1. A shift of r(m) by h moves its law by |h|/lambda: (1) takes each
+expert with chance 1/M, up to M B/lambda -> 0, whatever arrives. An arrival after T1 + 1 is + or - with equal chance:
+with chance 1/2 - M B/lambda or more it moves the expert that gets it, by 2 sigma_0, or by sigma_0 if it is its first.
+No model moves up to T with chance (1/2 + M B/lambda)^(T - T1 - 1) at most, which is not 1 - o(1).
+
+Robust: M, N, s < d, noise of O(sigma_0), the law of beta, Gamma, any constants in alpha, eta = O(sigma_0^.5) and lambda
+= Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5). A move is no O(sigma_0^1.5) either.
+
+Objection: signals ought to be of order 1. |v_n| = O(1) is asked, and App. A.2 has less. With six orthogonal signals of
+length 1 every run drifts by sigma_0 (instance); with these two as well, for alpha = o(sigma_0^.75/log).
+"""
+
+import sys
+from fractions import Fraction
+from itertools import product
+
+EXPERTS, ROUNDS = 3, 10  # M, rounds after T1 + 1
+SCALES = [Fraction(1, 2**power) for power in (6, 8, 10)]  # q: sigma_0 = q^4, alpha = eta = q^2, lambda = q^5; c = 1
+
+
+def bound(q: Fraction, rounds: int) -> Fraction:
+    """B; a number of k bits has 1 + 1/2 + ... <= k."""
+    return q**2 * q**8 / 4 * (2 * q**4 * rounds + q**2 * EXPERTS * rounds.bit_length())
+
+
+def largest_output(tasks: tuple[int, ...], routes: tuple[int, ...], q: Fraction) -> Fraction:
+    """After these rounds of (5) and (9), for the signals sigma_0 e and -sigma_0 e."""
+    outputs, models = [Fraction(0)] * EXPERTS, [0] * EXPERTS  # outputs for +
+    for time, (task, chosen) in enumerate(zip(tasks, routes, strict=True), 1):
+        weights = [1 + x * (1 + x / 2 * (1 + x / 3)) for x in (task * h for h in outputs)]  # exponentials, to x^4/20
+        pi = [weight / sum(weights) for weight in weights]
+        cost = abs(task - models[chosen]) * q**4 + q**2 * EXPERTS * routes[:time].count(chosen) / time**2
+        step = q**2 * cost * pi[chosen] * task * q**8
+        outputs = [h - step * ((m == chosen) - pi[m]) for m, h in enumerate(outputs)]
+        models[chosen] = task
+    return max(map(abs, outputs))
+
+
+paths = list(product(product((1, -1), repeat=2), product(range(EXPERTS), repeat=2)))
+is_lemma = all(largest_output(*path, q) <= bound(q, 2) for q in SCALES for path in paths)
+agree = [sum(task == w for task in (1, -1) for w in models) for models in product((-1, 0, 1), repeat=EXPERTS)]
+still = Fraction(max(agree), 2 * EXPERTS)  # of all tasks and experts: no move
+for q in SCALES:
+    excess = EXPERTS * bound(q, int(EXPERTS / q**2) + 1 + ROUNDS) / q**5
+    chance = still + Fraction(1, int(1 / excess))
+    print(f"sigma_0 = {q**4}: no move in {ROUNDS} rounds with chance ({still} + 1/{int(1 / excess)})^{ROUNDS} at most")
+is_violated = is_lemma and chance**ROUNDS < Fraction(1, 100)
+print("violated: models move by 2 sigma_0 with chance above .99" if is_violated else "not violated")
+sys.exit(not is_violated)

@@ -1,0 +1,56 @@
+"""Proposition 3, routing after T2: two opposite tasks, or two clusters of such; signals as in Appendix A.2.
+
+Truths +-sigma_0 e, signals c w_n with a constant c, as App. A.2 draws them. X_t spans e: a model is the truth it met
+last, and |dw| <= 2 sigma_0. Gates change along x_t = beta c w_n, |x_t| <= x = C c sigma_0, by (9), (27) and (30) and as
+pi (1 - pi) <= 1/4 by (eta/4) (2 sigma_0 + alpha M f_t/t) x at most. So outputs are B = (eta x^2/4) (2 sigma_0 t +
+alpha M (1 + ln t)) at most, O(sigma_0^2.75) at T2, when gates are fixed. A shift of r(m) by h moves its law by
+|h|/lambda: (1) takes each expert with chance 1/M, up to M B/lambda -> 0, for either task. By (11), and as outputs sum
+to 0 over experts (Lemma 4), each of the two sets lacks an expert, unless all outputs are 0, which the last update can
+cause for one of its two tasks only. So a share 1/M or more of each task leaves its set, up to M B/lambda; none stated.
+
+Robust: M, N, s < d, noise of O(sigma_0), the law of beta, Gamma > 0, any constants in alpha, eta = O(sigma_0^.5) and
+lambda = Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5).
+
+Objection: signals ought to be of order 1. |v_n| = O(1) is asked, and App. A.2 has less. With six orthogonal tasks of
+length 1 half of the arrivals leave their set (instance); these two do for |v_n| = 1, alpha = o(sigma_0^.75/log) too.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import product
+
+EXPERTS = 3  # M
+SCALES = [Fraction(1, 2**power) for power in (6, 8, 10)]  # q: sigma_0 = q^4, alpha = eta = q^2, lambda = q^5; c = 1
+
+
+def bound(q: Fraction, rounds: int) -> Fraction:
+    """B; a number of k bits has 1 + 1/2 + ... <= k."""
+    return q**2 * q**8 / 4 * (2 * q**4 * rounds + q**2 * EXPERTS * rounds.bit_length())
+
+
+def outputs_after(tasks: tuple[int, ...], routes: tuple[int, ...], q: Fraction) -> list[Fraction]:
+    """Outputs for the signal sigma_0 e after these rounds of (5) and (9)."""
+    outputs, models = [Fraction(0)] * EXPERTS, [0] * EXPERTS
+    for time, (task, chosen) in enumerate(zip(tasks, routes, strict=True), 1):
+        weights = [1 + x * (1 + x / 2 * (1 + x / 3)) for x in (task * h for h in outputs)]  # exponentials, to x^4/20
+        pi = [weight / sum(weights) for weight in weights]
+        cost = abs(task - models[chosen]) * q**4 + q**2 * EXPERTS * routes[:time].count(chosen) / time**2
+        step = q**2 * cost * pi[chosen] * task * q**8
+        outputs = [h - step * ((m == chosen) - pi[m]) for m, h in enumerate(outputs)]
+        models[chosen] = task
+    return outputs
+
+
+is_lemma, shares = True, []
+for tasks, routes in product(product((1, -1), repeat=2), product(range(EXPERTS), repeat=2)):
+    outputs = outputs_after(tasks, routes, SCALES[0])
+    is_lemma = is_lemma and sum(outputs) == 0 and max(map(abs, outputs)) <= bound(SCALES[0], 2)
+    shares += [Fraction(sum(task * h < 0 for h in outputs), EXPERTS) for task in (1, -1) if any(outputs)]  # not in (11)
+for q in SCALES:
+    excess = EXPERTS * bound(q, int(EXPERTS / q**3)) / q**5  # at T2
+    print(
+        f"sigma_0 = {q**4}: {min(shares)} - 1/{int(1 / excess)} or more of a task's arrivals leave its set, none stated"
+    )
+is_violated = is_lemma and min(shares) - excess > Fraction(3, 10)
+print("violated: about 1/M or more leave their set" if is_violated else "not violated")
+sys.exit(not is_violated)
