@@ -21,7 +21,6 @@ TASKS = statement(
     where="Lemma 15, Eq. (40), M > N",
     witness="lemma_15.py",
     disproof="orthogonal_tasks_order.py",
-    derivation="one_of_two_orders.py",
     says=r"""Between T1 and t1 each of two specialists of different tasks has the higher probability for its own task.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""",
@@ -36,7 +35,6 @@ CLUSTERS = statement(
     where="Lemma 15, Eq. (40), M < N",
     witness="lemma_15.py",
     disproof="orthogonal_tasks_order.py",
-    derivation="one_of_two_orders.py",
     says=r"""Between T1 and t1 each of two specialists of different clusters has the higher probability for tasks of its
     own.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
