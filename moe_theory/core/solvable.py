@@ -127,7 +127,7 @@ def unseen_part(num_tasks: int = 3, scale: float = 0.01, unseen: float = 1.0) ->
         )
     pool, *_ = orthonormal(num_tasks, scale)
     truths = pool.truths + unseen * np.eye(num_tasks + 1)[-1]
-    return Solvable(_pool(truths, pool.signals), scale, scale, abs(unseen))
+    return Solvable(_pool(truths, np.asarray(pool.signals)), scale, scale, abs(unseen))
 
 
 def many_tasks(scale: float = 0.01, times: float = 4.0) -> Solvable:
