@@ -38,7 +38,7 @@ APART = statement(
     witness="lemma_10.py",
     proof="lemma_10.py",
     derivation="lemma_10.py",
-    amendment="all gate outputs are at most 1 in size",
+    amendment="all gate outputs are at most 1 in size, for fixed M",
 )
 
 

@@ -9,8 +9,8 @@ from moe_theory.verify.statement import identity, limit_probability, statement
 WHY = """A set says for which signal an expert's own output is largest, (11), and nothing of how it compares with
 other experts. The proof gets the comparison from (35), where an upper bound of O(sigma_0^0.5) on differences of
 outputs is turned into a lower bound Omega(sigma_0^0.5) by Lemma 10."""
-CORRECTED = r"""One of the two inequalities holds of every pair, always: by the sets, (11), the outputs that (40)
-compares add up to more than 0.
+CORRECTED = r"""One of the two inequalities holds of every pair, if each argmax in (11) is unique: the outputs that
+(40) compares then add up to more than 0.
 $$\left[ h_m(X_n) - h_{m'}(X_n) \right] + \left[ h_{m'}(X_{n'}) - h_m(X_{n'}) \right] > 0, \quad
 m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$"""
 INSTANCE = """M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2, sigma_0 = 0.01 to 0.0001:
@@ -21,7 +21,6 @@ TASKS = statement(
     where="Lemma 15, Eq. (40), M > N",
     witness="lemma_15.py",
     disproof="orthogonal_tasks_order.py",
-    derivation="one_of_two_orders.py",
     says=r"""Between T1 and t1 each of two specialists of different tasks has the higher probability for its own task.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""",
@@ -36,7 +35,6 @@ CLUSTERS = statement(
     where="Lemma 15, Eq. (40), M < N",
     witness="lemma_15.py",
     disproof="orthogonal_tasks_order.py",
-    derivation="one_of_two_orders.py",
     says=r"""Between T1 and t1 each of two specialists of different clusters has the higher probability for tasks of its
     own.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),

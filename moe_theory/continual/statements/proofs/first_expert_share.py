@@ -12,9 +12,9 @@ it is no multiple of eta^.5/M.
 
 Robust: lambda, Gamma, delta, any N signals with a common angle below 90 degrees and a common solution.
 
-Objection: the lemma is of one expert fixed beforehand. Its proof bounds all of them at once; and as the shares add up
-to 1, the others' mean is 1/(M - 1), off by 1/(M (M - 1)), which is no multiple of eta^.5/M either. M = Omega(N ln N)
-sets no limit to M; with alpha = o(sigma_0^.75) the first kick eta alpha is below lambda, and A stays in reach.
+Objection: the lemma is of one expert fixed beforehand, who is A with chance 1/M only. It says any expert, and its proof
+bounds the chance that all of them obey at once; of one fixed beforehand this decides nothing. M = Omega(N ln N) sets no
+limit to M; with alpha = o(sigma_0^.75) the first kick eta alpha is below lambda, and A stays in reach.
 
 Caveat: M grows as sigma_0 falls, like ln 1/sigma_0.
 """

@@ -6,11 +6,14 @@ g~ the sums of s - 1 noise columns. If the signals are two of one cluster, |thet
 
 E |g|^2 = (s - 1) d sigma_t^2, so by Markov |g| and |g~| are at most sigma_t (2 (s - 1) d/delta)^.5 except with
 probability delta. Lemma 6's proof has sum |theta_m|^2 <= eta t lambda W + eta lambda alpha M (1 + ln t)/2 + eta^2 t Z^2
-W^2 + (eta alpha M Z)^2/2 on every path, which is O(sigma_0^1.25) for eta t <= 2 M/sigma_0. With sigma_t = O(sigma_0)
-and delta = sigma_0^.25 the gap is O(sigma_0^.625 sigma_0 sigma_0^-.125) = O(sigma_0^1.5), with probability 1 - o(1).
+W^2 + (eta alpha M Z)^2/2 on every path with |z| <= Z, which is O(sigma_0^1.25) for eta t <= 2 M/sigma_0. With sigma_t =
+O(sigma_0) and delta = sigma_0^.25 the gap is O(sigma_0^.625 sigma_0 sigma_0^-.125) = O(sigma_0^1.5), with probability 1
+- o(1).
 
-Robust: M above or below N, routes, signals, s, the sizes of beta, lambda and Gamma; the noise of the two may depend on
-each other. Up to sigma_0^-.25 T1 the sum is O(sigma_0^2): sigma_t = O(sigma_0^.625) does.
+Robust: Gaussian noise of order sigma_0 keeps |z| <= Z = O(1) in all those rounds, but for chance o(1), if 1/eta is at
+most a power of 1/sigma_0: their number is, too. M above or below N, routes, signals, s, the sizes of beta, lambda and
+Gamma; the noise of the two may depend on each other. Up to sigma_0^-.25 T1 the sum is O(sigma_0^2): sigma_t =
+O(sigma_0^.625) does.
 
 Caveat: at most T1/sigma_0 rounds of gate steps; t2, the paper's last one, is sigma_0^-.75 T1.
 """

@@ -9,7 +9,8 @@ T1 >= M/eta. Where e <= eta^.5/M, and eta <= 1, that is O(eta^.5/M) for one expe
 all at once. Equal chances (e = 0) have the variance (1/M)(1 - 1/M)/T1.
 
 Robust: the law of the tasks and their order, signals, costs. How the outputs are kept small against lambda does not
-matter; Algorithm 1's own lambda = Theta(sigma_0^1.25) does not do it.
+matter. Algorithm 1's own lambda = Theta(sigma_0^1.25) does not do it where eta and alpha are of exact order sigma_0^.5,
+as the first step already moves an output by order eta alpha.
 """
 
 import sys

@@ -1,9 +1,10 @@
 """Lemma 15: what the sets give of any pair, at any gates.
 
-Let m be in M_n and m' in M_{n'}, n != n'. By (11) theta_m'v_n > theta_m'v_{n'} and theta_{m'}'v_{n'} > theta_{m'}'v_n.
-Added up and sorted by signals, [h_m(n) - h_{m'}(n)] + [h_{m'}(n') - h_m(n')] > 0: the two leads that (40) compares have
-a sum above 0, so at least one is above 0, and by (2) the softmax of that pair is ordered as (40) says. For clusters n
-and n' are the tasks at which (11) is attained.
+Let m be in M_n and m' in M_{n'}, n != n', and each argmax in (11) be unique. Then theta_m'v_n > theta_m'v_{n'} and
+theta_{m'}'v_{n'} > theta_{m'}'v_n. Added up and sorted by signals, [h_m(n) - h_{m'}(n)] + [h_{m'}(n') - h_m(n')] > 0:
+the two leads that (40) compares have a sum above 0, so at least one is above 0, and by (2) the softmax of that pair is
+ordered as (40) says. For clusters n and n' are the tasks at which (11) is attained. With ties, as of gates that are 0,
+the sum may be 0.
 
 No more follows: outputs (3, 2) of m for the two signals and (0, 1) of m' leave m ahead at both.
 

@@ -5,14 +5,17 @@ first. All outputs are 0 and each softmax is 1/3. The chosen expert learns w_1: 
 so far, f_1 = 1, so that its cost is c = sigma_0 + alpha M. By (9) its gate moves by -eta c (1/3) (2/3) v_1, all others'
 by eta c (1/9) v_1.
 
-As v_1'v_2 = -3/5, the chosen one's output for v_2 rises by 2 eta c/15 and the others' fall by eta c/15: the signs
-printed, for any signal, are the opposite. For v_1 itself they are right.
+As v_1'v_2 = -3/5, the chosen one's output for v_2 rises by 2 eta c/15 and the others' fall by eta c/15. So where task 2
+comes next, the chosen one's softmax has risen above 1/3, and the others' have fallen below: the opposite of what the
+lemma says, for any signal. For v_1 itself it is right.
 
 Robust: sigma_0, eta, alpha, beta, lambda, Gamma, M and the truths' lengths do not matter, nor do further samples whose
 noise is small; any two signals at an obtuse angle do.
 
-Objection: the minus sign may be read as a size only. The text below the lemma says that the chosen one's output is
-reduced and the others' are raised, for any signal vector; the size is right, and so are the signs for the own signal.
+Objection: Section 3 has x = O(y) if x < c_1 |y|, without absolute values, so that the display bounds one side and fixes
+no sign. The text below the lemma does: from the next task on the softmax of the chosen expert is reduced, and that of
+every other one raised, where the lemma is for any feature signal. The proof ends with the same signal: that is the
+amendment, under which signs and sizes are right.
 """
 
 import sys
@@ -40,8 +43,11 @@ steps = {
 changes = {name: [dot(step, signal) for signal in SIGNALS] for name, step in steps.items()}
 for name, (own, other) in changes.items():
     print(f"output of {name}: for its task's signal {own}, for the other signal {other}")
-print("printed, for any signal: below 0 for the chosen expert, above 0 for each other")
-is_violated = changes["the chosen expert"][1] > 0 > changes["each other"][1]
+print("said, for any signal: the chosen expert's output and softmax fall, each other's rise")
+# The softmax of an expert is above 1/M where its output is above those of all others, which are equal.
+leads = [changes["the chosen expert"][task] - changes["each other"][task] for task in range(2)]
+print(f"the chosen one leads by {leads[0]} for its task's signal, by {leads[1]} for the other: its softmax rises there")
+is_violated = leads[0] < 0 < leads[1] and changes["the chosen expert"][1] > 0 > changes["each other"][1]
 is_violated = is_violated and changes["the chosen expert"][0] < 0 < changes["each other"][0]
 print("violated: both signs, for the other signal" if is_violated else "not violated")
 sys.exit(not is_violated)

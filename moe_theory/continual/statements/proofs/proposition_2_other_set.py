@@ -6,13 +6,15 @@ is at most eta c lambda/2 + eta^2 c^2 Z^2/8, |z| <= Z.
 
 By Pythagoras |w_t|^2 = |w_{t-1}|^2 - |P w_{t-1}|^2 + |P w_n|^2, so over t rounds sum |dw|^2 <= 4 t W^2, W the longest
 truth, however tasks are routed. So S <= eta t lambda W + eta lambda alpha M (1 + ln t)/2 + eta^2 t Z^2 W^2 + (eta alpha
-M Z)^2/2. At t1, eta t <= 2 M sigma_0^-.25: each term is O(sigma_0^2), and |h_m - h_m'| <= 2 sqrt(S) Z = O(sigma_0).
+M Z)^2/2. At t1, eta t <= 2 M sigma_0^-.25: for fixed M each term is O(sigma_0^2), and |h_m - h_m'| <= 2 sqrt(S) Z =
+O(sigma_0).
 
 That is o(sigma_0^.75): printed Theta(sigma_0^.75) is above it for every law, whatever the constants.
 
-Robust: sets, routes, signals, s, beta, M above or below N; alpha and eta below their orders. W = O(sigma_0), as truths
-are N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1); Gaussian noise of constant
-level adds a factor ln(1/sigma_0), which changes neither conclusion.
+Robust: sets, routes, signals, s, beta, M above or below N; alpha and eta below their orders. In M: pi is 1/M to a
+factor e^2 once outputs are below 1, and S is then free of M up to ln M. W = O(sigma_0) is an addition, since Section 3
+bounds differences of truths only; the paper's proof of Lemma 5 has truths N(0, sigma_0^2). Z = O(1) is the paper's
+|X|_inf = O(1); Gaussian noise of constant level adds a factor ln(1/sigma_0), which changes neither conclusion.
 """
 
 import sys

@@ -7,8 +7,9 @@ there, leave. Their law does not change if the D coordinates are permuted or cha
 all these, and on the complement is a multiple of I: p/D by its trace. Hence E|(I - P) e|^2 = e'E[I - P]e = (d - s)/(d -
 1) |e|^2, for each e that is orthogonal to v_n.
 
-Robust: beta, sigma_t > 0, w_n and the signal's direction. One expert, or routes that do not see the noise: a gate that
-sees it may prefer some columns to others.
+Robust: beta, sigma_t > 0, w_n and the signal's direction; at s = 1 the factor is 1, nothing moves, and Lemma 3 holds
+for a task that arrives again. One expert, or routes that do not see the noise: a gate that sees it may prefer some
+columns to others.
 """
 
 import sys

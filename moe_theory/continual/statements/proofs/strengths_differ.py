@@ -9,7 +9,7 @@ Two arrivals of that signal have strengths 1 and 1/2 with probability 1/2. Their
 sigma_0 falls. For M < N let each task have a twin, truth and signal sigma_0^2 away.
 
 Robust: lambda, Gamma, the truths' lengths, further samples of any noise, any law of beta with two values in (0, C];
-alpha and eta at the orders that Algorithm 1 allows.
+alpha and eta of exact order sigma_0^.5, the largest that Algorithm 1 allows.
 
 Objection: both matrices are meant to carry one beta. The proof sets that, and the sentence, of any two matrices with
 one signal, does not: by Definition 1 two arrivals draw their strengths independently. With one beta the lemma holds for

@@ -6,7 +6,8 @@ sides of 3/4 lambda, a share (3/4)^2/2 = 9/32. So p moves by 7/32.
 
 The largest difference of outputs is lambda/8 = 1/400, and lambda M^2/400 = 1/5000.
 
-Robust: any lambda below 1, so all that Algorithm 1 has for small sigma_0; more experts, of lower outputs.
+Robust: any lambda below 7^.5/4, as 7/32 > lambda^2/2 then, and with M experts, the others' outputs lower by more than
+lambda, any lambda below 7^.5/(2 M): Algorithm 1's lambda is, for fixed M and small sigma_0.
 
 Objection: it is a slip, 1/lambda for lambda in the proof's last step, where the density of r enters. So it is: with
 M^2/lambda the bound is 1/2 here, and holds always, as 2/lambda does.
