@@ -54,7 +54,7 @@ def sides(tasks, experts, rounds):  # E[G_T] at least, in thousandths, and (22) 
 is_violated = True
 for tasks, experts, rounds in ((2, 3, 40), (3, 5, 80)):
     found, bound = sides(tasks, experts, rounds)
-    is_violated &= found > bound
+    is_violated = is_violated and found > bound
     print(f"J = {tasks}, M = {experts}, T = {rounds}: E[G_T] is {found} sigma_0^2 or more; (22) says less than {bound}")
 print("violated: the error is above it" if is_violated else "not violated")
 sys.exit(not is_violated)

@@ -47,6 +47,6 @@ for tasks, experts in ((2, 3), (3, 5)):  # J, M
     most = experts * FEATURES * inside
     print(f"M = {experts}: in sigma_0^2 E[F_2] is {found}, and (t - 1) E[F_t] is that or more for every t")
     print(f"(19) is {norm - apart} times a sum that is not positive; (t - 1) times (21) is at most {most}")
-    is_violated &= norm >= apart and found == Fraction(1, 2 * experts) > 2 * most
+    is_violated = is_violated and norm >= apart and found == Fraction(1, 2 * experts) > 2 * most
 print("violated: both bounds are below it" if is_violated else "not violated")
 sys.exit(not is_violated)
