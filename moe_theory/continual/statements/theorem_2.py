@@ -40,7 +40,7 @@ r^{L_{T_1}^{(m_\tau)}} \right) \right\} \Psi_2 + \frac{1}{T} \sum_{\tau=T_1+1}^{
 \Psi_1, \quad k_\tau = L_T^{(m_\tau)} - L_{T_1}^{(m_\tau)}, \quad W = \mathbb{E}\left\lVert \mathbf{w}_n
 \right\rVert^2, \; \Delta = \mathbb{E}\left\lVert \mathbf{w}_n - \mathbf{w}_{n'} \right\rVert^2, \; \Psi_1 = \Delta
 \text{ within a cluster}, \; \Psi_2 = \Delta \text{ to a random cluster}$$"""
-# As Appendix J derives, and ends with, them.
+# With the exponents that the sums of Appendix J add up to, and that it ends with.
 APPENDIX_21 = EQUATION_21.replace(r"L_t^{(m_\tau)} - L_{T_1}^{(m_\tau)} - 1", r"L_\tau^{(m_\tau)} - L_{T_1}^{(m_\tau)}")
 APPENDIX_22 = EQUATION_22.replace(r"r^{k_\tau} \right)", r"r^{k_\tau - 1} \right)")
 
@@ -70,14 +70,14 @@ FORGETTING = statement(
     where="Theorem 2, Eq. (21)",
     says="With fewer experts than tasks the expected forgetting after T1 is below a load bound with a term for "
     "gaps inside clusters." + EQUATION_21,
-    note="The proof in Appendix J gives another exponent in the third term than the theorem.",
+    note="The sums in Appendix J add up to another exponent in the third term, L_tau - L_T1, than it prints.",
     hypotheses=SUPPOSED,
     why="""Its first two sums lose the task's own term, as (19) does: they may be negative, while forgetting is not. Its
     third sum supposes that from T1 on an expert meets tasks of one cluster only, which Lemma 15's failure leaves
     open.""",
     instance="""N = 24 tasks in K = 6 orthonormal clusters, M = 12, d = 8, s = 2, at 2 T1: forgetting is 1.06, 0.84 and
     0.78 sigma_0^2, and the bound at most 0.04, 0.03 and 0.01, at sigma_0 = 0.01, 0.001 and 0.0001. With Fig. 2's sizes,
-    M = 5 and t = 100 it is 1.15, the bound -0.03, and -0.02 as Appendix J has it.""",
+    M = 5 and t = 100 it is 1.15, the bound -0.03, and -0.02 as Appendix J's sums have it.""",
     corrected=GIVEN_ROUTES,
     witness="theorem_2.py",
     disproof="clusters_forgetting.py",

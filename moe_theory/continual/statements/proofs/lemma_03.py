@@ -1,15 +1,16 @@
 """Lemma 3: the same task twice in a row, at an expert that has met another one before.
 
-d = 3, s = 2: one sample is the signal, the other one Gaussian. Signals v_n = e_n and truths w_n = e_n, so that each
-signal shows its own truth in full. An expert gets task 2, then task 1, then task 1 again. After task 2 it is e_2. Task
-1 shows it e_1, and of its error -e_2 beside e_1 the part along a random direction g, the second sample's in the plane
-of e_2 and e_3: it keeps e_2 - <g, e_2> g. The second arrival of task 1 has another direction g': the expert moves by
-<g', e_2 - <g, e_2> g> g', which is 0 only for g' along g or g along e_2, with probability 0. The mean square of the
-move is 1/2 (1 - 1/2) = 1/4, as half of a vector's square lies along a random direction of a plane. Lemma 3 says that it
-does not move.
+d = 3, s = 2: one sample is the signal, the other one Gaussian. Signals v_n = e_n and truths w_n = sigma_0 e_n, and in
+units of sigma_0 from here on: each signal shows its own truth in full. An expert gets task 2, then task 1, then task 1
+again. After task 2 it is e_2. Task 1 shows it e_1, and of its error -e_2 beside e_1 the part along a random direction
+g, the second sample's in the plane of e_2 and e_3: it keeps e_2 - <g, e_2> g. The second arrival of task 1 has another
+direction g': the expert moves by -<g', e_2 - <g, e_2> g> g', which is 0 only for g' along g or g along e_2, with
+probability 0. The mean square of the move is 1/2 (1 - 1/2) = 1/4, as half of a vector's square lies along a random
+direction of a plane. Lemma 3 says that it does not move.
 
-Robust: true of any s >= 2 and any noise: as long as an expert differs from the truth, a Gaussian sample g of the repeat
-has <g, w_n - w> = 0 with probability 0 only. Only for s = 1, where a repeat's data are the same, does the lemma hold.
+Robust: true of any s >= 2 and sigma_t > 0: as long as an expert differs from the truth, a Gaussian sample g of the
+repeat has <g, w_n - w> = 0 with probability 0 only. Only for s = 1, where a repeat's data are the same but for beta, or
+where the model is the truth already, does the lemma hold.
 
 Objection: both arrivals have the same ground truth, and (5) is stationary where the data are fitted. It is so for the
 first arrival's data; by Definition 1 the second has samples of its own.
@@ -42,7 +43,7 @@ def square_of_move(first, second):
 
 
 mean = sum(square_of_move(first, second) for first in LINES for second in LINES) / 16
-print(f"mean squared move at the repeat: {mean}")
+print(f"mean squared move at the repeat: {mean} sigma_0^2")
 print("Lemma 3 says 0")
 print("violated: the expert moves" if mean > 0 else "not violated")
 sys.exit(mean == 0)

@@ -1,16 +1,15 @@
 """Proposition 4, Eq. (17): two tasks, the one the opposite of the other.
 
-Let N = 2 with truths w and -w and signals along them, |w| = 1, s < d samples, any beta, noise and first model. Every
-arrival's data span the line of w, so that a model is the truth of its last task: after a task, an earlier one's error
-is 0 if the two are alike, and |2 w|^2 = 4 if not. When it was learned it was 0.
-So F_t is the share of earlier tasks unlike the last one, times 4: 2 in expectation, for every t >= 2.
-(17) has W = 1 and, over the pairs n != n', (4 + 4)/N^2 = 2: with r = 1 - s/d it says the mean of r^tau - r^t, at most
-1/4 at t = 2.
+Let N = 2 with truths w and -w and signals along them, |w| = 1, s < d, any beta, sigma_t > 0 if s >= 2, and any first
+model on the line of w, 0 for one. Every arrival's data span that line, so that a model is the truth of its last task:
+after a task, an earlier one's error is 0 if the two are alike, and |2 w|^2 = 4 if not. When it was learned it was 0. So
+F_t is the share of earlier tasks unlike the last one, times 4: 2 in expectation, for every t >= 2. (17) has W = 1 and,
+over the pairs n != n', (4 + 4)/N^2 = 2: with r = 1 - s/d it says the mean of r^tau - r^t, at most 1/4 at t = 2.
 
-Robust: t, d, s, beta, the noise and the first model do not matter; N = 2 alone is used.
+Robust: t, d, s, beta, the noise and a first model on that line do not matter; N = 2 alone is used.
 
 Objection: two opposite truths are special. (17) is stated for any pool of truths; at the sizes of Fig. 2, where nothing
-is special, forgetting is as far from it.
+is special, the claim continual.proposition-4.forgetting finds it far above (17), too.
 """
 
 import sys

@@ -12,7 +12,8 @@ step P (w_2 - w_1) has at least its part along v_2: F_2 >= sigma_0^2 where one e
 - 1/N)/M, and (19) says at most (1 - 2/N) r (1 - r)/M.
 
 Objection: forgetting of early rounds is small, and signals are all that is learned. It is a strict bound for each t of
-exploration, and the experts need not be alike; at N = 6 and s = 2 forgetting at T1 is ten times (19).
+exploration, and the experts need not be alike; at N = 6 and s = 2 the witness of the statement finds forgetting at T1
+far above (19).
 """
 
 import sys

@@ -12,7 +12,7 @@ task has the largest output for it, so the growth in a round is at least E[sum_m
 sigma_0^2, where expert m has had L_m arrivals, of K_m tasks.
 
 Objection: for N fixed and eta -> 0 this is small. The theorem has an equality, with eta = 0.5 in Fig. 2; and for s = 2,
-N = 6 forgetting at 2 T1 is 1.9 times what it says at sigma_0 = 0.0001, as experts then go on moving.
+N = 6 the witness of the statement finds forgetting at 2 T1 well above what it says, as experts then go on moving.
 """
 
 import sys

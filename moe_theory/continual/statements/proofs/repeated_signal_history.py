@@ -7,12 +7,13 @@ subspace of s - 1 of d - 1 dimensions is learned, each later one leaves (d - s)/
 random direction, whose mean first error is (d - 1)/d (d - s)/(d - 1) = r, the error after L arrivals is r ((d - s)/(d -
 1))^(L - 1) |w|^2, and not r^L |w|^2.
 
-Robust: all s < d, beta, noise, M, routes, and any angle of signal and truth: from the first to the second arrival the
-error falls to (d - s)/(d - 1) of it, or is 0, and (42) to r of it.
+Robust: all s < d, beta, sigma_t > 0 and M, routes that do not see the noise if s >= 2, and any angle of signal and
+truth: from the first to the second arrival the error falls to (d - s)/(d - 1) of it, or is 0, and (42) to r of it. N >=
+2 is the same, given tasks and routes, for an expert that has met one task only.
 
 Objection: (42) treats samples as Gaussian, and (d - s)/(d - 1) is near r. It is an equality, and Definition 1 has the
-signal among the samples. With all s samples Gaussian (42) holds along routes that do not depend on them; with signals
-unrelated to truths it is right to 2 % at Fig. 2's sizes, and with signals along truths it is not.
+signal among the samples. With all s samples Gaussian (42) holds along routes that do not depend on them; the claim
+continual.lemma-16.history finds it right within its margin for signals unrelated to truths, and not along truths.
 """
 
 import sys

@@ -12,7 +12,8 @@ round, and so does noise of constant size with s > 1, where the samples' sum com
 gradient 0.
 
 Objection: beta and the signals are meant to be of order 1, and alpha of order sigma_0^.5. Definition 1 has beta in (0,
-C], Algorithm 1 alpha = O(sigma_0^.5): bounds from above only. With them bounded from below the lemma's order is found.
+C], Algorithm 1 alpha = O(sigma_0^.5): bounds from above only. With these bounded from below, and s = 1 or small noise,
+the claim continual.lemma-5.exploration finds the lemma's order.
 """
 
 import sys

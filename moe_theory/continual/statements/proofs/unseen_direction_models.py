@@ -1,17 +1,18 @@
 """Lemma 16, first sentence: truths with a part that no signal shows, two or more samples.
 
-Let w_n = sigma_0 (v_n + e_0), all signals orthogonal to e_0, M > N, 2 <= s < d, noise of any size. After any given
-sequence of tasks the model of an expert is a rational function of the Gaussian samples that it has met. Where all of
-these are orthogonal to e_0 it has no part along e_0, and so is no truth. Hence it is a truth with probability 0, for
-each of the finitely many sequences, and whatever the router does. In round i = T1 + 1 expert m_i with model w gets task
-n: a Gaussian sample g has <g, w_n - w> = 0 with probability 0. So it moves, by a move orthogonal to what it leaves:
-|w_i - w_n|^2 < |w_T1 - w_n|^2 with probability 1, where the lemma, with t = i, says that they are equal.
+Let w_n = sigma_0 (v_n + e_0), all signals orthogonal to e_0, M > N, 2 <= s < d, sigma_t > 0. After any given sequence
+of tasks the model of an expert is a rational function of the Gaussian samples that it has met. Where all of these are
+orthogonal to e_0 it has no part along e_0, and so is no truth. Hence it is a truth with probability 0, for each of the
+finitely many sequences, and whatever the router does. In round i = T1 + 1 a Gaussian sample g of task n has <g, w_n -
+w> = 0 for the model w of any of the M experts with probability 0, so that m_i moves, though its choice depends on g: by
+a move orthogonal to what it leaves. |w_i - w_n|^2 < |w_T1 - w_n|^2 with probability 1, where the lemma, with t = i,
+says that they are equal.
 
 Robust: N, M, d, s >= 2, sigma_t > 0, beta, T1, the router, its gates and its termination do not matter. It needs truths
 off their own signals; where they are along them, an expert that has met two tasks moves as well.
 
 Objection: moves are small where an expert has repeated a task often. It is stated as an equality, and experts do not
-just repeat: for N = 6 orthonormal tasks, w_n along v_n, the median change is sigma_0^2 within T1/2 rounds after T1.
+just repeat: the witness of the statement, w_n along v_n, finds changes of order sigma_0^2 within T1/2 rounds after T1.
 """
 
 import sys
