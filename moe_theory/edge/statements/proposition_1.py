@@ -141,13 +141,6 @@ def unserved_excess(run) -> np.ndarray:
     note="""The proof lets every expert choose its kind by itself and evenly, though all follow the same tasks; there
     are so many more than M_th of each kind that this does no harm. Tried: all signals, weak and strong. Where delta
     stays at 0.05, and the constant in Omega is 1, 5 to 13 % of runs at Fig. 3's N and d_u have fewer.""",
-    disproof="kind_without_specialists.py",
-    amendment="where kinds are alike, so that each has M/N specialists in the mean",
-    why="""Appendix B takes for granted that every set has M/N members in the mean. Nothing gives a kind its
-    share: the sets compare outputs between kinds, and a kind whose tasks move no model any more has the
-    largest output of nobody.""",
-    instance="""Kinds with truths sigma_0 e, -sigma_0 e and sigma_0 f: at T1 nobody specialises in the third, but for
-    a chance of 2^(1 - M) + o(1).""",
 ).charitable(
     "proposition-1.specialists",
     BY_FAILURE,
@@ -171,13 +164,6 @@ def too_few_specialists(run) -> np.ndarray:
     hypotheses=ENOUGH_SERVERS,
     note="""With delta falling, so that M grows as the proposition has it. Tried: all signals, weak and strong. A
     specialist in the sense of (15) is an expert whose output is largest for the kind, and need not know the task.""",
-    disproof="kind_without_specialists.py",
-    amendment="where kinds are alike, so that each has M/N specialists in the mean",
-    why="""Appendix B takes for granted that every set has M/N members in the mean. Nothing gives a kind its
-    share: the sets compare outputs between kinds, and a kind whose tasks move no model any more has the
-    largest output of nobody.""",
-    instance="""Kinds with truths sigma_0 e, -sigma_0 e and sigma_0 f: at T1 nobody specialises in the third, but for
-    a chance of 2^(1 - M) + o(1).""",
 ).charitable("proposition-1.availability", BY_FAILURE, limit_probability(to=0, margin=0.1))
 def no_idle_specialist(run) -> np.ndarray:
     r"""As delta falls, with M = N M_th ln(1/delta), ever more rarely no idle server specialises in the arriving kind.
