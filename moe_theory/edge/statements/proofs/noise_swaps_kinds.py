@@ -47,7 +47,7 @@ above = sum(Fraction(2**k, factorial(k)) for k in range(11)) + Fraction(2 * 2**1
 root = Fraction(2507, 1000)  # above (2 pi)^0.5
 pi = Fraction(355, 113)  # above pi
 least = 1 / (above * root)
-print(f"chance that (27) fails: {least} or more; allowed is none")
+print(f"chance that (27) fails: {least} or more; allowed is o(1)")
 is_violated = rarest >= overlap / 2 > 0 and root**2 > 2 * pi and least > Fraction(1, 19)
 print("violated: noise exchanges the two kinds with a chance above 1/19" if is_violated else "not violated")
 sys.exit(not is_violated)
