@@ -21,7 +21,8 @@ LEMMA_7 = statement(
     amendment="where all servers have the same law of delays",
     why="""The proof takes the mean share for 1/M by symmetry. A server that is slower than others is idle less
     often, and gets less.""",
-    instance="One server of M takes two rounds, all others one, r wide beside the gates: its share is 1/(M + 1).",
+    instance="""One server of M, which is fixed, takes two rounds, all others one, r wide beside the gates: its share is
+    1/(M + 1).""",
 )
 
 

@@ -39,7 +39,7 @@ def probabilities_of(run) -> tuple[np.ndarray, np.ndarray]:
     note="""It holds of any two experts, in one set or not: `edge.equation-33`. Tried: signals ten times as
     long; at Fig. 3's sigma_0 = 0.6 they put specialists up to 1 apart, but not as sigma_0 falls.""",
     disproof="slow_servers_gates.py",
-    amendment="where all servers have the same law of delays",
+    amendment="where all servers have the same law of delays, up to a factor ln(M/delta)^0.5",
     why="Two slow servers of different speed are in one set, and their gates apart by a share of all T_1 steps.",
     instance="""Servers of three and two rounds among faster ones: the gap is 0.002 sigma_0^0.5 ln(M/delta), and
     sigma_0 is claimed.""",

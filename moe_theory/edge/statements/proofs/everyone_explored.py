@@ -1,14 +1,15 @@
 """Appendix C, after Lemma 8: each expert has eta^-1 sigma_0^-0.5 tasks by T_1.
 
-Let X = eta^-1 sigma_0^-0.5, K = ln(M/delta), T_1 = d_u + ceil(X M K), M >= d_u, and suppose that an idle server is
+Let X = eta^-1 sigma_0^-0.5, K = ln(M/delta), T_1 = d_u + ceil(X M K), M >= d_u, and suppose that each idle server is
 chosen with chance 1/(2M) or more, whatever came before. While a server has had fewer than X tasks it was busy for X
 d_u <= X M rounds at most, so that it was idle for X M (K - 1) others. It has fewer than X by T_1 with a chance of at
 most P(Bin(n, 1/(2M)) < X), n = X M (K - 1). By Chernoff, at e^-1, that is at most exp(X - (1 - 1/e) X (K - 1)/2), and
-with 1 - 1/e > 0.63 at most exp(-X (0.315 K - 1.315)). M of these are below delta = M e^-K where X (0.315 K - 1.315)
->= K: for K >= 8 and X >= 7, and both tend to infinity.
+with 1 - 1/e > 0.63 at most exp(-X (0.315 K - 1.315)). M of these are below delta = M e^-K where X (0.315 K - 1.315) >=
+K: for K >= 8 and X >= 7, and both tend to infinity.
 
-Caveat: the chance of an idle server is supposed, as for r wide beside the gates; the paper says that it is above that
-of uniform routing, and that servers suffice, M >= d_u, is Proposition 1's.
+Caveat: that each idle server is chosen with chance 1/(2M) or more is supposed and not shown. It is so where r is wide
+beside the gates; the paper says, without a proof, that a server's chance of a visit is above that of uniform routing.
+M >= d_u is Proposition 1's.
 """
 
 import sys

@@ -2,10 +2,11 @@
 
 Offloading to the nearest or the fastest server looks neither at features nor at kinds. If every column of X_t is
 isotropic and drawn anew, E P_t = (s/p) I, and the error of a task w_i at a server with L tasks is, as for (34), r^L
-|w_i|^2 + sum_l (1 - r) r^{L - l} |w_l - w_i|^2, r = 1 - s/p. Kinds are independent, so that E|w_l - w_i|^2 = Delta
-but for l = i, where it is 0. Over a server's tasks: L r^L W + (L - 1) (1 - r^L) Delta. Over all servers, with K of
-them in use, T E[G_T] = sum_m L_m r^{L_m} (W - Delta) + T Delta - sum_m (1 - r^{L_m}) Delta. As L r^L <= p and K <= M,
-E[G_T] is within M (p |W - Delta| + Delta) / T of Delta, whatever the loads are.
+|w_i|^2 + sum_l (1 - r) r^{L - l} |w_l - w_i|^2, r = 1 - s/p. Kinds are independent, so that E|w_l - w_i|^2 = Delta but
+for l = i, where it is 0. Over a server's tasks: L r^L W + (L - 1) (1 - r^L) Delta. Over all servers, with K of them in
+use, T E[G_T] = sum_m L_m r^{L_m} (W - Delta) + T Delta - sum_m (1 - r^{L_m}) Delta. L r^L <= r + ... + r^L <= r/(1 -
+r) = (p - s)/s <= p/s, and K <= M, so that E[G_T] is within M (p |W - Delta| + Delta) / T of Delta, whatever the loads
+are.
 """
 
 import sys
@@ -38,7 +39,7 @@ for load in (1, 2, 3, 4):
     print(f"L = {load}: summed error {found}, by the formula {stated}")
 for samples, features, load in product(range(1, 15), range(2, 16), range(1, 80)):
     if samples < features:
-        holds = holds and load * (1 - Fraction(samples, features)) ** load <= features  # largest near L = p / s
-print(f"L r^L <= p, s < p <= 15 and L < 80: {holds}")
+        holds = holds and load * (1 - Fraction(samples, features)) ** load <= Fraction(features - samples, samples)
+print(f"L r^L <= (p - s)/s, s < p <= 15 and L < 80: {holds}")
 print("proved: the error tends to Delta" if holds else "not proved")
 sys.exit(not holds)

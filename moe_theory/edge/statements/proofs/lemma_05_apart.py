@@ -1,8 +1,9 @@
-"""Lemma 5, second sentence, for bounded outputs.
+"""Lemma 5, second sentence, for bounded outputs of a fixed number of experts.
 
-Let |h_m| <= B for all M experts. With d = h_m - h_m' > 0, pi_m - pi_m' = pi_m' (e^d - 1) >= pi_m' d, as e^d - 1 - d
-is 0 at 0 and has the slope e^d - 1 >= 0. And pi_m' >= e^-B/(M e^B). So |pi_m - pi_m'| >= (e^(-2B)/M) |h_m - h_m'|.
-Without a bound the smaller of the two probabilities is the factor: |pi_m - pi_m'| >= min(pi_m, pi_m') |h_m - h_m'|.
+Let |h_m| <= B for all M experts, B and M fixed. With d = h_m - h_m' > 0, pi_m - pi_m' = pi_m' (e^d - 1) >= pi_m' d, as
+e^d - 1 - d is 0 at 0 and has the slope e^d - 1 >= 0. And pi_m' >= e^-B/(M e^B). So |pi_m - pi_m'| >= (e^(-2B)/M) |h_m
+- h_m'|. Without a bound the smaller of the two probabilities is the factor: |pi_m - pi_m'| >= min(pi_m, pi_m') |h_m -
+h_m'|.
 """
 
 import sys

@@ -1,18 +1,19 @@
 """Lemma 3, both cases: features with noise, the first completed task.
 
 Gates are 0 until the first task is done, pi = 1/M, and (24) to (26) give a step of -eta |dw| (1/M)(1 - 1/M) <sum_i
-X_i, v> to the output of its own server for its signal, and of eta |dw| M^-2 <sum_i X_i, v> to each other's. The sum
-of the columns is beta v + xi, xi normal with deviation tau = (s - 1)^0.5 sigma_t in each entry, so that the sign is
-that of beta |v| + tau g with a standard normal g: the own output rises and all others fall where g < -beta |v| / tau.
-For tau >= beta |v| that has a chance of at least P(g < -1) >= e^-2 (2 pi)^-0.5 > 1/19, at every sigma_0. The move
-|dw| is positive but on a null set. So is each later step's sign, whatever the gates: pi > 0. Without noise <beta v,
-v> > 0, and the signs are as stated, at every step.
+X_i, v> to the output of its own server for its signal, and of eta |dw| M^-2 <sum_i X_i, v> to each other's. The sum of
+the columns is beta v + xi, xi normal with deviation tau = (s - 1)^0.5 sigma_t in each entry, so that the sign is that
+of beta |v| + tau g with a standard normal g: the own output rises and all others fall where g < -beta |v| / tau. For
+tau >= beta |v| that has a chance of at least P(g < -1) >= e^-2 (2 pi)^-0.5 > 1/19, at every sigma_0. The move |dw| is
+positive but on a null set. The signs of later steps are those of <sum_i X_i, v> too, whatever the gates, as pi > 0.
+Without noise <beta v, v> > 0, and the signs are as stated, at every step.
 
-Robust: truths, signals, M, eta, delays and the law of beta do not matter; smaller noise has a smaller chance, and
-over the T_1 rounds any noise that does not vanish has wrong signs.
+Robust: truths, signals, M, eta, delays and the law of beta do not matter; smaller noise has a smaller chance, and over
+the T_1 rounds any noise that does not vanish has wrong signs.
 
-Objection: -O(sigma_0) may be meant for the size alone. The text after Lemma 8 takes the signs from it, and the proof
-that experts are explored rests on them. In expectation the signs are right, and without noise always.
+Objection: by Section III x = O(y) means x < c_1 |y|, so that -O(sigma_0), taken by that, allows a step of any sign.
+The words after Lemma 8 do not: by Lemma 3 the own output is reduced and the others are increased, and who gets the
+next task is concluded from that. The first step has these signs in expectation; without noise each has them.
 """
 
 import sys

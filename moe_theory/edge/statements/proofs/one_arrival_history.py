@@ -10,9 +10,9 @@ columns span a uniformly random subspace of the p - 1 dimensions across v, and a
 
 Robust: t, the number of servers, delays, s, p, beta and noise do not matter; with v along w nothing is random.
 
-Objection: the proof takes features to be rotationally symmetric, as if every column were drawn anew from N(0, I).
-With that (34) is exact for blind routing; but Definition 1 has a signal column, and no law of signals is left to which
-the clause could restrict the lemma.
+Objection: the proof takes features to be rotationally symmetric, as if every column were drawn anew from N(0, I). With
+that (34) is exact for blind routing, and so it is where no truth comes twice and each has an isotropic signal of its
+own. But a kind that comes again shows the same signal: by that Definition 1 and the router tell it.
 """
 
 import sys

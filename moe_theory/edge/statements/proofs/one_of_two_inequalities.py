@@ -1,9 +1,10 @@
 """Eq. (30), what holds instead: one of its two inequalities, for any gates.
 
-Let m be in M_n and m' in M_n'. By (15) h_m(n) > h_m(n') and h_m'(n') > h_m'(n), h_m(n) = <theta^(m), v_n>. Their sum
-gives (h_m(n) - h_m'(n)) + (h_m'(n') - h_m(n')) > 0. A softmax over the experts of one task keeps differences: log
-pi_m(n)/pi_m'(n) is the first bracket, log pi_m'(n')/pi_m(n') the second. So one of the two is positive, and with it
-one of the two inequalities of (30) holds: no expert is below the other for both kinds.
+Let features be without noise, and m in M_n, m' in M_n'. By (15) h_m(n) > h_m(n') and h_m'(n') > h_m'(n), h_m(n) =
+<theta^(m), v_n>. Their sum gives (h_m(n) - h_m'(n)) + (h_m'(n') - h_m(n')) > 0. A softmax over the experts of one task
+keeps differences: log pi_m(n)/pi_m'(n) is beta times the first bracket, log pi_m'(n')/pi_m(n') beta' times the second.
+So one of the two is positive, and with it one of the two inequalities of (30) holds: not each expert is below the
+other for its own kind. One may be below for both kinds: m' is with outputs of 1 and 2 where m has 5 and 4.
 """
 
 import sys
@@ -11,12 +12,13 @@ import sys
 from sympy import exp, expand, expand_log, log, symbols
 
 first, second, third, fourth, one, other = symbols("h_mn h_mk g_mn g_mk Z_n Z_k", real=True)
+beta, gamma = symbols("beta beta'", positive=True)  # strengths of the two tasks
 Z = {"n": exp(one), "k": exp(other)}  # sums of exponentials for the two tasks, k for n'
-for_n = expand_log(log(exp(first) / Z["n"] / (exp(third) / Z["n"])))  # of m over m', for n
-for_k = expand_log(log(exp(fourth) / Z["k"] / (exp(second) / Z["k"])))  # of m' over m, for n'
+for_n = expand_log(log(exp(beta * first) / Z["n"] / (exp(beta * third) / Z["n"])))  # of m over m', for n
+for_k = expand_log(log(exp(gamma * fourth) / Z["k"] / (exp(gamma * second) / Z["k"])))  # of m' over m, for n'
 sets = (first - second) + (fourth - third)  # two differences that (15) has positive
-left = expand(for_n + for_k - sets)
+left = expand(for_n / beta + for_k / gamma - sets)
 print(f"log pi_m(n)/pi_m'(n) = {for_n}, log pi_m'(n')/pi_m(n') = {for_k}")
-print(f"their sum less what (15) has positive = {left}")
+print(f"their sum, over the strengths, less what (15) has positive = {left}")
 print("proved: one of the two is positive" if left == 0 else "not proved")
 sys.exit(left != 0)

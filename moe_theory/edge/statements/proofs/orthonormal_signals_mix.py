@@ -4,17 +4,17 @@ Only tasks of kind n move a model or a gate along v_n: the first one that a serv
 there, and later ones change nothing, so that they have no gate step. A first one lowers the server's own output for n
 and raises all others, each in proportion to its pi. By induction all servers that have not had kind n share the
 largest output for it: the raises of a smaller output are smaller. As r is drawn alike, each of them that is idle is
-chosen with chance 1/M or more when n arrives; so a server misses n for d_u rounds with chance 1 - 1/(MN) at most.
-Soon every model is the sum of all truths, the error of every task (N - 1) sigma_0^2, and it stays so for all T. On
-any path the first two terms of (23) are at most (W M p + Delta (T_1 + M p)) / T, since L r^L <= p, and vanish; the
-gap inside a cluster is 0.
+chosen with chance 1/M or more when n arrives; so a server misses n for d_u rounds with chance 1 - 1/(MN) at most. Soon
+every model is the sum of all truths, the error of every task (N - 1) sigma_0^2, and it stays so for all T. On any path
+the first two terms of (23) are at most (W M p + Delta (T_1 + M p)) / T, since L r^L <= p, and vanish; the gap inside a
+cluster is 0.
 
 Robust: M > N, eta, delta, delays, the law of beta and of r do not matter, nor does sigma_0; with N = 3 the error is
 above that of two random tasks, 2 sigma_0^2 against Delta = 4/3 sigma_0^2.
 
-Objection: one sample shows only the signal. It shows the whole truth, and a server that got one kind alone would have
-no error at all: it is the router that mixes the kinds. With four samples and noise the recorded error is of order
-sigma_0^2 too.
+Objection: (N - 1) sigma_0^2 is O(sigma_0^2). It is, and (23) stands; what fails is what both sentences say that this
+term is: the error between tasks of one cluster, here 0. One sample shows the whole truth: it is the router that mixes
+the kinds. With four samples and noise the recorded error is of order sigma_0^2 too.
 """
 
 import sys

@@ -1,15 +1,16 @@
-"""Proposition 1, Eq. (16): d_u = N = 10, a kind with one arrival in the mean.
+"""Appendix B, Pr(A_n > M_th) < delta with (16): d_u = N = 10, a kind with one arrival in the mean.
 
 With delta = 1/20 (16) gives M_th = 1 + Phi^-1(0.95) 0.9^0.5. The normal tail beyond 2 is at most phi(2)/2 = e^-2 / (2
-(2 pi)^0.5) < 1/20, so that Phi^-1(0.95) < 2 and M_th < 3. More than M_th arrivals in d_u rounds are three or more:
-the binomial chance of it is 0.0702. With delta = 10^-6 the same bound at 5, phi(5)/5 < 10^-6, gives M_th < 6, and six
-or more arrivals have a chance above 10^-4. As delta = o(1) falls with d_u = N long enough the ratio grows without
-end: a Poisson tail falls like 1/k!, a normal one like e^(-k^2/2).
+(2 pi)^0.5) < 1/20, so that Phi^-1(0.95) < 2 and M_th < 3. More than M_th arrivals in d_u rounds are three or more: the
+binomial chance of it is 0.0702. With delta = 10^-6 the same bound at 5, phi(5)/5 < 10^-6, gives M_th < 6, and six or
+more arrivals have a chance above 10^-4. As delta = o(1) falls with d_u = N long enough the ratio grows without end: a
+Poisson tail falls like 1/k!, a normal one like e^(-k^2/2).
 
 Robust: d_u and N do not matter as long as d_u/N stays bounded while delta falls.
 
 Objection: d_u is large in Appendix B, and the normal law is a limit. At fixed delta and d_u/N that grows it is right
-in that limit, which is the clause that we add; Fig. 3 has d_u = 10 and N = 10, and delta is o(1).
+in that limit, which is the clause that we add; Fig. 3 has d_u = 10 and N = 10, and delta is o(1). Proposition 1 itself
+does not say it of A_n: this is the step of its proof, and not the proposition.
 """
 
 import sys
