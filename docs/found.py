@@ -10,7 +10,7 @@ from moe_theory.report import bibliography
 from moe_theory.report.wording import BY_READING, statement_counts, statement_status
 from moe_theory.verify import recorded
 from moe_theory.verify.recorded import judged_statements
-from moe_theory.verify.status import StatementStatus
+from moe_theory.verify.status import CAVEATED, PROVED, StatementStatus
 
 HOLDS, FALSE, VACUOUS = map(str, (StatementStatus.HOLDS, StatementStatus.FALSE, StatementStatus.VACUOUS))
 _SENTENCES: dict[str, list[tuple[str, dict[str, str]]]] = {  # each with statements and the statuses it rests on
@@ -93,7 +93,21 @@ def counts(link: Callable[[str], str], networks: str) -> str:
     said = (
         f"Recorded {' to '.join(dict.fromkeys((dates[0], dates[-1])))}; `make verdicts` judges anew." if dates else ""
     )
-    return "\n".join([*lines, "", f"{said}{on_other_data(networks)}"])
+    return "\n".join([*lines, "", f"{proved(own)} {said}{on_other_data(networks)}"])
+
+
+def proved(papers: Sequence[str]) -> str:
+    """How many of the false and vacuous statements are known by a proof."""
+    failing = [
+        each.finding
+        for paper in papers
+        for each in judged_statements(paper)
+        if each.finding and each.finding.status in {StatementStatus.FALSE, StatementStatus.VACUOUS}
+    ]
+    known = [each.known for each in failing]
+    by_proof, caveated = known.count(PROVED) + known.count(CAVEATED), known.count(CAVEATED)
+    share = f"All {by_proof}" if by_proof == len(known) else f"{by_proof} of the {len(known)}"
+    return f"{share} false or vacuous ones are proved, {caveated} with a caveat."
 
 
 def on_other_data(page: str) -> str:

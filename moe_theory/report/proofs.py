@@ -30,6 +30,11 @@ class Proved:
         return self.proof.path.rpartition("/")[2]
 
     @property
+    def failing(self) -> int:
+        """How many of the statements are false or vacuous."""
+        return sum(fails(each) for each in self.of)
+
+    @property
     def program(self) -> str:
         return source_of(self.proof.path)
 
@@ -42,7 +47,7 @@ def write_page(paper: str, folder: Path) -> list[Path]:
 
 
 def to_html(paper: str) -> str:
-    """Disproofs, those of most statements first, then proofs of what holds, and of what holds instead."""
+    """Disproofs, those by which most statements fail first, then proofs of what holds, and of what holds instead."""
     known = recorded.judged_statements(paper)
     sections = {
         "Not as printed": grouped(known, lambda of: of.disproof),
@@ -51,7 +56,7 @@ def to_html(paper: str) -> str:
     }
     if not any(sections.values()):
         raise InvalidReportError(f"no statement of {paper} has a proof.")
-    failing = [each for each in known if _FAILS & {found.status for found in each.by_reading.values()}]
+    failing = [each for each in known if fails(each)]
     entry = bibliography.entry_of(paper)
     return (
         templates()
@@ -69,10 +74,15 @@ def to_html(paper: str) -> str:
     )
 
 
+def fails(known: Judged) -> bool:
+    """Whether it is false or vacuous under some reading."""
+    return bool(_FAILS & {found.status for found in known.by_reading.values()})
+
+
 def grouped(known: Iterable[Judged], proof_of: Callable[[Statement], Proof | None]) -> list[Proved]:
-    """The proofs of statements, that of most statements first."""
+    """The proofs of statements, that by which most of them fail first."""
     found: dict[str, tuple[Proof, list[Judged]]] = {}
     for each in known:
         if (proof := proof_of(each.statement)) is not None:
             found.setdefault(proof.path, (proof, []))[1].append(each)
-    return sorted((Proved(*each) for each in found.values()), key=lambda each: -len(each.of))
+    return sorted((Proved(*each) for each in found.values()), key=lambda each: (-each.failing, -len(each.of)))
