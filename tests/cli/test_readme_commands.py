@@ -18,6 +18,7 @@ from moe_theory.report import wording
 from moe_theory.verify.explore import plan_search
 from moe_theory.verify.recorded import judged_statements
 from moe_theory.verify.request import check_request, parsed
+from moe_theory.verify.statement import statements
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 TABLE = README.partition("## What you can do")[2].partition("\n## ")[0]
@@ -27,9 +28,9 @@ ROWS = {
 }
 
 
-def named(word: str) -> list[str]:
-    """The words of the row that has this command."""
-    (command,) = [each for each in ROWS if each.split()[0] == word]
+def named(*words: str) -> list[str]:
+    """The words of the row whose command begins with these."""
+    (command,) = [each for each in ROWS if tuple(each.split()[: len(words)]) == words]
     return shlex.split(command)
 
 
@@ -59,12 +60,19 @@ def test_why_says_the_status(ran):
 
 
 def test_a_report_is_of_a_whole_paper_and_one_file(ran, tmp_path):
-    words = named("report")
+    words = named("report", "--paper")
     ran(*words, "--out", tmp_path)
     page, document = ((tmp_path / f"report.{suffix}").read_text() for suffix in ("html", "json"))
     claims = {each["claim"] for each in json.loads(document)["verdicts"]}
     assert all(f"{option(words, '--paper')}." in claim and claim in page for claim in claims)
     assert not re.search(r'(?:src|href)="(?!data:|#|https?://)[^"]+\.(?:css|js|svg|png)"', page)
+
+
+def test_proofs_are_a_page(ran, tmp_path):
+    words = named("report", "--proofs")
+    ran(*words, "--out", tmp_path)
+    page = (tmp_path / "proofs.html").read_text()
+    assert all(each.name in page for each in statements(option(words, "--proofs")) if each.proofs)
 
 
 def test_settings_of_one_s_own_are_those_of_the_verdict():
