@@ -29,7 +29,7 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out
     their errors add up. With --proofs: proofs.html.
     """
     from moe_theory.report import pages
-    from moe_theory.report import proofs as own
+    from moe_theory.report.proofs import write_page
     from moe_theory.report.verdicts import summary
     from moe_theory.runs.files import prepare_folder
 
@@ -40,8 +40,7 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out
     if proofs is not None:
         if as_json:
             raise InvalidReportError("--proofs has no JSON: `moe-theory why STATEMENT --json` has each proof.")
-        folder = prepare_folder(out or Path("runs/papers") / proofs, (own.PAGE,))
-        print_lines(open_console(), *own.write_page(proofs, folder))
+        print_lines(open_console(), *write_page(proofs, out or Path("runs/papers") / proofs))
         return
     if paper is not None:
         merged, first = pages.of_paper(paper), Path("runs/papers") / paper

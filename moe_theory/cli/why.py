@@ -1,11 +1,16 @@
 """`moe-theory why`."""
 
 import dataclasses
+import typing
+from collections.abc import Sequence
 
 import click
 
 from moe_theory.cli.options import examples, json_option
 from moe_theory.cli.output import open_console, print_json
+
+if typing.TYPE_CHECKING:
+    from moe_theory.verify.verdict import Statement
 
 
 @click.command(epilog=examples("moe-theory why generalization.theorem-1"))
@@ -17,11 +22,10 @@ from moe_theory.cli.output import open_console, print_json
     help="Print the witness, a NumPy script that shows what fails, instead.",
 )
 @click.option(
-    "--proof", "printed", flag_value="proof", help="Print the program of the proof, in exact arithmetic, instead."
+    "--proof", "printed", flag_value="proof", help="Print the program of its proof, or else disproof, instead."
 )
-@click.option(
-    "--derivation", "printed", flag_value="derivation", help="Print that of the proof of what holds instead, likewise."
-)
+@click.option("--disproof", "printed", flag_value="disproof", help="Print that of its disproof, as printed, instead.")
+@click.option("--derivation", "printed", flag_value="derivation", help="Print that of what holds instead, likewise.")
 @json_option(
     "a list of the statements, each as of `moe-theory statements` (id, status, status_by_reading, ...), with found, "
     "the sentence of the verdict that decides."
@@ -38,9 +42,7 @@ def why(name: str, printed: str | None, as_json: bool) -> None:
 
     found = judged_statements(name)
     if printed:
-        having = [each.statement for each in found if printed in each.statement.scripts] or [found[0].statement]
-        for text in dict.fromkeys(each.script(printed) for each in having):
-            click.echo(text, nl=False)
+        _print_program(printed, [each.statement for each in found])
         return
     known = recorded_verdicts(each.statement for each in found)
     if as_json:
@@ -57,3 +59,15 @@ def why(name: str, printed: str | None, as_json: bool) -> None:
     console = open_console()
     for each in found:
         console.print(verdicts.why_card(each, known, elsewhere()))
+
+
+def _print_program(kind: str, found: Sequence["Statement"]) -> None:
+    """Print the one program of this kind that statements have. Raises: InvalidStatementError for none or several."""
+    from moe_theory.core.errors import InvalidStatementError
+
+    if kind == "proof" and not any(kind in each.scripts for each in found):
+        kind = "disproof"
+    names = {each.script(kind): each.name for each in found if kind in each.scripts} or {found[0].script(kind): ""}
+    if len(names) > 1:
+        raise InvalidStatementError(f"name one statement: each of {', '.join(names.values())} has a {kind}.")
+    click.echo(next(iter(names)), nl=False)

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from moe_theory.core.errors import InvalidReportError
+from moe_theory.core.papers import find_paper
 from moe_theory.report import bibliography, wording
 from moe_theory.report.rendering import templates
-from moe_theory.runs.files import write_together
+from moe_theory.runs.files import prepare_folder, write_together
 from moe_theory.runs.provenance import versions
 from moe_theory.verify import recorded
 from moe_theory.verify.status import Judged, StatementStatus
@@ -43,15 +44,17 @@ def write_page(paper: str, folder: Path) -> list[Path]:
     """Write the page of a paper's proofs; its path. Raises: UnknownNameError, OutputError, or InvalidReportError for a
     paper without proofs.
     """
-    return write_together(folder, {PAGE: to_html(paper)})
+    page = to_html(paper)
+    return write_together(prepare_folder(folder, (PAGE,)), {PAGE: page})
 
 
 def to_html(paper: str) -> str:
     """Disproofs, those by which most statements fail first, then proofs of what holds, and of what holds instead."""
-    known = recorded.judged_statements(paper)
+    known = recorded.judged_statements(find_paper(paper).name)
     sections = {
         "Not as printed": grouped(known, lambda of: of.disproof),
-        "Holds, or says nothing": grouped(known, lambda of: of.proof),
+        "Says nothing": grouped([each for each in known if fails(each)], lambda of: of.proof),
+        "Holds": grouped([each for each in known if not fails(each)], lambda of: of.proof),
         "What holds instead": grouped(known, lambda of: of.derivation),
     }
     if not any(sections.values()):
@@ -67,16 +70,17 @@ def to_html(paper: str) -> str:
             sections={heading: found for heading, found in sections.items() if found},
             programs=list({each.name: each for found in sections.values() for each in found}.values()),
             failing=failing,
-            unproved=[each for each in failing if each.statement.argument is None],
+            unproved=[each for each in failing if not (each.statement.disproof or each.statement.proof)],
             counted=wording.counted_by_knowledge(failing),
+            verdicts=recorded.recorded_verdicts(each.statement for each in known),
             versions=versions(),
         )
     )
 
 
 def fails(known: Judged) -> bool:
-    """Whether it is false or vacuous under some reading."""
-    return bool(_FAILS & {found.status for found in known.by_reading.values()})
+    """Whether it is false or vacuous, under every reading."""
+    return known.finding is not None and known.finding.status in _FAILS
 
 
 def grouped(known: Iterable[Judged], proof_of: Callable[[Statement], Proof | None]) -> list[Proved]:

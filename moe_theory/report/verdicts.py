@@ -26,7 +26,7 @@ from moe_theory.report.wording import (
 )
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.status import Judged, StatementStatus
-from moe_theory.verify.verdict import Report, Statement, Status, Verdict
+from moe_theory.verify.verdict import Proof, Report, Statement, Status, Verdict
 
 _STYLES = {
     Status.SUPPORTED: "green",
@@ -145,14 +145,17 @@ def why_lines(known: Judged, verdicts: Sequence[Verdict], elsewhere: Sequence[Ve
 
 
 def _napkin(of: Statement) -> list[tuple[str, str]]:
-    """The proof that bears on the statement, or, where there is none, the smallest instance."""
-    shown = of.argument
-    if shown is None:
+    """The proofs that bear on the statement, or, where there are none, the smallest instance."""
+    if not (of.disproof or of.proof):
         return [("smallest", plain(" ".join(of.instance.split())))]
-    return [
-        ("napkin", plain(f"{shown.title} {' '.join(shown.text)}")),
-        ("caveat", plain(shown.caveat)),
-    ]
+    shown = {"napkin": of.disproof or of.proof, "proved": of.disproof and of.proof}
+    return [(name, plain(_told(proof))) for name, proof in shown.items() if proof]
+
+
+def _told(proof: Proof) -> str:
+    objection = f"Objection: {proof.objection}" if proof.objection else ""
+    caveat = f"Caveat: {proof.caveat}" if proof.caveat else ""
+    return " ".join(filter(None, (proof.title, *proof.text, caveat, objection)))
 
 
 def _by_data(known: Judged, verdicts: Sequence[Verdict], elsewhere: Sequence[Verdict]) -> Iterator[str]:

@@ -428,8 +428,8 @@ def statement_status(known: Judged) -> str:
 
 
 def counted_by_knowledge(known: Sequence[Judged]) -> str:
-    """ "a proof (7), simulation (2)"."""
-    found = Counter(each.finding.known if each.finding else "simulated" for each in known)
+    """ "a proof (7), simulation (2)", of statements that have one status."""
+    found = Counter(each.finding.known for each in known if each.finding)
     return ", ".join(f"{words} ({found[name]})" for name, words in KNOWN_BY.items() if found[name])
 
 
@@ -472,8 +472,11 @@ def again(verdict: Verdict) -> str:
 
 def script_commands(of: Statement) -> dict[str, str]:
     """What prints and runs each of a statement's programs, by kind."""
-    options = {"witness": "script", "proof": "proof", "derivation": "derivation"}
-    return {kind: f"moe-theory why {of.name} --{options[kind]} > {kind}.py && python {kind}.py" for kind in of.scripts}
+    options = {"witness": "script"}
+    return {
+        kind: f"moe-theory why {of.name} --{options.get(kind, kind)} > {kind}.py && python {kind}.py"
+        for kind in of.scripts
+    }
 
 
 def claim_anchor(claim: str) -> str:

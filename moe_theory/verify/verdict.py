@@ -5,6 +5,7 @@ import enum
 import functools
 import importlib
 import inspect
+import itertools
 import math
 import os
 import re
@@ -215,22 +216,39 @@ class Proof:
         """The proof in a file: title, paragraphs, and those that begin with "Robust:", "Objection:" and "Caveat:", as
         its docstring has them.
         """
-        title, *parts = inspect.cleandoc(source_of(path).split('"""')[1]).split("\n\n")
+        title, *parts = (" ".join(each.split()) for each in inspect.cleandoc(_docstring(path)).split("\n\n"))
         marked = {"Robust": "", "Objection": "", "Caveat": ""}
-        text = []
-        for part in (" ".join(each.split()) for each in parts):
+        text = list(itertools.takewhile(lambda part: not _MARK.match(part), parts))
+        for part in parts[len(text) :]:
             mark, _, rest = part.partition(": ")
-            if mark in marked:
-                marked[mark] = rest
-            else:
-                text.append(part)
+            if marked.get(mark, "given"):
+                raise InvalidStatementError(
+                    f"{path}: {shortened(part)} must begin with one of {', '.join(marked)} and a colon, each of which "
+                    "opens one paragraph at the docstring's end."
+                )
+            marked[mark] = rest
         return cls(path, title, text, marked["Robust"], marked["Objection"], marked["Caveat"])
+
+
+_MARK = re.compile(r"[A-Z][a-z]+: ")
+
+
+def _docstring(path: str) -> str:
+    _, *opened = source_of(path).split('"""', 2)
+    if len(opened) < 2:
+        raise InvalidStatementError(f"{path} has no docstring: begin it with the proof's title and text.")
+    return opened[0]
 
 
 def source_of(path: str) -> str:
     """The text of "package:folder/NAME.py"."""
     package, _, place = path.partition(":")
-    return resources.files(package).joinpath(place).read_text(encoding="utf-8")
+    try:
+        return resources.files(package).joinpath(place).read_text(encoding="utf-8")
+    except (OSError, ValueError):  # as where the module that names it is in no package
+        raise InvalidStatementError(
+            f"{place} is no file in the folder of the package {package!r}: put it there, beside the module naming it."
+        ) from None
 
 
 @documented
@@ -267,22 +285,18 @@ class Statement(Shown):
         return f"{self.paper}.{self.id}"
 
     def script(self, kind: str = "witness") -> str:
-        """The source of its "witness", "proof" or "derivation". Raises: InvalidStatementError where it has none."""
+        """The source of its "witness", "disproof", "proof" or "derivation". Raises: InvalidStatementError where it has
+        none.
+        """
         if kind not in self.scripts:
             raise InvalidStatementError(f"statement {self.name} has no {kind}.")
         return source_of(self.scripts[kind])
 
     @property
     def scripts(self) -> dict[str, str]:
-        """The programs that it has, by kind: the proof is that which bears on what it says."""
-        proofs = {"proof": self.argument, "derivation": self.derivation}
-        paths = {"witness": self.witness} | {kind: proof.path for kind, proof in proofs.items() if proof}
-        return {kind: path for kind, path in paths.items() if path}
-
-    @property
-    def argument(self) -> Proof | None:
-        """The proof that bears on what it says."""
-        return self.disproof or self.proof
+        """The programs that it has, by kind."""
+        witness = {"witness": self.witness} if self.witness else {}
+        return witness | {kind: proof.path for kind, proof in self.proofs.items()}
 
     @property
     def proofs(self) -> dict[str, Proof]:

@@ -8,7 +8,7 @@ While outputs are at most 1 a softmax is at most e^2/M, so Lemma 9's energy S gr
 c |z|/M)^2 at most: up to T1 it is O(sigma_0^2 + sigma_0^2.25 ln M), and outputs stay small. So with z'v_n = O(1) the
 chosen one changes by O(eta c/M) = O(sigma_0), another by O(eta c/M^2) = O(sigma_0/M).
 
-Signs: for n = n_t, z'v_n = beta |v_n|^2 + v_n'(noise). Where it is above 0 the chosen one's output falls and all
+The signs: for n = n_t, z'v_n = beta |v_n|^2 + v_n'(noise). Where it is above 0 the chosen one's output falls and all
 others' rise: always if s = 1 or sigma_t = 0, and but for chance o(1) if sigma_t = o(beta).
 
 Robust: any eta, alpha, lambda below their orders, routes, signals, s, Gamma; M, unless ln M outgrows sigma_0^-2.25. W =
