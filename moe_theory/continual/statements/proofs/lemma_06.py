@@ -9,11 +9,12 @@ By Pythagoras |w_t|^2 = |w_{t-1}|^2 - |P w_{t-1}|^2 + |P w_n|^2, so over t round
 M (1 + ln t)/2 + eta^2 t Z^2 W^2 + (eta alpha M Z)^2/2.
 
 For W = O(sigma_0), the orders of Algorithm 1 and eta t <= 2 M sigma_0^-1.25 each term is O(sigma_0), and every entry of
-a gate is at most sqrt(S) = O(sigma_0^.5). At T1 it is O(sigma_0).
+a gate is at most sqrt(S) = O(sigma_0^.5).
 
-Robust: any eta, alpha, Gamma below their orders, routes, signals, s, beta, M above or below N. W = O(sigma_0), as
-truths are N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1); Z^2 = O(ln
-1/sigma_0), of Gaussian noise of constant level, does for the second half as well.
+Robust: any eta, alpha, Gamma below their orders, routes that (1) allows, signals, s, beta, M above or below N. W =
+O(sigma_0), as truths are N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1), and
+makes a gate O(sigma_0) at T1. Gaussian noise of constant level has Z^2 = O(ln 1/sigma_0): O(sigma_0^.5) holds all the
+same, and at T1 it is O(sigma_0 sqrt(ln 1/sigma_0)).
 
 Caveat: gates take at most sigma_0^-1.25 T1 steps. The paper's longest stage, t2, is sigma_0^-.75 T1, and its own proof
 allows sigma_0^-.5 T1; without an end, and for T longer still, this decides nothing.
@@ -45,5 +46,5 @@ print(f"identities, each 0: {', '.join(map(str, left))}")
 print(f"after sigma_0^-{grown} T1 rounds S is O(sigma_0^{min(terms)}), a gate's entry O(sigma_0^{min(terms) / 2})")
 print(f"printed: O(sigma_0^{HALF})")
 is_proved = set(left) == {0} and min(terms) / 2 >= HALF
-print("proved: O(sigma_0^.5)" if is_proved else "not proved")
+print("proved: O(sigma_0^.5) up to sigma_0^-1.25 T1 rounds" if is_proved else "not proved")
 sys.exit(not is_proved)

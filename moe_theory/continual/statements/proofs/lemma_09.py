@@ -12,10 +12,10 @@ Z and 1 + ln y <= 2 sqrt(y), S <= M lambda W + lambda alpha M sqrt(eta M) + eta 
 By Algorithm 1's orders and W = O(sigma_0) that is O(sigma_0^2): two gates are within sqrt(2 S) = O(sigma_0) in every
 entry, and sigma_0 <= eta^-.5 sigma_0.
 
-Robust: any eta, alpha, Gamma below their orders, routes, signals, s, beta. W = O(sigma_0), as truths are N(0,
-sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1). Gaussian noise of constant level has
-Z^2 = O(ln 1/sigma_0) over T1 rounds; eta^-.5 has room for it. In M: pi is 1/M to a factor e^2 once outputs are below 1,
-and S is then free of M up to ln M.
+Robust: any eta, alpha, Gamma below their orders, routes that (1) allows, signals, s, beta. W = O(sigma_0), as truths
+are N(0, sigma_0^2) in the paper's proof of Lemma 5. Z = O(1) is the paper's |X|_inf = O(1). Gaussian noise of constant
+level has Z^2 = O(ln 1/sigma_0) over T1 rounds; eta^-.5 has room for it. In M: pi is 1/M to a factor e^2 once outputs
+are below 1, and S is then free of M up to ln M.
 """
 
 import sys

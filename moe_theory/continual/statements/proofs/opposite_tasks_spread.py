@@ -1,16 +1,16 @@
-"""Proposition 2, Eq. (12), other sets: two opposite tasks, or two clusters of tasks on one line.
+"""Proposition 2, Eq. (12), other sets: two opposite tasks, or two clusters of such.
 
-Truths a_n e, signals c_n e, |a_n| <= sigma_0 and 1/2 <= |c_n| <= 1, clusters by the sign of c_n; beta = 1, s = 1. Let
-g_m = theta_m . e, D their spread, K_t = eta (|dw| + alpha M f_t/t) pi_mt. If c_n > 0 arrives, (1) chooses an expert
-whose g is within lambda/c_n of the largest. (9) lowers it by K c_n (1 - pi_mt) and raises the others by K c_n pi_j: it
-ends 2 lambda + 2 K below any other at most, others spread by a factor 1 + K at most: |pi_i - pi_j| <= |g_i - g_j|.
-c_n < 0 is the mirror image, so that D <= (2 lambda + 2 max K) exp(sum K). A model is the truth it met last: |dw| <=
-2 sigma_0, sum K <= eta (2 sigma_0 t + alpha M (1 + ln t)) -> 0 at t1, max K = O(sigma_0). So on every path all outputs
-at t1 are within O(sigma_0) of each other, where (12) says Theta(sigma_0^.75) of experts in different sets.
+Truths +-sigma_0 e, signals +-e; in clusters a_n e and c_n e, O(sigma_0^1.5) away at most, |a_n| <= sigma_0, |c_n| <= 1;
+beta = 1, s = 1. Let g_m = theta_m . e, D their spread, K_t = eta (|dw| + alpha M f_t/t) pi_mt. If c_n > 0 arrives, (1)
+chooses an expert whose g is within lambda/c_n of the largest. (9) lowers it by K c_n (1 - pi_mt) and raises the others
+by K c_n pi_j: it ends 2 lambda + 2 K below any other at most, others spread by a factor 1 + K at most: |pi_i - pi_j| <=
+|g_i - g_j|. c_n < 0 is the mirror image, so that D <= (2 lambda + 2 max K) exp(sum K). A model is the truth it met
+last: |dw| <= 2 sigma_0, sum K <= eta (2 sigma_0 t + alpha M (1 + ln t)) -> 0 at t1, max K = O(sigma_0). So on every
+path all outputs at t1 are within O(sigma_0) of each other; (12) says Theta(sigma_0^.75) of experts in different sets.
 
-Robust: M, N, K, d, and any constants in eta, alpha = O(sigma_0^.5) and lambda = O(sigma_0). With s < d samples noise of
-O(sigma_0) acts like a lambda larger by O(sigma_0^1.75 log), and beta may vary if it is bounded below. There are experts
-in both sets: outputs sum to 0 (Lemma 4), and not all are 0 for both of the tasks that may come at t1 - 1.
+Robust: N, K, d, any constants in eta, alpha = O(sigma_0^.5), lambda = O(sigma_0); M >= 3, as M > N (M > K) gives. Noise
+of O(sigma_0), s < d, is like a lambda larger by O(sigma_0^1.75 log); beta may vary if bounded below. Both sets have
+experts: outputs sum to 0 (Lemma 4), and not all are 0 for both of the tasks that may come at t1 - 1.
 
 Objection: two opposite tasks are special. None are farther apart, and one sign of a gate tells them. With orthogonal
 tasks the largest gap is below sigma_0^.75 too (witness).
@@ -21,7 +21,7 @@ from fractions import Fraction
 from itertools import product
 
 EXPERTS = 3  # M
-SIGNALS = (Fraction(1), Fraction(1, 2), Fraction(-1, 2), Fraction(-1))  # c_n of N = 4 tasks, a cluster a sign
+SIGNALS = [sign * (1 - off) for sign, off in product((1, -1), (0, Fraction(1, 8**6)))]  # c_n of N = 4, two clusters
 SCALES = [Fraction(1, 2**power) for power in (3, 4, 5)]  # q, where sigma_0 = q^4, eta = alpha = q^2, lambda = q^5
 
 

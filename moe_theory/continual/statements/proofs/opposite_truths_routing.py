@@ -8,8 +8,9 @@ alpha M (1 + ln t)) at most, O(sigma_0^2.75) at T2, when gates are fixed. A shif
 to 0 over experts (Lemma 4), each of the two sets lacks an expert, unless all outputs are 0, which the last update can
 cause for one of its two tasks only. So a share 1/M or more of each task leaves its set, up to M B/lambda; none stated.
 
-Robust: M, N, s < d, noise of O(sigma_0), the law of beta, Gamma > 0, any constants in alpha, eta = O(sigma_0^.5) and
-lambda = Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5).
+Robust: N, s < d, noise of O(sigma_0), the law of beta, Gamma > 0, any constants in alpha, eta = O(sigma_0^.5) and
+lambda = Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5). M >= 3, which M > N = 2 (M > K) gives:
+then + lowers one output and raises two or more, - the reverse, so that only one can bring all to 0.
 
 Objection: signals ought to be of order 1. |v_n| = O(1) is asked, and App. A.2 has less. With six orthogonal tasks of
 length 1 half of the arrivals leave their set (instance); these two do for |v_n| = 1, alpha = o(sigma_0^.75/log) too.

@@ -43,6 +43,7 @@ def chance_of(visits: int, rounds: int) -> Fraction:
 
 largest = 2 * ETA * SCALE**2 * (TASKS * SCALE + ALPHA * LAST.bit_length())  # outputs: (1) has no chance above 2/M
 is_lemma = all(are_lifted(routes) for routes in product(range(4), repeat=3)) and largest < LAMBDA / (3 * EXPERTS)
+# Up to R: sum_m p^3 <= (2/M)^2 sum_m p = 4/M^2 for three rounds, as no p, given the past, is above 2/M; R^3/6 triples.
 fails, late, lift, rounds = Fraction(4 * EARLY**3, 6 * EXPERTS**2), SCALE / ALPHA, Fraction(2, TASKS - 1), EARLY
 while rounds < LAST:  # up to twice as many; paid and lifted are in units of 1/M
     visits = max(4, 32 * rounds // EXPERTS)

@@ -1,13 +1,14 @@
 """Proposition 2, Eq. (12), one set: two orthogonal tasks, or two clusters of such; signals of length sigma_0^.25.
 
-Truths sigma_0 e_n, signals sigma_0^.25 e_n, s = 1, eta and alpha = Theta(sigma_0^.5). Outputs are O(sigma_0^1.5 log) up
-to t1, as the locality loss acts once for each expert and task: (1) is uniform up to O(sigma_0^.25 log) a round, of no
-account in the sums below, which converge. By (9) and (30), in units of eta alpha sigma_0^.5 = Theta(sigma_0^1.5), the
-output of m for n is U_n/M - S_mn up to o(1), S_mn the sum of L/t^2 over the rounds t that brought n to m, L the visits
-of m by then, and U_n = sum_m S_mn; the locality loss adds O(sigma_0/alpha). m and m' are both in M_1, and their outputs
-for task 1 are delta apart, if S_m1 - S_m2 and S_m'1 - S_m'2 < (U_1 - U_2)/M, and S_m1 > S_m'1 + delta: a gap of
-Theta(sigma_0^1.5), where (12) says O(sigma_0^1.75). The program takes all histories of five rounds at M = 3, delta =
-1/100, and Chebyshev's bound of what later rounds add, by sums of E[L^2]/t^4.
+Truths sigma_0 e_n, signals sigma_0^.25 e_n, s = 1, beta = 1, eta and alpha = Theta(sigma_0^.5). Outputs are
+O(sigma_0^1.5 log) up to t1, as the locality loss acts once for each expert and task: (1) is uniform up to O(sigma_0^.25
+log) a round. By (9) and (30), in units of eta alpha sigma_0^.5 = Theta(sigma_0^1.5), the output of m for n is U_n/M -
+S_mn up to o(1), S_mn the sum of L/t^2 over rounds t that brought n to m, L the visits of m by then, U_n = sum_m S_mn.
+These centred sums converge; the bias of (1) adds O(sigma_0^.25 log^2), the locality loss O(sigma_0/alpha). m and m' are
+both in M_1, and their outputs for task 1 are delta apart, if S_m1 - S_m2 and S_m'1 - S_m'2 < (U_1 - U_2)/M and S_m1 >
+S_m'1 + delta: a gap of Theta(sigma_0^1.5) if task 1 arrives at t1 (chance 1/N); (12) says O(sigma_0^1.75). The program
+takes all histories of five rounds, M = 3, delta = 1/100, and Chebyshev's bound of what later rounds add, by sums of
+E[L^2]/t^4.
 
 Robust: d, any constants in eta, alpha and lambda, lengths of signals from sigma_0^.375 to sigma_0^.125 (exclusive);
 M >= 3 and N >= 2 change the chance only. Tasks of a cluster are alike up to o(sigma_0^1.5).
@@ -31,7 +32,7 @@ PARTS = [Fraction(int(10**6 * part) + 1, 10**6) for part in (FIXED, LINEAR, SQUA
 
 
 def fails(history: tuple[int, ...]) -> Fraction:
-    """Least chance of such m and m' after these rounds and any later ones."""
+    """Least chance of such m and m' for one task after these rounds and any later ones."""
     visits, sums = [0] * M, [[Fraction(0)] * N for _ in range(M)]
     for time, route in enumerate(history, 1):
         visits[route // N] += 1
@@ -50,8 +51,9 @@ def fails(history: tuple[int, ...]) -> Fraction:
 
 
 chance = sum(fails((0, *rest)) for rest in product(range(M * N), repeat=EARLY - 1)) / (M * N) ** (EARLY - 1)
+chance /= N  # the arrival at t1, independent of gates, is the task with the gap
 least = Fraction(int(1000 * chance), 1000)
 for power in (10, 20, 30):  # sigma_0 = 2^-4 power
     print(f"sigma_0 = 2^-{4 * power}: a gap of {DELTA * 2**power} sigma_0^1.75 with chance {least} or more")
-print("violated: no multiple of sigma_0^1.75 is above" if least > Fraction(1, 20) else "not violated")
-sys.exit(least <= Fraction(1, 20))
+print("violated: no multiple of sigma_0^1.75 is above" if least > Fraction(1, 50) else "not violated")
+sys.exit(least <= Fraction(1, 50))

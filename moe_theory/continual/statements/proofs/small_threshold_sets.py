@@ -12,7 +12,9 @@ Robust: M >= 3, d, any Gamma = o(eta sigma_0) and constants in lambda = Theta(si
 tends to 1/2 with M, and is that of one round of many. Tasks of a cluster are alike up to o(sigma_0^1.5).
 
 Objection: Gamma was meant to be as large as its bound. With Gamma = Theta(sigma_0^1.25) all outputs are within Gamma
-at T1 + 1, gates are fixed at once, and both statements hold: the amendment. O() asks for less.
+at T1 + 1, gates are fixed at once, and both statements hold: the amendment. O() asks for less. Nor is alpha too small:
+Lemma 5's proof has alpha M/T1 >= sigma_0, and E.1 an auxiliary loss that leads up to T1, but neither is a hypothesis,
+alpha = O(sigma_0^.5) allows less, and at this alpha it is Gamma alone that decides.
 
 Caveat: alpha log(1/sigma_0) = o(sigma_0), as O(sigma_0^.5) allows.
 """
