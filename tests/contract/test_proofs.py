@@ -86,7 +86,7 @@ def power(base, exponent, modulus=None):
 
 
 def printed(*values, **named):
-    print(*map(shown, values), **named)
+    builtins.print(*map(shown, values), **named)  # noqa: T201
 
 
 def shown(value):
@@ -113,7 +113,7 @@ def run(path: str, source: str) -> tuple[int, str]:
         assert not (isinstance(node, ast.Constant) and isinstance(node.value, (float, complex))), (path, node.value)
         assert not isinstance(node, (ast.Global, ast.AsyncFunctionDef))
         names = {getattr(node, "attr", ""), getattr(node, "name", "") if isinstance(node, ast.alias) else ""}
-        assert not any(each in ROUNDING or each.startswith("__") for each in names), (path, names)
+        assert not any(each in ROUNDING or each.startswith("__") for each in names - {"__getitem__"}), (path, names)
         is_rounding = isinstance(node, ast.FormattedValue) and node.format_spec is not None
         assert not is_rounding, f"{path}, line {node.lineno}: a printed number is not to be rounded"
     program = compile(ast.fix_missing_locations(Checked().visit(tree)), path, "exec")

@@ -5,9 +5,9 @@ output moves by more than e, that threshold moves by at most 2 e; r_m is indepen
 1/lambda, so p_m moves by at most 2 e/lambda, whatever M is. As 2 <= M^2 for M >= 2 (and p = 1 for M = 1), the printed
 bound holds with M^2/lambda in place of lambda M^2.
 
-It is sharp: let all outputs be equal, raise m by e and lower all others by e. With x = 2 e/lambda, m wins where no other
-perturbation exceeds r_m by x lambda: p_m = x + (1 - x^M)/M for x <= 1, which is 1/M + x less x^M/M. The move over e
-tends to 2/lambda as e falls.
+It is sharp: let all outputs be equal, raise m by e and lower all others by e. With x = 2 e/lambda, m wins where no
+other perturbation exceeds r_m by x lambda: p_m = x + (1 - x^M)/M for x <= 1, which is 1/M + x less x^M/M. The move over
+e tends to 2/lambda as e falls.
 
 Robust: ties have chance 0; lambda, M, the outputs' size and how many of them move do not matter.
 """

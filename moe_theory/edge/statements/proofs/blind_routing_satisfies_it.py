@@ -6,11 +6,14 @@ subspace, of which P has the projector: E|P w|^2 >= ((s - 1)/p) |w|^2. A task ta
 E|w|^2 + K^2, from 0 on: it is at most K^2 p/(s - 1) for ever. Hence the expected error of any task at any time is at
 most 2 K^2 (1 + p/(s - 1)) = O(sigma_0^2), whatever comes, and so is the difference of two of them. With constants that
 large both are true of routing that does not learn, and do not tell it from Algorithm 1; without an expectation, as
-Lemma 9 is printed, but for a chance of 1/k at k times the constant.
+Lemma 9 is printed, but for a chance of 1/k at k times it.
 
-Caveat: truths of size O(sigma_0) are supposed, as in the proof of Lemma 3; Assumption 1 is about their differences
-alone. Two samples or more, and noise: with the same few signals again and again, s = 1, models stay bounded as well,
-by a theorem on affine projections that is not shown here.
+Robust: the servers, delays, loads, kinds and signals, M, T, beta and the size of the noise.
+
+Objection: O(sigma_0^2) is meant with one cluster's constant. That is in the text: judged by itself, and false.
+
+Caveat: truths of size O(sigma_0), as in the proof of Lemma 3; Assumption 1 is about their differences. Two samples or
+more, and noise: at s = 1 models stay bounded by a theorem on affine projections that is not shown here.
 """
 
 import sys
@@ -52,7 +55,6 @@ for time in range(1, 5):
     )
     holds = holds and norm <= largest * Fraction(3, SAMPLES - 1) and worst <= bound
     print(f"after {time} tasks: E|w|^2 = {norm}, at most {largest * 3}; largest error {worst}, at most {bound}")
-fig3 = 2 * (1 + Fraction(15, 9))
-print(f"p = 15, s = 10: errors are at most {fig3} of the largest |w_n|^2, at any T")
-print("proved: blind routing satisfies them" if holds and fig3 < 6 else "not proved")
-sys.exit(not (holds and fig3 < 6))
+print(f"p = 15, s = 10: errors are at most {2 * (1 + Fraction(15, 9))} of the largest |w_n|^2, at any T")
+print("proved: blind routing satisfies them" if holds else "not proved")
+sys.exit(not holds)

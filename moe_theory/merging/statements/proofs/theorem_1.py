@@ -6,8 +6,12 @@ terms that are not negative: 3 sqrt(T) and sqrt(d log(1 + T N/lambda) + 2) times
 -2 log delta > 0 for delta < 1, (lambda + C_3 T L)(1 - eta w lambda)^(J/2) sqrt(T/lambda) and 2 sqrt(lambda S) are each
 at least 0: eta <= C_1/(T w L + w lambda), as in Lemma 3, gives eta w lambda <= C_1 lambda/(T L + lambda), which is at
 most 1 for C_1 <= 1, or from some T on. So R <= T < T + 1 <= (6), with probability 1.
-Used: rewards in [0, 1]. The width, the tree, the effective dimension, delta and J do not matter, so that (6) says
-nothing of Tanbr that is not true of a policy that picks any weights.
+
+Robust: rewards in [0, 1] are all that is used. The width, the tree, the effective dimension, delta and J do not matter,
+so that (6) says nothing of Tanbr that is not true of a policy that picks any weights.
+
+Objection: T + 1 is an estimate of a smaller term, the sum of nu_1 rho^h over the slots. As printed it is T + 1, and the
+remark's order of sqrt(T) log T is read off (6) without it. What the sum can be stands under what holds instead.
 """
 
 import sys
