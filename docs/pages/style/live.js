@@ -735,7 +735,7 @@
         const up = linear("gate along the signal, over ησ₀/M", ticks);
         const watched = WATCHED.filter((time) => time <= round);
         const columns = watched.map((_, place) => results.map(({ curve }) => curve[place]));
-        const x = logarithmic("round t", [10, 100, 1000, 2000], { show: powerOfTen });
+        const x = logarithmic("round t", [10, 100, 1000, 2000], { show: number });
         const show = (value) => `${Math.round(100 * value)} %`;
         const y = linear("experts that prefer what they learned last", parts(0, 5, 5), { low: -0.02, high: 1.03, show });
         return [
