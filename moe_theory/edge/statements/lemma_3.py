@@ -8,6 +8,10 @@ from moe_theory.edge.experiments import BY_SCALE, BY_SERVERS, EXPLORES, MARGIN, 
 from moe_theory.edge.statements.lemma_1 import UPDATES
 from moe_theory.verify.statement import alike, identity, limit_rate, statement
 
+WHY = """The sign of a step is that of <sum_i X_i, v>, and the noise of s - 1 columns turns it with a chance that does
+not fall with sigma_0. The proof leaves noise out."""
+INSTANCE = """Noise of deviation (s - 1)^0.5 sigma_t = beta |v| or more: the first step has the wrong signs with a
+chance above 1/19."""
 TRIED = "Tried: signals ten times as long, and strengths down to 0."
 
 
@@ -24,10 +28,8 @@ def largest_step(run, name: str, sign: int) -> np.ndarray:
     note=TRIED,
     disproof="noise_turns_steps.py",
     amendment="without noise in the features",
-    why="""The sign of a step is that of <sum_i X_i, v>, and the noise of s - 1 columns turns it with a chance
-    that does not fall with sigma_0. The proof leaves noise out.""",
-    instance="""Noise of deviation (s - 1)^0.5 sigma_t = beta |v| or more: the first step has the wrong signs with a
-    chance above 1/19.""",
+    why=WHY,
+    instance=INSTANCE,
     proof="lemma_03_signs.py",
 ).charitable("lemma-3.own", BY_SCALE, limit_rate(at_least=1, margin=MARGIN), where="Lemma 3, first case")
 def own_step(run) -> np.ndarray:
@@ -50,10 +52,8 @@ LEMMA_3_OTHERS = statement(
     it holds for each; at Fig. 3's sigma_0 = 0.6 with strong signals one expert takes most of it.""",
     disproof="noise_turns_steps.py",
     amendment="without noise in the features",
-    why="""The sign of a step is that of <sum_i X_i, v>, and the noise of s - 1 columns turns it with a chance
-    that does not fall with sigma_0. The proof leaves noise out.""",
-    instance="""Noise of deviation (s - 1)^0.5 sigma_t = beta |v| or more: the first step has the wrong signs with a
-    chance above 1/19.""",
+    why=WHY,
+    instance=INSTANCE,
     proof="lemma_03_signs.py",
 )
 
