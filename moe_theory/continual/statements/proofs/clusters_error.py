@@ -1,12 +1,12 @@
-"""Theorem 2, Eq. (22): two clusters of a few tasks, whose every expert meets both.
+"""Theorem 2, Eq. (22): two clusters; the error tends to sigma_0^2 or more, the bound to sigma_0^3/2.
 
-In units of sigma_0 truths are e_k and e_k + eps f, k = 1, 2, eps = sigma_0^.5 = 1/10, signals e_k and (1 + eps^3) e_k,
-e_1, e_2, f orthonormal, s = 1, d = 3; N = 4, M = 3. A model is the sum of the e_k that it has met: one that has met
-both is wrong about each task by 1 or more. As in (20), experts not chosen yet for a cluster have the largest output for
-it, as only its arrivals move outputs for it and lower the chosen one: by T all have met both with the chance p of two
-collections of M coupons, or more. Hence E[G_T] >= p, and p -> 1. With A = max(W, Delta, Psi_2), (22) is at most A for
-an arrival up to T1 and r^k A + Psi_1 for one after it, where its expert has k of these: in all A (T1 + M (d - 1))/T +
-Psi_1, for k r^k <= r + r^2 + ... = d - 1. It tends to Psi_1.
+Each expert ends up with tasks of both clusters and is then wrong about every task by 1 or more, in units of sigma_0,
+and (22) tends to Psi_1 = eps^2/2, a spread inside clusters. Truths are e_k and e_k + eps f, k = 1, 2, eps = sigma_0^.5
+= 1/10, signals e_k and (1 + eps^3) e_k, e_1, e_2, f orthonormal, s = 1, d = 3; N = 4, M = 3. A model is the sum of the
+e_k that it has met. Experts not chosen yet for a cluster have the largest output for it, as only its arrivals move
+outputs for it, and lower the chosen one: by T all have met both with the chance p of two collections of M coupons, or
+more: E[G_T] >= p -> 1. With A = max(W, Delta, Psi_2), (22) is at most A up to T1 and r^k A + Psi_1 for an arrival after
+it, whose expert has k of these: in all A (T1 + M (d - 1))/T + Psi_1, as k r^k <= r + r^2 + ... = d - 1.
 
 Robust: d, beta, eta, alpha, lambda, Gamma, smaller eps. Clusters of J tasks, e_k + j eps f/(J - 1) with (1 + j eps^3)
 e_k, j < J, allow any M from 3 to 2 J - 1. Appendix J's exponents lower by 1 make the bound smaller. All T from one on.

@@ -1,12 +1,13 @@
-"""Proposition 2, Eq. (13): two opposite tasks, or two clusters of such; one step of the gates is longer than stated.
+"""Proposition 2, Eq. (13): two opposite tasks; the gap at t2 is of order sigma_0^1.5, stated O(sigma_0^1.75).
 
-Truths +-sigma_0 e, signals +-e, beta = 1, eta = Theta(sigma_0^.5), M fixed. A model is the truth it met last; let g_m =
-theta_m . e, D their spread, k = eta sigma_0/(2 M). Take the round before t2. If D >= lambda/2, its step, at most
-2 eta (2 sigma_0 + alpha M/t2) = O(sigma_0^1.5), leaves D = Theta(sigma_0^1.25). If D < lambda/2, each expert gets each
-task with chance 4^-M/2 at least: r of it above 3 lambda/4, of the others below lambda/4. If then D < k, a task that is
-not an expert's last one moves it by sigma_0 or more, and by (9) its g against any other by 3/2 k or more: D >= k/2 at
-t2. If D >= k, an expert's last task again moves g by the auxiliary loss alone, at most 2 eta alpha M/t2 < k/2. So in
-all cases D >= k/2 = Theta(sigma_0^1.5) at t2 with chance 4^-M/2, whatever sigma_0 and history; (13): O(sigma_0^1.75).
+One step of the gates is Theta(sigma_0^1.5) long, longer than (13) allows a gap to be: whatever came before, with a
+fixed chance the step before t2 leaves outputs that far apart. Truths +-sigma_0 e, signals +-e, beta = 1, eta =
+Theta(sigma_0^.5), M fixed; a model is the truth it met last. Let g_m = theta_m'e, D the largest gap of two g, k = eta
+sigma_0/(2 M). If D >= lambda/2, the step, at most 2 eta (2 sigma_0 + alpha M/t2) = O(sigma_0^1.5), leaves D =
+Theta(sigma_0^1.25). If D is less, each expert gets each task with chance 4^-M/2 at least: its r above 3 lambda/4, the
+others' below lambda/4. If then D < k, a task that is not an expert's last one moves it by sigma_0 or more, and by (9)
+its g against any other by 3/2 k or more: D >= k/2 at t2. If D >= k, an expert's last task again moves g by the
+auxiliary loss alone, at most 2 eta alpha M/t2 < k/2. So D >= k/2 at t2 in all cases, with chance 4^-M/2 or more.
 
 Robust: any constants in alpha = O(sigma_0^.5) and lambda = Theta(sigma_0^1.25); M, N, s < d, noise of O(sigma_0), which
 is of no account beside k. Tasks of a cluster may differ by O(sigma_0^1.5), which is of none either.

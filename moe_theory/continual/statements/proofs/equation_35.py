@@ -1,11 +1,13 @@
-"""Eq. (35), proof of Proposition 1: truths on a line, signals along them.
+"""Eq. (35), proof of Proposition 1: truths on a line; the two are O(sigma_0 log) apart, stated Omega(sigma_0^.5).
 
-Let w_n = a_n e and v_n = c_n e with |a_n| <= sigma_0, C |c_n| <= 1, |e| = 1, so that |beta_t c_n| <= 1. X_t spans e: a
-model is the truth that it met last and moves by 2 sigma_0 at most. By (9), (27) and (30) round t changes theta_m . e by
-no more than eta (2 sigma_0 + alpha M f_t/t) pi_mt (1 - pi_mt) <= (eta/4) (2 sigma_0 + alpha M/t). Over T1 = ceil(M/eta)
-rounds that is b = (M + eta) sigma_0/2 + eta alpha (M/4) (1 + 1/2 + ... + 1/T1) = O(sigma_0 log(1/sigma_0)), on every
-path. For two tasks the outputs of an expert differ by at most 2 b, logarithms of its probabilities by 4 b, and the
-probabilities by e^(4 b) - 1 <= 5 b for 4 b <= 1/3: less than any multiple of sigma_0^.5, for sigma_0 small.
+Up to T1 gates move too little: an expert's probabilities for two tasks differ by O(sigma_0 log(1/sigma_0)) on every
+path, and (35) says by Omega(sigma_0^.5). Truths w_n = a_n e and signals v_n = c_n e lie on a line, |a_n| <= sigma_0, C
+|c_n| <= 1, |e| = 1, so that |beta_t c_n| <= 1. X_t spans e: a model is the truth that it met last and moves by 2
+sigma_0 at most. By (9), (27) and (30) round t changes theta_m'e by no more than eta (2 sigma_0 + alpha M f_t/t) pi_mt
+(1 - pi_mt) <= (eta/4) (2 sigma_0 + alpha M/t). Over T1 = ceil(M/eta) rounds that is b = (M + eta) sigma_0/2 + eta alpha
+(M/4) (1 + 1/2 + ... + 1/T1) = O(sigma_0 log(1/sigma_0)). For two tasks the outputs of an expert differ by at most 2 b,
+logarithms of its probabilities by 4 b, and the probabilities by e^(4 b) - 1 <= 5 b for 4 b <= 1/3: less than any
+multiple of sigma_0^.5, for sigma_0 small.
 
 Robust: N, M, d, s, lambda, Gamma, which path, and any constants in eta = O(sigma_0^.5), alpha = O(sigma_0^.5); earlier
 rounds too. With C |c_n| <= x instead, 4 b gains a factor x^2. Noise makes b the bound of a mean, times that of |x_t|:

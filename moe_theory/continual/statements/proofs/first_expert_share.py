@@ -1,14 +1,15 @@
-"""Lemma 8: two signals at an acute angle, and the first chosen expert is not chosen again up to T1.
+"""Lemma 8: an acute angle of two signals; the first expert's share at T1 is 1/T1, stated 1/M + O(eta^.5/M).
 
-s = 1, N = 2, v_1 = (1, 0, 0), v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, M of order ln
-1/sigma_0. Let A be chosen in round 1, at cost c_1 > alpha M: its outputs become -eta c_1 (1/M)(1 - 1/M) times v_1'v_1
-or v_1'v_2 >= 3/5. Until A is chosen again a round raises them by eta c pi pi_A at most. Outputs add up to 0 (Lemma 4),
-so the largest is at least -h_A M/(M - 1) above A's, and pi_A <= 1/M (Jensen), pi <= exp(H)/M, H = eta sum c.
+Round 1 lowers the outputs of A, the expert that it chooses, for both signals by more than the perturbation's width
+lambda, and up to T1 nothing makes up for it: A gets no other task. Its share is 1/T1, about eta/M, on every path; 1/M
+less it is no multiple of eta^.5/M. s = 1, N = 2, v_1 = (1, 0, 0), v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta
+= alpha = sigma_0^.5, M of order ln 1/sigma_0.
 
-w* = sigma_0 (1, 1/2, 0) solves both tasks: a move lowers |w - w*|^2 by its square, so sum |dw| <= sqrt(t M) |w*| up to
-t. And sum f/t <= sum 1/t < log2 t. So A trails for both signals by eta alpha (3/5 - exp(H) (log2 t + sqrt(t M)
-|w*|/(alpha M))/(M - 1)). Up to T1 that is above lambda: f_{T1} of A is 1/T1, about eta/M, on every path, and 1/M less
-it is no multiple of eta^.5/M.
+With c = |dw| + alpha M f/t, c_1 > alpha M, A's outputs become -eta c_1 (1/M)(1 - 1/M) times v_1'v_1 or v_1'v_2. A later
+round raises them by eta c pi pi_A at most, pi the chosen one's softmax. Outputs add up to 0 (Lemma 4): the largest is
+-h_A M/(M - 1) or more above A's, pi_A <= 1/M (Jensen), pi <= exp(H)/M, H = eta sum c. w* = sigma_0 (1, 1/2, 0) solves
+both tasks: sum |dw| <= sqrt(t M) |w*|, and sum f/t <= log2 t. So A trails by eta alpha (3/5 - exp(H) (log2 t + sqrt(t
+M) |w*|/(alpha M))/(M - 1)), above lambda up to T1.
 
 Robust: lambda, Gamma, delta, any N signals with a common angle below 90 degrees and a common solution.
 

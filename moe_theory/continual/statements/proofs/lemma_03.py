@@ -1,12 +1,13 @@
-"""Lemma 3: the same task twice in a row, at an expert that has met another one before.
+"""Lemma 3: a task twice in a row, at an expert that met another before; it moves by sigma_0^2/4 in mean square, not 0.
 
-d = 3, s = 2: one sample is the signal, the other one Gaussian. Signals v_n = e_n and truths w_n = sigma_0 e_n, and in
-units of sigma_0 from here on: each signal shows its own truth in full. An expert gets task 2, then task 1, then task 1
-again. After task 2 it is e_2. Task 1 shows it e_1, and of its error -e_2 beside e_1 the part along a random direction
-g, the second sample's in the plane of e_2 and e_3: it keeps e_2 - <g, e_2> g. The second arrival of task 1 has another
-direction g': the expert moves by -<g', e_2 - <g, e_2> g> g', which is 0 only for g' along g or g along e_2, with
-probability 0. The mean square of the move is 1/2 (1 - 1/2) = 1/4, as half of a vector's square lies along a random
-direction of a plane. Lemma 3 says that it does not move.
+The repeat brings a Gaussian sample of its own, and with it a direction in which the expert still remembers an earlier
+task: so it moves. d = 3, s = 2: one sample is the signal, the other one Gaussian. Signals are v_n = e_n, truths sigma_0
+e_n, or e_n in units of sigma_0. An expert gets task 2, then task 1, then task 1 again. After task 2 it is e_2. Task 1
+shows it e_1, and of its error -e_2 beside e_1 the part along a random direction g, the second sample's in the plane of
+e_2 and e_3: it keeps e_2 - (g'e_2) g. The second arrival of task 1 has another direction h: the expert moves by -h'(e_2
+- (g'e_2) g) h, which is 0 only for h along g or g along e_2, with probability 0. As half of a vector's square lies
+along a random direction of a plane, the mean square of the move is 1/2 (1 - 1/2) = 1/4. Lemma 3 says that it does not
+move.
 
 Robust: true of any s >= 2 and sigma_t > 0: as long as an expert differs from the truth, a Gaussian sample g of the
 repeat has <g, w_n - w> = 0 with probability 0 only. Only for s = 1, where a repeat's data are the same but for beta, or

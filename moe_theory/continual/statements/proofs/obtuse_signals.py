@@ -1,13 +1,14 @@
-"""Lemma 7: two signals at an obtuse angle, the first round.
+"""Lemma 7: an obtuse angle of two signals; round 1 raises the chosen expert's output for the other, stated lowered.
 
-Let M = 3, N = 2, s = 1, d = 2, beta = 1, v_1 = (1, 0), v_2 = (-3/5, 4/5), w_n = sigma_0 v_n, and let task 1 arrive
-first. All outputs are 0 and each softmax is 1/3. The chosen expert learns w_1: it moves by sigma_0, and has all tasks
-so far, f_1 = 1, so that its cost is c = sigma_0 + alpha M. By (9) its gate moves by -eta c (1/3) (2/3) v_1, all others'
-by eta c (1/9) v_1.
+The first arrival, of task 1, moves the chosen expert's gate against v_1. As v_1'v_2 < 0 that raises its output for v_2
+and lowers all others', the opposite of what the lemma says for any signal. M = 3, N = 2, s = 1, d = 2, beta = 1, v_1 =
+(1, 0), v_2 = (-3/5, 4/5), w_n = sigma_0 v_n. All outputs are 0 and each softmax is 1/3. The chosen expert learns w_1:
+it moves by sigma_0, and has all tasks so far, f_1 = 1, so that its cost is c = sigma_0 + alpha M. By (9) its gate moves
+by -eta c (1/3) (2/3) v_1, all others' by eta c (1/9) v_1.
 
-As v_1'v_2 = -3/5, the chosen one's output for v_2 rises by 2 eta c/15 and the others' fall by eta c/15. So where task 2
-comes next, the chosen one's softmax has risen above 1/3, and the others' have fallen below: the opposite of what the
-lemma says, for any signal. For v_1 itself it is right.
+With v_1'v_2 = -3/5 the chosen one's output for v_2 rises by 2 eta c/15 and the others' fall by eta c/15. So where task
+2 comes next, the chosen one's softmax has risen above 1/3, and the others' have fallen below. For v_1 itself the lemma
+is right.
 
 Robust: sigma_0, eta, alpha, beta, lambda, Gamma, M and the truths' lengths do not matter, nor do further samples whose
 noise is small; any two signals at an obtuse angle do.

@@ -1,12 +1,12 @@
-"""Proposition 2, Eq. (12), other sets: two opposite tasks, or two clusters of such.
+"""Proposition 2, Eq. (12), other sets: two opposite tasks; the gap is O(sigma_0), stated Theta(sigma_0^.75).
 
-Truths +-sigma_0 e, signals +-e; in clusters a_n e and c_n e, O(sigma_0^1.5) away at most, |a_n| <= sigma_0, |c_n| <= 1;
-beta = 1, s = 1. Let g_m = theta_m . e, D their spread, K_t = eta (|dw| + alpha M f_t/t) pi_mt. If c_n > 0 arrives, (1)
-chooses an expert whose g is within lambda/c_n of the largest. (9) lowers it by K c_n (1 - pi_mt) and raises the others
-by K c_n pi_j: it ends 2 lambda + 2 K below any other at most, others spread by a factor 1 + K at most: |pi_i - pi_j| <=
-|g_i - g_j|. c_n < 0 is the mirror image, so that D <= (2 lambda + 2 max K) exp(sum K). A model is the truth it met
-last: |dw| <= 2 sigma_0, sum K <= eta (2 sigma_0 t + alpha M (1 + ln t)) -> 0 at t1, max K = O(sigma_0). So on every
-path all outputs at t1 are within O(sigma_0) of each other; (12) says Theta(sigma_0^.75) of experts in different sets.
+The chosen expert's output is within lambda of the largest, and the step lowers it: on every path all outputs at t1 are
+O(sigma_0) apart; (12) says Theta(sigma_0^.75) between sets. Truths +-sigma_0 e, signals +-e (clusters: a_n e, c_n e,
+O(sigma_0^1.5) away, |a_n| <= sigma_0, |c_n| <= 1), beta = 1, s = 1. Let g_m = theta_m'e, D their largest gap, K_t = eta
+(|dw| + alpha M f_t/t) pi_mt. If c_n > 0 arrives, the chosen g is within lambda/c_n of the largest; (9) lowers it by K
+c_n (1 - pi_mt) and raises the others by K c_n pi_j: it ends 2 lambda + 2 K below any other at most, others spread by a
+factor 1 + K (|pi_i - pi_j| <= |g_i - g_j|). So, with c_n < 0 alike, D <= (2 lambda + 2 max K) exp(sum K). A model is
+its last truth: |dw| <= 2 sigma_0, sum K <= eta (2 sigma_0 t + alpha M (1 + ln t)) -> 0 at t1, max K = O(sigma_0).
 
 Robust: N, K, d, any constants in eta, alpha = O(sigma_0^.5), lambda = O(sigma_0); M >= 3, as M > N (M > K) gives. Noise
 of O(sigma_0), s < d, is like a lambda larger by O(sigma_0^1.75 log); beta may vary if bounded below. Both sets have

@@ -1,10 +1,11 @@
-"""Proposition 4, Eq. (17): two tasks, the one the opposite of the other.
+"""Proposition 4, Eq. (17): two opposite truths w and -w, |w| = 1; forgetting is 2 in mean, and it says less than 1.
 
-Let N = 2 with truths w and -w and signals along them, |w| = 1, s < d, any beta, sigma_t > 0 if s >= 2, and any first
-model on the line of w, 0 for one. Every arrival's data span that line, so that a model is the truth of its last task:
-after a task, an earlier one's error is 0 if the two are alike, and |2 w|^2 = 4 if not. When it was learned it was 0. So
-F_t is the share of earlier tasks unlike the last one, times 4: 2 in expectation, for every t >= 2. (17) has W = 1 and,
-over the pairs n != n', (4 + 4)/N^2 = 2: with r = 1 - s/d it says the mean of r^tau - r^t, at most 1/4 at t = 2.
+The one expert always equals its last task's truth, so that it forgets each earlier task that is unlike the last one by
+|2 w|^2 = 4: half of them in expectation. N = 2 with signals along w, s < d, any beta, sigma_t > 0 if s >= 2, and any
+first model on the line of w, 0 for one. Every arrival's data span that line: after a task, an earlier one's error is 0
+if the two are alike, and 4 if not. When it was learned it was 0. So F_t is the share of earlier tasks unlike the last
+one, times 4: 2 in expectation, for every t >= 2. (17) has W = 1 and, over the pairs n != n', (4 + 4)/N^2 = 2: with r =
+1 - s/d it says the mean of r^tau - r^t, below 1, and at most 1/4 at t = 2.
 
 Robust: t, d, s, beta, the noise and a first model on that line do not matter; N = 2 alone is used.
 

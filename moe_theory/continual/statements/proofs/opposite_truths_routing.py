@@ -1,12 +1,13 @@
-"""Proposition 3, routing after T2: two opposite tasks, or two clusters of such; signals as in Appendix A.2.
+"""Proposition 3: two opposite tasks; after T2 a share near 1/M or more of each task leaves its set, stated none.
 
-Truths +-sigma_0 e, signals c w_n with a constant c, as App. A.2 draws them. X_t spans e: a model is the truth it met
-last, and |dw| <= 2 sigma_0. Gates change along x_t = beta c w_n, |x_t| <= x = C c sigma_0, by (9), (27) and (30) and as
-pi (1 - pi) <= 1/4 by (eta/4) (2 sigma_0 + alpha M f_t/t) x at most. So outputs are B = (eta x^2/4) (2 sigma_0 t +
-alpha M (1 + ln t)) at most, O(sigma_0^2.75) at T2, when gates are fixed. A shift of r(m) by h moves its law by
-|h|/lambda: (1) takes each expert with chance 1/M, up to M B/lambda -> 0, for either task. By (11), and as outputs sum
-to 0 over experts (Lemma 4), each of the two sets lacks an expert, unless all outputs are 0, which the last update can
-cause for one of its two tasks only. So a share 1/M or more of each task leaves its set, up to M B/lambda; none stated.
+Outputs are far smaller than the perturbations, so that (1) draws blindly among all M experts, whatever arrives; and
+each task's set lacks an expert. So a share 1/M or more of its arrivals goes to experts outside, and Proposition 3 says
+none. Truths +-sigma_0 e, signals c w_n with a constant c, as App. A.2 draws them. X_t spans e: a model is the truth it
+met last, |dw| <= 2 sigma_0. Gates change along x_t = beta c w_n, |x_t| <= x = C c sigma_0, by (9), (27) and (30) and as
+pi (1 - pi) <= 1/4 by (eta/4) (2 sigma_0 + alpha M f_t/t) x at most. So outputs are B = (eta x^2/4) (2 sigma_0 t + alpha
+M (1 + ln t)) at most, O(sigma_0^2.75) at T2, when gates are fixed. A shift of r(m) by h moves its law by |h|/lambda:
+(1) takes each expert with chance 1/M, up to M B/lambda -> 0. By (11), and as outputs sum to 0 over experts (Lemma 4),
+each set lacks one, unless all outputs are 0, which the last update can cause for one of its two tasks only.
 
 Robust: N, s < d, noise of O(sigma_0), the law of beta, Gamma > 0, any constants in alpha, eta = O(sigma_0^.5) and
 lambda = Theta(sigma_0^1.25). A cluster's tasks may differ by O(sigma_0^1.5). M >= 3, which M > N = 2 (M > K) gives:

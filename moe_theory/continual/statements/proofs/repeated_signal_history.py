@@ -1,11 +1,12 @@
-"""Lemma 16, Eq. (42): one task, whose signal is at 45 degrees to its truth.
+"""Lemma 16, Eq. (42): one task, signal at 45 degrees to its truth; the error stays |w|^2/2, and it says |w|^2/2^L.
 
-d = 2, s = 1, w = (1, 1), v = (1, 0), any beta: an arrival shows the first coordinate, and every later one the same.
-After L arrivals an expert is (1, 0) and its squared error |w|^2/2, for L = 1, 2, 3, ... (42) has distance 0 in its sum
-and says r^L |w|^2 = |w|^2/2^L. In general, d and s: a first arrival leaves the part beside v, of which a random
-subspace of s - 1 of d - 1 dimensions is learned, each later one leaves (d - s)/(d - 1) of that. Even for a signal of
-random direction, whose mean first error is (d - 1)/d (d - s)/(d - 1) = r, the error after L arrivals is r ((d - s)/(d -
-1))^(L - 1) |w|^2, and not r^L |w|^2.
+A repeat shows the same signal and nothing new: after L arrivals of one task the squared error is |w|^2/2 for every L,
+while (42) has it fall by r = 1/2 with each. d = 2, s = 1, w = (1, 1), v = (1, 0), any beta: an arrival shows the first
+coordinate, so that an expert is (1, 0) after any number L = 1, 2, 3, ... (42) has distance 0 in its sum and says r^L
+|w|^2 = |w|^2/2^L. In general, d and s: a first arrival leaves the part beside v, of which a random subspace of s - 1 of
+d - 1 dimensions is learned, each later one leaves (d - s)/(d - 1) of that. Even for a signal of random direction, whose
+mean first error is (d - 1)/d (d - s)/(d - 1) = r, the error after L arrivals is r ((d - s)/(d - 1))^(L - 1) |w|^2, and
+not r^L |w|^2.
 
 Robust: all s < d, beta, sigma_t > 0 and M, routes that do not see the noise if s >= 2, and any angle of signal and
 truth: from the first to the second arrival the error falls to (d - s)/(d - 1) of it, or is 0, and (42) to r of it. N >=

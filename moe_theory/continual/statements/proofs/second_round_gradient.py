@@ -1,12 +1,13 @@
-"""Lemma 12, both cases: the second round, when the first round's task comes again and meets another expert.
+"""Lemma 12: round 2, the same task at a specialist; its gradient is Theta(sigma_0), stated 0 or O(sigma_0^1.5).
 
-Orthonormal signals e_n, truths sigma_0 e_n, s = 1, beta = 1, no spread inside clusters. Gates start at 0, so that round
-1 adds eta C e_n/M^2 to the gates of the M - 1 experts not chosen, n = n_1, C > 0. All of them are in M_n: their largest
-<theta, v_j> is at j = n. The chosen one's has fallen. With chance 1/N (with K equal clusters, 1/K) the task (a task of
-the cluster) comes again; then, as their outputs are the larger ones, one of those M - 1 is chosen with chance (M - 1)/M
-or more. It has not learned anything and moves by sigma_0: the gradient at gate m is pi sigma_0 (1[m = m_2] - pi_m) e_n,
-at m_2 of size sigma_0 pi (1 - pi), pi >= 1/M. It is not 0, and not O(sigma_0^1.5): divided by sigma_0 it tends to (1 -
-1/M)/M.
+After round 1 every expert that was not chosen counts by (11) as a specialist of its task, without having learned it: if
+the task comes again and one of these gets it, that one moves by sigma_0, and there is a gradient. Orthonormal signals
+e_n, truths sigma_0 e_n, s = 1, beta = 1, no spread inside clusters. Gates start at 0, so that round 1 adds eta C
+e_n/M^2 to those of the M - 1 experts not chosen, n = n_1, C > 0 the cost: all of them are in M_n, as their largest
+theta'v_j is at j = n. The chosen one's gate has fallen. With chance 1/N (with K equal clusters, 1/K) the task (a task
+of the cluster) comes again; as their outputs are the larger ones, one of those M - 1 is chosen with chance (M - 1)/M or
+more. The gradient at gate m is pi sigma_0 (1[m = m_2] - pi_m) e_n, at m_2 of size sigma_0 pi (1 - pi), pi >= 1/M. It is
+not 0, and not O(sigma_0^1.5): divided by sigma_0 it tends to (1 - 1/M)/M.
 
 Robust: all N, K, M, d, eta, alpha, lambda, Gamma; a spread of sigma_0^1.5 changes the move by so much. In later rounds,
 with s > 1 and noise, a task moves its expert unless its model is right already, and with truths off the signals no

@@ -1,12 +1,12 @@
-"""Proposition 1 (sets) and Lemma 13: two opposite tasks, or two clusters of such, and Gamma = sigma_0^2.
+"""Proposition 1 (sets), Lemma 13: opposite tasks, Gamma = sigma_0^2; a set changes at T1 + 1, chance 1/4, stated o(1).
 
-Truths +-sigma_0 e, signals +-e, beta = 1, s = 1, eta = sigma_0^.5. As |dw| v = dw, at pi = 1/M the steps (9) of the
-locality loss add up to theta_m . e = -(eta/M) (w_m - mean w) . e, w_m the truth that m met last. All |theta_m . e| <=
-B = O(eta sigma_0/M), so that a step differs from that by 6 eta sigma_0 B/M at most; the auxiliary loss adds
-2 eta alpha (1 + ln T1): together o(eta sigma_0). (1) is uniform up to M B/lambda -> 0, so that at T1 the w_m are
-independent, + or - alike, up to o(1). By (11) m is in M_+ if w_m is -. In round T1 + 1 only experts of one truth get
-flags (line 7): the others' outputs are 2 eta sigma_0/M > Gamma away, and gates go on. If a task comes that is not the
-truth of the expert that gets it, one of two or more alike, its gate changes sign: its set, and the order in (33).
+A gate's sign tells an expert's last task, and with gaps above Gamma gates go on: an expert that gets the other task at
+T1 + 1 changes its set, and the order in (33). Truths +-sigma_0 e, signals +-e, beta = 1, s = 1, eta = sigma_0^.5. As
+|dw| v = dw, at pi = 1/M steps (9) of the locality loss sum to theta_m'e = -(eta/M) (w_m - mean w)'e, w_m the truth that
+m met last. All |theta_m'e| <= B = O(eta sigma_0/M), a step is off by 6 eta sigma_0 B/M at most, the auxiliary loss adds
+2 eta alpha (1 + ln T1): together o(eta sigma_0). (1) is uniform up to M B/lambda -> 0, at T1 the w_m are independent, +
+or -, up to o(1). By (11) m is in M_+ if w_m is -. At T1 + 1 only experts of one truth get flags (line 7), others are 2
+eta sigma_0/M > Gamma away. An expert that then gets the other task changes sign if another one shares its truth.
 
 Robust: M >= 3, d, any Gamma = o(eta sigma_0) and constants in lambda = Theta(sigma_0^1.25). The chance, 1/4 at M = 3,
 tends to 1/2 with M, and is that of one round of many. Tasks of a cluster are alike up to o(sigma_0^1.5).

@@ -1,8 +1,9 @@
-"""Lemma 2: two experts of equal outputs, one raised and the other lowered by lambda/8.
+"""Lemma 2: two equal outputs, moved by lambda/8 up and down; a probability moves by 7/32, and it says at most 1/5000.
 
-Let lambda = 1/50, h = (0, 0) and h^ = (lambda/8, -lambda/8). At h each expert is chosen with probability 1/2. At h^ the
-second is chosen where r_2 exceeds r_1 by more than lambda/4: of the square of side lambda that is a triangle with two
-sides of 3/4 lambda, a share (3/4)^2/2 = 9/32. So p moves by 7/32.
+A small lambda makes the choice sharp, so that probabilities move more, and the printed factor lambda M^2 falls with it.
+Two experts, lambda = 1/50, outputs h = (0, 0) and then h^ = (lambda/8, -lambda/8). At h each expert is chosen with
+probability 1/2. At h^ the second is chosen where r_2 exceeds r_1 by more than lambda/4: of the square of side lambda
+that is a triangle with two sides of 3/4 lambda, a share (3/4)^2/2 = 9/32. So p moves by 7/32.
 
 The largest difference of outputs is lambda/8 = 1/400, and lambda M^2/400 = 1/5000.
 

@@ -1,12 +1,13 @@
-"""Lemma 16, first sentence: truths with a part that no signal shows, two or more samples.
+"""Lemma 16, first sentence: truths with a part no signal shows; an arrival after T1 lowers its error, stated unchanged.
 
-Let w_n = sigma_0 (v_n + e_0), all signals orthogonal to e_0, M > N, 2 <= s < d, sigma_t > 0. After any given sequence
-of tasks the model of an expert is a rational function of the Gaussian samples that it has met. Where all of these are
-orthogonal to e_0 it has no part along e_0, and so is no truth. Hence it is a truth with probability 0, for each of the
-finitely many sequences, and whatever the router does. In round i = T1 + 1 a Gaussian sample g of task n has <g, w_n -
-w> = 0 for the model w of any of the M experts with probability 0, so that m_i moves, though its choice depends on g: by
-a move orthogonal to what it leaves. |w_i - w_n|^2 < |w_T1 - w_n|^2 with probability 1, where the lemma, with t = i,
-says that they are equal.
+No model has become a truth by T1, as a part of each truth is seen through the Gaussian samples alone; so the next
+arrival's samples show something new, and its error falls with probability 1. Let w_n = sigma_0 (v_n + e_0), all signals
+orthogonal to e_0, M > N, 2 <= s < d, sigma_t > 0. After any given sequence of tasks the model of an expert is a
+rational function of the Gaussian samples that it has met. Where all of these are orthogonal to e_0 it has no part along
+e_0, and so is no truth. Hence it is a truth with probability 0, for each of the finitely many sequences, and whatever
+the router does. In round i = T1 + 1 a Gaussian sample g of task n has g'(w_n - w) = 0 for the model w of any of the M
+experts with probability 0, so that m_i moves, though its choice depends on g: by a move orthogonal to what it leaves.
+So |w_i - w_n|^2 < |w_T1 - w_n|^2, where the lemma, with t = i, says that they are equal.
 
 Robust: N, M, d, s >= 2, sigma_t > 0, beta, T1, the router, its gates and its termination do not matter. It needs truths
 off their own signals; where they are along them, an expert that has met two tasks moves as well.
