@@ -1,12 +1,12 @@
-"""Theorem 1, Eq. (23), and Lemma 9, first sentence: routing that looks at nothing satisfies both.
+"""Theorem 1, Eq. (23), Lemma 9, first sentence: vacuous; routing that looks at nothing satisfies both.
 
-Let routes not depend on the features, s >= 2 and sigma_t > 0, and no truth be larger than K = O(sigma_0). A task sets
-its server's model to (I - P) w + P w_t, two orthogonal parts. The s - 1 columns of noise span a uniformly random
-subspace, of which P has the projector: E|P w|^2 >= ((s - 1)/p) |w|^2. A task takes E|w|^2 to at most (1 - (s - 1)/p)
-E|w|^2 + K^2, from 0 on: it is at most K^2 p/(s - 1) for ever. Hence the expected error of any task at any time is at
-most 2 K^2 (1 + p/(s - 1)) = O(sigma_0^2), whatever comes, and so is the difference of two of them. With constants that
-large both are true of routing that does not learn, and do not tell it from Algorithm 1; without an expectation, as
-Lemma 9 is printed, but for a chance of 1/k at k times it.
+Models stay of the truths' size whoever gets which task: every difference of errors is O(sigma_0^2), also by a routing
+that does not learn, and so neither statement tells Algorithm 1 from it. Let routes not depend on the features, s >= 2,
+sigma_t > 0, no truth be larger than K = O(sigma_0). A task sets its server's model to (I - P) w + P w_t, P the
+projector on its samples: two orthogonal parts. The s - 1 columns of noise span a uniformly random subspace, so that E|P
+w|^2 >= ((s - 1)/p) |w|^2. A task takes E|w|^2 to at most (1 - (s - 1)/p) E|w|^2 + K^2, from 0 on: it is at most K^2
+p/(s - 1) for ever, and the expected error of any task at any time at most 2 K^2 (1 + p/(s - 1)) = O(sigma_0^2). Without
+an expectation, as Lemma 9 is printed, it is so but for a chance of 1/k at k times it.
 
 Robust: the servers, delays, loads, kinds and signals, M, T, beta and the size of the noise.
 

@@ -1,14 +1,13 @@
-"""Lemma 6, Eq. (27): features with noise, any gates at all.
+"""Lemma 6, Eq. (27): features with noise; it fails with a chance above 1/19 at every sigma_0, allowed is o(1).
 
+With noise, features of kind n can look like those of n' and the other way round: (27) fails for one of the two cases.
 Let beta = 1, each kind have one truth, |v_n - v_n'| = 2 u, and let noise not vanish: (s - 1) sigma_t^2 = tau^2 >= 2
 u^2. Probabilities depend on X through the sum of its columns, N(v_n, tau^2 I) for X_n and N(v_n', tau^2 I) for X_n'.
-Gates are weighted sums of such columns, so that an expert's outputs tie for two kinds with chance 0: each is in a set
-(15). Take any m in an M_n. If (27) holds for a pair of sums it fails for the pair exchanged. So the chance that it
-fails is at least half of the overlap of the laws of the pair and of the pair exchanged. Along v_n - v_n' the
-difference of the sums is N(2u, 2 tau^2) against N(-2u, 2 tau^2), and all else is alike: half of the overlap is the
-chance that a standard normal variable exceeds 2^0.5 u/tau, at most 1. That is at least the density at 2, e^-2 (2
-pi)^-0.5 > 1/19, for every sigma_0. (27) names no probability: it is read as if it did, but for a chance of o(1), and
-fails.
+Gates are weighted sums of such columns, so that an expert's outputs tie with chance 0: each is in a set (15). If (27)
+holds for a pair of sums it fails for the pair exchanged. So the chance that it fails is at least half of the overlap of
+the laws of the pair and of the pair exchanged. Along v_n - v_n' the difference of the sums is N(2u, 2 tau^2) against
+N(-2u, 2 tau^2), and all else is alike: half of the overlap is the chance that a standard normal variable exceeds 2^0.5
+u/tau <= 1: at least its density at 2, e^-2 (2 pi)^-0.5 > 1/19. (27), without a probability, is read as allowing o(1).
 
 Robust: truths, signals, gates, router, delays and M do not matter; for any noise that does not vanish there is such a
 bound. With vanishing noise the chance tends to 0.

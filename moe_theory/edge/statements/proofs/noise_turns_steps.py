@@ -1,12 +1,13 @@
-"""Lemma 3, both cases: features with noise, the first completed task.
+"""Lemma 3, both cases: features with noise; the first step has the wrong signs with a chance above 1/19, stated none.
 
-Gates are 0 until the first task is done, pi = 1/M, and (24) to (26) give a step of -eta |dw| (1/M)(1 - 1/M) <sum_i
-X_i, v> to the output of its own server for its signal, and of eta |dw| M^-2 <sum_i X_i, v> to each other's. The sum of
-the columns is beta v + xi, xi normal with deviation tau = (s - 1)^0.5 sigma_t in each entry, so that the sign is that
-of beta |v| + tau g with a standard normal g: the own output rises and all others fall where g < -beta |v| / tau. For
-tau >= beta |v| that has a chance of at least P(g < -1) >= e^-2 (2 pi)^-0.5 > 1/19, at every sigma_0. The move |dw| is
-positive but on a null set. The signs of later steps are those of <sum_i X_i, v> too, whatever the gates, as pi > 0.
-Without noise <beta v, v> > 0, and the signs are as stated, at every step.
+Noise can outweigh the signal in the sum of the columns, and then the first completed task raises its own server's
+output and lowers all others'. Gates are 0 until that task is done, pi = 1/M, and (24) to (26) give a step of -eta |dw|
+(1/M)(1 - 1/M) x'v to the output of its own server for its signal v, and of eta |dw| M^-2 x'v to each other's, x the sum
+of the columns. x is beta v + xi, xi normal with deviation tau = (s - 1)^0.5 sigma_t in each entry, so that x'v has the
+sign of beta |v| + tau g with a standard normal g: signs are wrong where g < -beta |v| / tau. For tau >= beta |v| that
+has a chance of at least P(g < -1) >= e^-2 (2 pi)^-0.5 > 1/19, at every sigma_0. The move |dw| is positive but on a null
+set. The signs of later steps are those of x'v too, whatever the gates, as pi > 0. Without noise beta v'v > 0, and the
+signs are as stated, at every step.
 
 Robust: truths, signals, M, eta, delays and the law of beta do not matter; smaller noise has a smaller chance, and over
 the T_1 rounds any noise that does not vanish has wrong signs.

@@ -1,12 +1,12 @@
-"""Lemma 9, Eq. (34): signals along truths, the error of a task just learned.
+"""Lemma 9, Eq. (34): signals along truths; a server's first task leaves no error, and it says r |w_t|^2.
 
-By Definition 1 one column of X_t is beta_t v_t. Let v_n lie along w_n, as signals that are the truths themselves do.
-Then P_t w_t = w_t, for any s < p, beta and noise. A model that starts from 0 is w_t after its first task, without an
-error; (34) says r |w_t|^2. With w and -w as the truths of two kinds a model is the truth of its last task for ever:
-the error of task i at its server is 0 right after it, where (34) has r^L |w|^2 and a positive term for every earlier
-task of the other kind; and E|w - w_i|^2 is 2 |w|^2 for every earlier i. With v across w instead, the other s - 1
-columns span a uniformly random subspace of the p - 1 dimensions across v, and a first task leaves (p - s)/(p - 1) of
-|w|^2, again not r = (p - s)/p.
+By Definition 1 one column of X_t is beta_t v_t. Let v_n lie along w_n, as signals that are the truths themselves do: a
+task then shows its whole truth, and right after it its error is 0, which (34) has no room for. P_t w_t = w_t, for any s
+< p, beta and noise. A model that starts from 0 is w_t after its first task; (34) says an error of r |w_t|^2. With w and
+-w as the truths of two kinds a model is the truth of its last task for ever: the error of task i at its server is 0
+right after it, where (34) has r^L |w|^2 and a positive term for every earlier task of the other kind; and E|w - w_i|^2
+is 2 |w|^2 for every earlier i. With v across w instead, the other s - 1 columns span a uniformly random subspace of the
+p - 1 dimensions across v, and a first task leaves (p - s)/(p - 1) of |w|^2, again not r = (p - s)/p.
 
 Robust: t, the number of servers, delays, s, p, beta and noise do not matter; with v along w nothing is random.
 

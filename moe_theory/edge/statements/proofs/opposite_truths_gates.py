@@ -1,13 +1,13 @@
-"""Proposition 2, Eq. (17), second case, and Eq. (28): two kinds, the one the opposite of the other.
+"""Eq. (17), second case, and (28): two opposite kinds; gaps are O(eta sigma_0), stated Omega(sigma_0^0.5).
 
-Let N = 2, truths w = +-sigma_0 e, signals v = +-e, s = 1, beta = 1, c = eta sigma_0 / M. A model is sigma_0 a e, a =
-0 at first and then the sign of its last task, and a task that moves it has |dw| v = dw. With all pi = 1/M the gate
-steps (25) and (26) telescope: theta_m = -c (a_m - mean a) e, at most 2c. While |theta| <= G <= 1/4, M pi is within 1
-+- 4G, so that a step is off by at most 2 eta sigma_0 4G/M; for G = 4c that is 32 c^2, and t <= M/(16 eta sigma_0) of
-them 2c: on every path |theta| <= 4c for so long. T_1 is shorter: 16 eta sigma_0 T_1 / M = O(sigma_0^0.5 ln(M/delta)).
-Hence for both kinds all probabilities are within 8G/M = 32 eta sigma_0 / M^2 of each other, which is not
-Omega(sigma_0^0.5). Gates add up to 0 over experts: either both sets have members, or all gates are 0 and so are all
-gaps.
+Steps of a gate for two opposite kinds cancel, so that up to T_1 no gate is longer than 4 eta sigma_0/M, and all
+probabilities, of every expert and both kinds, are within O(eta sigma_0) of each other. N = 2, truths w = +-sigma_0 e,
+signals v = +-e, s = 1, beta = 1; let c = eta sigma_0/M, and a_m be the sign of expert m's last task, 0 before the
+first: its model is sigma_0 a_m e. A move dw has |dw| v = dw, so that with all pi = 1/M the steps (25) and (26)
+telescope: theta_m = -c (a_m - mean a) e, at most 2c. While |theta| <= G <= 1/4, M pi is within 1 +- 4G, and a step is
+off by at most 2 eta sigma_0 4G/M; for G = 4c that is 32 c^2, and t <= M/(16 eta sigma_0) of them 2c: on every path
+|theta| <= 4c for so long. T_1 is shorter: 16 eta sigma_0 T_1/M = O(sigma_0^0.5 ln(M/delta)). Hence all gaps are below
+8G/M = 32 eta sigma_0/M^2. Gates add up to 0: either both sets have members, or all gates and gaps are 0.
 
 Robust: delays, availability and the noise r do not matter, nor M, nor eta = O(sigma_0^0.5), nor who is chosen; delta
 may be any with ln(1/delta) = o(sigma_0^-0.5).

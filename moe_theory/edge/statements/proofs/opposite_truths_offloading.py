@@ -1,13 +1,13 @@
-"""Proposition 4, Eq. (22): two opposite kinds, any offloading that does not look at the task.
+"""Proposition 4, Eq. (22): two opposite kinds; L tasks of a server lose 2 L - 2 in mean, it says 2 L - L r^L.
 
-Let N = 2 with truths w and -w, signals along them, |w| = 1, s < p samples, any beta and noise. Every arrival's data
-span the line of w, so that a server's model is the truth of its last task. A task's error is 0 if it was its server's
-last, or is like the last; else it is 4. Tasks are + or - with chance 1/2 each, and servers are chosen without looking
-at that: of L tasks the L - 1 earlier ones have an error of 2 in expectation, the last one has none. Together they have
-2 L - 2. (22) has W = 1 and, with n = n' counted, Delta = 2: L r^L + 2 L (1 - r^L) = 2 L - L r^L for these tasks. It is
-above 2 L - 2 for each server if p <= 3 s, as L r^L <= r + ... + r^L < r/(1 - r) = (p - s)/s <= 2. At one server the
-two agree for no p: L r^L = 2, with r = a/b in lowest terms, is L a^L = 2 b^L; then b^L divides L, which b >= 2
-forbids. With n = n' left out of Delta (22) is larger still.
+A server's model is always the truth of its last task, whatever offloading does that does not look at tasks: the last
+one has error 0, and each of the L - 1 earlier ones 4 or 0, 2 in mean. N = 2 with truths w and -w, signals along them,
+|w| = 1, s < p samples, any beta and noise. Every arrival's data span the line of w. A task's error is 0 if it was its
+server's last, or is like the last; else it is 4. Tasks are + or - with chance 1/2 each, and servers are chosen without
+looking at that: the L tasks of a server have 2 L - 2 together. (22) has W = 1 and, with n = n' counted, Delta = 2: L
+r^L + 2 L (1 - r^L) = 2 L - L r^L for these tasks. It is above 2 L - 2 for each server if p <= 3 s, as L r^L <= r + ...
++ r^L < r/(1 - r) = (p - s)/s <= 2. At one server the two agree for no p: L r^L = 2, with r = a/b in lowest terms, is L
+a^L = 2 b^L; then b^L divides L, which b >= 2 forbids. With n = n' left out of Delta (22) is larger still.
 
 Robust: delays, beta, noise and T do not matter; nor do the number of servers and their loads where p <= 3 s, as in
 Fig. 3, nor s and p at one server. For p > 3 s and several servers some loads may make the two equal.

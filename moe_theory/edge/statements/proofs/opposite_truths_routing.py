@@ -1,13 +1,13 @@
-"""Proposition 2, last sentence, and Proposition 3: two opposite kinds, r uniform on (0, sigma_0^0.25).
+"""Proposition 2, end, and 3: two opposite kinds; tasks go astray and move models with chance 1/2, stated o(1).
 
-Let N = 2, truths w = +-sigma_0 e, signals v = +-e, s = 1, beta = 1, c = eta sigma_0 / M. As shown for (17), theta_m
-stays within 32 c^2 t of -c (a_m - mean a) e, where sigma_0 a_m e is a model: all outputs are below 4c in size up to
-T_1 and long past it. The router takes another server than the idle one with the largest r only if the largest two r
-are within 8c, of which the chance is at most 8 M c / lambda = 8 eta sigma_0 / lambda, with lambda = sigma_0^0.25 =
-o(1): it tends to 0. But for that, the server of task T_1 + 1 does not depend on the task's kind, which is + or - with
-chance 1/2 each. No server is in both sets (15), so that with chance 1/2 or more it is not in the kind's; and no model
-is both truths, so that with chance 1/2 or more it moves by sigma_0 or 2 sigma_0 when the task is done, and not by
-O(sigma_0^2).
+Gates stay far below the perturbation r, so that the server of task T_1 + 1 is chosen without a look at its kind: with
+chance 1/2 or more it is not in the kind's set, and with 1/2 its model moves by sigma_0 or 2 sigma_0. N = 2, truths w =
++-sigma_0 e, signals v = +-e, s = 1, beta = 1, r uniform on (0, sigma_0^0.25), c = eta sigma_0/M. As shown for (17),
+theta_m stays within 32 c^2 t of -c (a_m - mean a) e, a_m the sign of m's last task: all outputs are below 4c in size up
+to T_1 and long past it. The router takes another server than the idle one with the largest r only if the largest two r
+are within 8c, of which the chance is at most 8 M c/lambda = 8 eta sigma_0/lambda, with lambda = sigma_0^0.25 = o(1): it
+tends to 0. But for that the task's kind, + or - with chance 1/2 each, does not matter. No server is in both sets (15),
+and no model is both truths: it moves when the task is done, and not by O(sigma_0^2).
 
 Robust: delays, who is idle, M, eta = O(sigma_0^0.5) and delta with ln(1/delta) = o(sigma_0^-0.5) do not matter; lambda
 may be anything above eta sigma_0, and T_2 of (18), which is not defined, anything between T_1 and M/(16 eta sigma_0).

@@ -1,13 +1,13 @@
-"""Theorem 1, term G^4 and last sentence: orthonormal signals, w_n = sigma_0 v_n, one sample, one truth a cluster.
+"""Theorem 1, G^4 and end: orthonormal kinds; the error stays (N - 1) sigma_0^2, the gap in a cluster is 0.
 
-Only tasks of kind n move a model or a gate along v_n: the first one that a server gets sets its model to sigma_0
-there, and later ones change nothing, so that they have no gate step. A first one lowers the server's own output for n
-and raises all others, each in proportion to its pi. By induction all servers that have not had kind n share the
-largest output for it: the raises of a smaller output are smaller. As r is drawn alike, each of them that is idle is
-chosen with chance 1/M or more when n arrives; so a server misses n for d_u rounds with chance 1 - 1/(MN) at most. Soon
-every model is the sum of all truths, the error of every task (N - 1) sigma_0^2, and it stays so for all T. On any path
-the first two terms of (23) are at most (W M p + Delta (T_1 + M p)) / T, since L r^L <= p, and vanish; the gap inside a
-cluster is 0.
+Every server ends up with all kinds, and with their sum as its model: the error of every task is (N - 1) sigma_0^2 from
+then on. By Theorem 1 what remains is the error between tasks of one cluster, here 0, as each has one truth. w_n =
+sigma_0 v_n, v_n orthonormal, s = 1. Only tasks of kind n move a model or a gate along v_n: the first one of a server
+sets its model to sigma_0 there, later ones change nothing. A first one lowers the server's own output for n and raises
+all others, each in proportion to its pi. So, by induction, all servers that have not had kind n share the largest
+output for it. As r is drawn alike, each of them that is idle is chosen with chance 1/M or more when n arrives; so a
+server misses n for d_u rounds with chance 1 - 1/(MN) at most. On any path the first two terms of (23) are at most (W M
+p + Delta (T_1 + M p)) / T, as L r^L <= p, and vanish.
 
 Robust: M > N, eta, delta, delays, the law of beta and of r do not matter, nor does sigma_0; with N = 3 the error is
 above that of two random tasks, 2 sigma_0^2 against Delta = 4/3 sigma_0^2.

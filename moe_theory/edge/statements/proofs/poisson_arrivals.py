@@ -1,10 +1,11 @@
-"""Appendix B, Pr(A_n > M_th) < delta with (16): d_u = N = 10, a kind with one arrival in the mean.
+"""Appendix B, Pr(A_n > M_th) < delta: d_u = N = 10, delta = 1/20; the chance is 0.0702.
 
-With delta = 1/20 (16) gives M_th = 1 + Phi^-1(0.95) 0.9^0.5. The normal tail beyond 2 is at most phi(2)/2 = e^-2 / (2
-(2 pi)^0.5) < 1/20, so that Phi^-1(0.95) < 2 and M_th < 3. More than M_th arrivals in d_u rounds are three or more: the
-binomial chance of it is 0.0702. With delta = 10^-6 the same bound at 5, phi(5)/5 < 10^-6, gives M_th < 6, and six or
-more arrivals have a chance above 10^-4. As delta = o(1) falls with d_u = N long enough the ratio grows without end: a
-Poisson tail falls like 1/k!, a normal one like e^(-k^2/2).
+A_n, the arrivals of a kind in d_u rounds, is close to Poisson with mean d_u/N = 1, whose tail is heavier than the
+normal one behind M_th. With delta = 1/20 (16) gives M_th = 1 + Phi^-1(0.95) 0.9^0.5. The normal tail beyond 2 is at
+most phi(2)/2 = e^-2 / (2 (2 pi)^0.5) < 1/20, so that Phi^-1(0.95) < 2 and M_th < 3. More than M_th arrivals in d_u
+rounds are three or more: the binomial chance of it is 0.0702. With delta = 10^-6 the same bound at 5, phi(5)/5 < 10^-6,
+gives M_th < 6, and six or more arrivals have a chance above 10^-4. As delta = o(1) falls with d_u = N long enough the
+ratio grows without end: a Poisson tail falls like 1/k!, a normal one like e^(-k^2/2).
 
 Robust: d_u and N do not matter as long as d_u/N stays bounded while delta falls.
 

@@ -1,8 +1,9 @@
-"""Lemma 5, second sentence: outputs k ln 2, ln 2 and 0 of three experts.
+"""Lemma 5, second sentence: outputs k ln 2, ln 2, 0; the last two are ln 2 apart, their probabilities 1/(2^k + 3).
 
-Their probabilities are 2^k, 2 and 1 over 2^k + 3. The outputs of the last two are ln 2 apart, whatever k is, and that
-is not o(1). Their probabilities are 1/(2^k + 3) apart, which is below any constant times ln 2 once k is large: no c >
-0 has |pi_m - pi_m'| > c |h_m - h_m'| for all outputs.
+One expert far ahead takes nearly all the probability, and leaves little for the other two to differ in. Outputs k ln 2,
+ln 2 and 0 have the probabilities 2^k, 2 and 1 over 2^k + 3. The outputs of the last two are ln 2 apart, whatever k is,
+and that is not o(1). Their probabilities are 1/(2^k + 3) apart, which is below any constant times ln 2 once k is large:
+no c > 0 has |pi_m - pi_m'| > c |h_m - h_m'| for all outputs.
 
 Robust: the gap of the two outputs and further experts do not matter: one output far above all others is enough.
 

@@ -1,13 +1,13 @@
-"""Lemmas 2, 4 and 8, Eq. (33), and (17), first case: servers of three, two and one round, signals e and -e/2.
+"""Lemmas 2, 4, 8, (33), (17) first case: unequal delays; gates are sigma_0^0.5 ln(M/delta) apart, stated less.
 
-Let w = +-sigma_0 e with signals e and -e/2, s = 1, beta = 1/2 or 1 with chance 1/2, r uniform on (0, sigma_0^0.25),
-eta = sigma_0^0.5, delta = sigma_0, M fixed. By the proof of Lemma 4 outputs are O(sigma_0^0.5 ln(M/delta)), so that pi
-= 1/M and the choice among idle servers, given the past and the kind, are uniform up to factors 1 + o(1). Server m of
-load L_m moves up and down in turn, L_m/2 times, by 2 sigma_0. A move up counts with <v, e> = 1 in its gate step, one
-down with -1/2, and mean beta is 3/4: with S_m = 3 L_m/16 theta_m is -(eta sigma_0/M)(S_m - mean S) e, up to 1 + o(1).
-Loads L_m = f_m T_1 differ between servers of different delays, so that gates, and their gaps, are of order sigma_0^0.5
-ln(M/delta). The lemmas say sigma_0 eta^-0.5 = sigma_0^0.75 (8, (33)), sigma_0 (2, as beta differs; (17)) and
-sigma_0^0.5 (4).
+A gate grows with its server's load, and servers of three, two and one round a task have different loads: gates and
+their gaps are of order sigma_0^0.5 ln(M/delta), where Lemma 8 and (33) say sigma_0 eta^-0.5 = sigma_0^0.75, Lemma 2 (as
+beta differs) and (17) sigma_0, and Lemma 4 sigma_0^0.5. Let w = +-sigma_0 e with signals e and -e/2, s = 1, beta = 1/2
+or 1 with chance 1/2, r uniform on (0, sigma_0^0.25), eta = sigma_0^0.5, delta = sigma_0, M fixed. By the proof of Lemma
+4 outputs are O(sigma_0^0.5 ln(M/delta)), so that pi = 1/M and the choice among idle servers, given the past and the
+kind, are uniform up to factors 1 + o(1). Server m of load L_m moves up and down in turn, L_m/2 times, by 2 sigma_0. A
+move up counts with v'e = 1 in its gate step, one down with -1/2, and mean beta is 3/4: with S_m = 3 L_m/16, theta_m is
+-(eta sigma_0/M)(S_m - mean S) e, up to 1 + o(1), and L_m is a fixed share of T_1.
 
 Robust: the delays do not matter but that they differ; nor the value of M, the signals' lengths but that they differ,
 the law of beta.
