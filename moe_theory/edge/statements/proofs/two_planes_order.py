@@ -5,9 +5,9 @@ kinds: in each of two planes across each other three signals at 120 degrees; w_n
 1, r uniform on (0, sigma_0^0.25), c = eta sigma_0/M. No two signals have an acute angle, so that v_n'w <= sigma_0 for
 every model w: a task of kind k raises v_k'w to sigma_0 and no other. Hence |dw| v = dw, steps telescope, and as for
 (17) theta_m is -c (w_m - mean w)/sigma_0 up to 72 c^2 T_1 = o(c), far below r: up to T_1 the largest r chooses, but for
-chance o(1) and models are independent. y = v'w/sigma_0 has three entries a plane that add up to 0, all y <= 1; its mean
-over m is within 1/16 of 0 but for chance O(1/M). From any model two short words of last tasks put m into M_n, m' into
-M_n' and m above m' for n' too. Each server has them with a fixed chance: that of some such pair tends to 1.
+chance o(1), and models are independent. y = v'w/sigma_0 has three entries a plane that add up to 0, all y <= 1; its
+mean over m is within 1/16 of 0 but for chance O(1/M). From any model two short words of last tasks put m into M_n, m'
+into M_n' and m above m' for n' too. Each server has them with a fixed chance: that of some such pair tends to 1.
 
 Robust: delays and eta = O(sigma_0^0.5) do not matter; M grows as delta falls, as M >= N M_th ln(1/delta) has it, with
 M ln(M/delta) = o(sigma_0^-0.25).

@@ -1,9 +1,9 @@
-"""Eq. (8), first inequality: slot 1, rho = 1/2, C = nu_1 = 1.
+"""Eq. (8), first inequality: slot 1, rho = 1/2, C = nu_1 = 1, T = 81; one candidate, and it says less than one.
 
-In slot 1 the tree is its root, [0, 1]^K, and has one candidate: N_1 = 1. (8) says, at t = 1, at most
-2^(1/(1 - rho)) nu_1^2/(C^2 log(T/delta)) = 4/log(T/delta). For T = 81 that is below 1: log 81 = 4 log 3 > 4, as e < 3,
-and delta <= 1 makes the logarithm larger still. At the paper's T = 10,000 it is below 1/2.
-(7) at t has log(t/delta), which (8) replaces by log(T/delta), though it is the larger one: t <= T.
+In slot 1 the tree is its root, [0, 1]^K, and has one candidate: N_1 = 1. The bound at t = 1 falls as the horizon T
+grows, and is below 1 already at T = 81: (8) says at most 2^(1/(1 - rho)) nu_1^2/(C^2 log(T/delta)) = 4/log(T/delta),
+and log 81 = 4 log 3 > 4, as e < 3; delta <= 1 makes the logarithm larger still. At the paper's T = 10,000 it is below
+1/2. (7) at t has log(t/delta), which (8) replaces by log(T/delta), though it is the larger one: t <= T.
 
 Robust: for every rho, C, nu_1 and delta <= 1 the right side at a fixed t tends to 0 as T grows, and there is always a
 candidate. So no constant in front helps.

@@ -1,8 +1,9 @@
-"""Lemmas 1 and 2, Eqs. (5) and (7): C = 4, nu_1 = 1, rho = delta = 1/2, two slots.
+"""Lemmas 1 and 2, Eqs. (5), (7): C = 4, two slots; one candidate, stated below 1/2, and depth 0, stated below 0.
 
-The tree begins as its root, [0, 1]^K, which has a candidate, so that from the first slot on N_t >= 1 and H(t) >= 0.
-With T nu_1^2/(C^2 log(T/delta)) = 2/(16 log 4) < 1/8, as log 4 > 1, (5) allows fewer than 2^2/8 = 1/2 candidates, and
-(7) a depth of 2 log(1/8) at most, which is below 0.
+The tree begins as its root, [0, 1]^K, which has a candidate, so that from the first slot on N_t >= 1 and the depth H(t)
+>= 0; a large C makes both bounds smaller than that. With C = 4, nu_1 = 1, rho = delta = 1/2, T = 2 the bounds' common
+factor is T nu_1^2/(C^2 log(T/delta)) = 2/(16 log 4) < 1/8, as log 4 > 1: (5) allows fewer than 2^2/8 = 1/2 candidates,
+and (7) a depth of 2 log(1/8) at most, which is below 0.
 
 Robust: any nu_1, rho, delta <= 1 and T: as C grows (5) falls to 0 and (7) below 0, while the root is there. At
 T = 10,000, nu_1 = delta = 1 and rho = 0.3 it happens from C = 55 on for (5), and from C = 33 on for (7).

@@ -1,9 +1,10 @@
-"""Assumption 2: no weights that sum to 1, as (1a) asks, satisfy it at K = V.
+"""Assumption 2 at K = V: norm 1 and equal halves are asked of weights that sum to 1, and no weights have both.
 
-Let x >= 0 sum to 1. 1 - |x|^2 = sum_k x_k (1 - x_k), and is 0 only if every x_k is 0 or 1: |x| = 1 at the corners of
-the simplex alone. With [x]_j = [x]_(j + V/2) for all j <= V/2 and V = K, as in the experiments, an entry of 1 has a
-twin of 1, and the sum is 2. So no candidate of Algorithm 1 is as it is assumed of all. The matrix fails too: a leaf
-that stays is a candidate of two slots in a row, and two equal rows of M make its least eigenvalue 0.
+Weights x >= 0 that sum to 1, as (1a) asks of candidates, have norm 1 only at the corners of the simplex, all weight on
+one expert; and equal halves, [x]_j = [x]_(j + V/2) for j <= V/2, only away from them. For 1 - |x|^2 = sum_k x_k (1 -
+x_k) is 0 only if every x_k is 0 or 1; with V = K, as in the experiments, an entry of 1 has a twin of 1, and the sum is
+2. So no candidate of Algorithm 1 is as it is assumed of all. The NTK matrix M, which is to be above lambda_0 I > 0,
+fails too: a leaf that stays is a candidate of two slots in a row, and two equal rows of M make its least eigenvalue 0.
 
 Robust: any even K = V, any tree and B; without the clause of symmetry one candidate that is no corner is enough, and
 with B >= 2 a tree of more than K active leaves has one, as a corner is in one leaf. At B = 1 all are corners.

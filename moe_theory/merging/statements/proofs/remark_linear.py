@@ -1,12 +1,14 @@
-"""The remark on Theorem 1: (6) ends in + T + 1, and at rho = 0.3 its d is O(T^(1/4)).
+"""The remark on Theorem 1: (6) is at least T + 1, and d sqrt(T) log T is O(T^(3/4) log T) at the paper's rho = 0.3.
 
-No other term of (6) is negative: it is at least T + 1. For a given d that is above K d sqrt(T) log T from some T on. d
-may grow with T, but not fast enough at the paper's rho = 0.3. M is of rank D at most, D the number of different
-candidates, and of trace a |X_T| at most; from some T on |X_T| <= T N, by Lemma 1. So log det(I + M/lambda) <= D log(1 +
-a T N/lambda): d <= D max(1, a). Each node has one candidate, found by optimization. Let A = C^2/nu_1^2, and c =
-A log(2/delta) > 0: after the root a split at depth h takes c rho^(-2h) pulls of its own or more. There are at most 2^h
-splits above depth h, and T rho^(2h)/c below, and two nodes a split. As rho^2 <= 1/8, h = floor(log_2(T)/4) makes D at
-most 1 + 2 T^(1/4) + 16 T^(1/4)/c. So d sqrt(T) log T is O(T^(3/4) log T), and T + 1 is not O() of it.
+(6) ends in + T + 1, and none of its other terms is negative. So it is O(d sqrt(T) log T), as the remark says, only if
+d, the effective dimension, grows at least like sqrt(T)/log T; at rho = 0.3 d is O(T^(1/4)). d is log det(I +
+M/lambda)/log(1 + T N/lambda), M the NTK matrix of all candidates X_T. Its rank is at most D, the number of different
+ones, its trace a |X_T| at most, a its largest diagonal entry; |X_T| <= T N from some T on, by Lemma 1. So log det(I +
+M/lambda) <= D log(1 + a T N/lambda): d <= D max(1, a). A node of the tree has one candidate, found by optimization.
+With c = (C^2/nu_1^2) log(2/delta) > 0, after the root a split at depth h takes c rho^(-2h) pulls of its own or more.
+There are at most 2^h splits above depth h, and T rho^(2h)/c below, and two nodes a split. As rho^2 <= 1/8, h =
+floor(log_2(T)/4) makes D at most 1 + 2 T^(1/4) + 16 T^(1/4)/c. For a d that does not grow T + 1 is the larger all the
+more.
 
 Robust: every constant K, and any C, nu_1, lambda, nu, S, J, delta below 1, any picks of leaves, any kernel with a
 bounded diagonal; any rho up to 2^(-3/2).

@@ -1,11 +1,11 @@
-"""Theorem 1, Eq. (6): vacuous, as it allows more than all slots can lose.
+"""Theorem 1, Eq. (6): vacuous; it allows a regret of T + 1 or more, and no policy can lose more than T.
 
-Rewards are in [0, 1], as the proof of Lemma 4 has them "through normalization", so that a slot's regret
-f_1^*(x_t^*) - f_1^*(x) is at most 1, and R <= T for any policy and any network. On the right of (6) stand T + 1 and
-terms that are not negative: 3 sqrt(T) and sqrt(d log(1 + T N/lambda) + 2) times a bracket in which nu times the root,
--2 log delta > 0 for delta < 1, (lambda + C_3 T L)(1 - eta w lambda)^(J/2) sqrt(T/lambda) and 2 sqrt(lambda S) are each
-at least 0: eta <= C_1/(T w L + w lambda), as in Lemma 3, gives eta w lambda <= C_1 lambda/(T L + lambda), which is at
-most 1 for C_1 <= 1, or from some T on. So R <= T < T + 1 <= (6), with probability 1.
+A slot's regret f_1^*(x_t^*) - f_1^*(x) is at most 1, as rewards are in [0, 1] (the proof of Lemma 4 has them so
+"through normalization"): R <= T for any policy and any network. (6) ends in T + 1, and its other terms are not
+negative: 3 sqrt(T) and sqrt(d log(1 + T N/lambda) + 2), d the effective dimension, times a bracket in which nu times
+the root, -2 log delta > 0 for delta < 1, (lambda + C_3 T L)(1 - eta w lambda)^(J/2) sqrt(T/lambda) and 2 sqrt(lambda S)
+are each at least 0: eta <= C_1/(T w L + w lambda), as in Lemma 3, gives eta w lambda <= C_1 lambda/(T L + lambda),
+which is at most 1 for C_1 <= 1, or from some T on. So R <= T < T + 1 <= (6), with probability 1.
 
 Robust: rewards in [0, 1] are all that is used. The width, the tree, the effective dimension, delta and J do not matter,
 so that (6) says nothing of Tanbr that is not true of a policy that picks any weights.

@@ -1,7 +1,8 @@
-"""Below Eq. (3): K = V = 8, w = 64, L = 2, as in the experiments.
+"""Below Eq. (3): K = V = 8, w = 64, L = 2, as in the experiments; 1,024 parameters, stated 5,120.
 
-With L = 2, (3) is sqrt(w) theta_2 sigma(theta_1 x). theta_1 maps K weights to w units, theta_2 maps these to V outputs:
-w K + V w = 1,024 entries. The number of parameters is given as w K + w V + w^2 (L - 1) = 5,120, w^2 = 4,096 too many.
+With L = 2, (3) is sqrt(w) theta_2 sigma(theta_1 x), which has no w by w matrix, and the paper's number counts one.
+theta_1 maps K weights to w units, theta_2 maps these to V outputs: w K + V w = 1,024 entries. The number of parameters
+is given as w K + w V + w^2 (L - 1) = 5,120, w^2 = 4,096 too many.
 
 Robust: any K, V and w, and any L >= 2: of the L matrices in (3) L - 2 are of size w by w, and the number counts L - 1.
 

@@ -1,9 +1,11 @@
-"""The definition of the regret: two tasks, two experts, rewards (1 + x_v - x_(3-v))/2, the mix (0.7, 0.3).
+"""The definition of the regret: two tasks, mix (0.7, 0.3); its best weights earn 0.58, and others earn 0.7.
 
-Let task 1 earn f_1(x) = (1 + x_1 - x_2)/2 and task 2 f_2(x) = (1 + x_2 - x_1)/2, K = V = 2. On X = [0, 1]^2, as the
-argmax is printed, each has one best point: (1, 0) and (0, 1), which sum to 1. The mix applied to them, psi_t argmax f,
-is (0.7, 0.3); f is (0.7, 0.3) there, and it earns 0.7 * 0.7 + 0.3 * 0.3 = 0.58. But (1, 0) earns 0.7, the most on all
-of X: the weights of the formula are not those with the highest reward, which the sentence says they are.
+The definition takes the mix of the tasks' own best weights, which is a compromise, for the best weights of the mix. Two
+tasks, two experts: task 1 earns f_1(x) = (1 + x_1 - x_2)/2 and task 2 f_2(x) = (1 + x_2 - x_1)/2, K = V = 2. On X = [0,
+1]^2, as the argmax is printed, each has one best point: (1, 0) and (0, 1), which sum to 1. The mix psi_t = (0.7, 0.3)
+applied to them, psi_t argmax f, is (0.7, 0.3); f is (0.7, 0.3) there, and it earns 0.7 * 0.7 + 0.3 * 0.3 = 0.58. But
+(1, 0) earns 0.7, the most on all of X: the weights of the formula are not those with the highest reward, which the
+sentence says they are.
 
 Robust: any number of tasks, with f_v(x) = (V - 1 + x_v - the sum of the others)/V: on weights the mix earns 1 - 2/V +
 (2/V) psi'x, and sum psi_v^2 is below the largest psi_v, but for mixes that are uniform over some of the tasks, or one.
