@@ -1,10 +1,11 @@
-"""Eqs. (18) to (20): one function whose loss is a fair coin, four samples, eps = 1.
+"""Eqs. (18) to (20): one function whose loss is a fair coin, m = 4, eps = 1; the chance is 37/256, and it says e^-2.
 
-Take H = {+1}, labels that are fair coins and the loss clip((1 - y f)/2, 0, 1): phi = L_S - L_S' for the one f there
-is, and its mean is 0. With m = 4, phi >= 1/2 if 4 L_S + 4 (1 - L_S') >= 6. That sum is the number of heads among 8
-coins, so that the chance is (28 + 8 + 1)/256 = 37/256.
-(20) says exp(-2 * 4 * (1/2)^2) = e^-2 at most, and e^2 > 7 > 256/37. McDiarmid's inequality has the sum of the squares
-of the differences in its exponent, over the 2m samples of S and S': 2m (1/m)^2 = 2/m, not 1/m.
+phi, the largest L_S - L_S', depends on the 2m samples of S and S'; (20) counts those of one sample set, so that its
+bound is too small even for a single function. Take H = {+1}, labels that are fair coins and the loss clip((1 - y f)/2,
+0, 1): phi = L_S - L_S' for the one f there is, and its mean is 0. With m = 4, phi >= 1/2 if 4 L_S + 4 (1 - L_S') >= 6.
+That sum is the number of heads among 8 coins, so that the chance is (28 + 8 + 1)/256 = 37/256. (20) says exp(-2 * 4 *
+(1/2)^2) = e^-2 at most, and e^2 > 7 > 256/37. McDiarmid's inequality has the sum of the squares of the differences in
+its exponent, each 1/m, over 2m samples: 2m (1/m)^2 = 2/m, not 1/m.
 
 Robust: phi has a variance of 1/(2m), where (20) supposes 1/(4m): for x = a/sqrt(m), m large, the tail is of order
 exp(-a^2)/a against exp(-2 a^2), so that no constant in front makes up for it. So do classes that hold this function and

@@ -1,7 +1,8 @@
-"""Lemma 8, proof, Eqs. (37) and (38): one function whose loss is a fair coin, one sample.
+"""Lemma 8, proof: one function whose loss is a fair coin, one sample; (37) is 0, (38) is 1/2, said to be equal.
 
-F holds one f, whose loss is 0 or 1 with probability 1/2, and m = 1. L_S - L_S' is -1, 0, 0 or 1 with probability 1/4
-each: its mean, (37), is 0. That of |L_S - L_S'|, (38), is 1/2. The two are said to be equal.
+Absolute values, which (38) has and (37) has not, change the mean. F holds one f, whose loss is 0 or 1 with probability
+1/2, and m = 1. L_S - L_S' is -1, 0, 0 or 1 with probability 1/4 each: its mean, (37), is 0. That of |L_S - L_S'|, (38),
+is 1/2.
 
 Robust: for any m, (37) of a class of one function is 0, and (38) is above 0 unless its loss is constant. In any class
 (38) is no less than (37), so that the slip goes one way.

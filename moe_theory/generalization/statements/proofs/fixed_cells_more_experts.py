@@ -1,13 +1,14 @@
-"""The remark on sparsity awareness: T fixed cells, an expert +1 or -1 in each, m = 4 T^2.
+"""The remark on sparsity awareness: T fixed cells; T experts cost a factor near sqrt(T/2), stated O(log T).
 
-A fixed router sends each of T equally likely cells to an expert of its own, k = 1, H = {+1, -1}. Labels are fair coins,
-the loss is clip((1 - y f)/2, 0, 1): every true risk is 1/2, and the largest gap is sum_j |S_j|/(2m), S_j the sum of the
-labels in cell j; its mean is T E|S|/(2m), S a sum of n signs, n binomial with mean m/T.
-(E|sum of n signs|)^2 >= n/2: the mean is 2h b_h for n = 2h - 1 and 2h, b_h = binom(2h, h)/4^h, as a sign more adds
-P(sum = 0) to it and 2h b_h + b_h = (2h + 2) b_(h + 1); and 4h b_h^2 is 1 at h = 1 and grows by (2h + 1)^2/(4h (h + 1)).
-With sqrt(z) >= (3 z - z^2)/2 at z = n T/m, E sqrt(n) >= sqrt(m/T) (1 - T/(2m)): the mean gap is at least
-sqrt(T/m)/(2 sqrt(2)) (1 - T/(2m)). One expert alone has 1/(2 sqrt(m)) at most. So T experts cost a factor of sqrt(T/2)
-(1 - T/(2m)), which no K (1 + log T) bounds.
+Each of T cells has an expert of its own, +1 or -1, and m/T samples to choose it by: the gap of the risks is about
+sqrt(T/m), not sqrt(log(T)/m). A router sends T equally likely cells to their experts, k = 1, H = {+1, -1}, m = 4 T^2.
+Labels are fair coins, the loss is clip((1 - y f)/2, 0, 1): true risks are 1/2, the largest gap is sum_j |S_j|/(2m), S_j
+the sum of cell j's labels: T E|S|/(2m) in mean, S a sum of n signs, n binomial with mean m/T. (E|sum of n signs|)^2 >=
+n/2: the mean is 2h b_h for n = 2h - 1 and 2h, b_h = binom(2h, h)/4^h, as a sign more adds P(sum = 0) and 2h b_h + b_h =
+(2h + 2) b_(h + 1); 4h b_h^2 is 1 at h = 1 and grows by (2h + 1)^2/(4h (h + 1)). With sqrt(z) >= (3 z - z^2)/2 at z = n
+T/m, E sqrt(n) >= sqrt(m/T) (1 - T/(2m)): the mean gap is at least sqrt(T/m)/(2 sqrt(2)) (1 - T/(2m)). One expert alone
+has 1/(2 sqrt(m)) at most. So T experts cost a factor of sqrt(T/2) (1 - T/(2m)), which no constant K times 1 + log T
+bounds.
 
 Robust: every constant K, any m >= T, the true risk and the loss do not matter: twice the gap is R_m of the class.
 

@@ -1,12 +1,12 @@
-"""Theorem 1, Eq. (8): one fixed router, experts +1 or -1, labels that are fair coins.
+"""Theorem 1, Eq. (8): one fixed router, T = 10 m^2 experts; the gap is 1/2, and it says o(1).
 
-The router sends x, uniform on [0, 1], to the expert of its cell, one of T equal ones, k = 1; H = {+1, -1}. y is a fair
-coin, the loss clip((1 - y f)/2, 0, 1), C = 1/2, so that every f has L_D = 1/2. If the m inputs are in m cells, the
-experts that repeat their labels have L_S = 0: a gap of 1/2. At T = 10 m^2 two inputs share a cell with probability
-m^2/(2T) = 1/20 at most.
-R_m(H) = E|sum of m signs|/m is at most 1/sqrt(m). A single router shatters nothing: d_N = 0, of its masks and of the
-whole router; grant it 1. (8) is then at most K (2/sqrt(m) + 2 sqrt((2 + 2 log T + log(2m) + log(4/delta))/(2m))),
-which tends to 0 at T = 10 m^2, for every constant K: from some m on it is below 1/2.
+With many more cells than samples each sample has an expert of its own, which repeats its label, a fair coin: no error
+on the sample, and 1/2 in truth. The router sends x, uniform on [0, 1], to the expert of its cell, one of T equal ones,
+k = 1; H = {+1, -1}. y is a fair coin, the loss clip((1 - y f)/2, 0, 1), C = 1/2, so that every f has L_D = 1/2. If the
+m inputs are in m cells, L_S = 0: a gap of 1/2. At T = 10 m^2 two inputs share a cell with probability m^2/(2T) = 1/20
+at most. R_m(H) = E|sum of m signs|/m is at most 1/sqrt(m). A single router shatters nothing: d_N = 0, of its masks and
+of the whole router; grant it 1. With K for the constant of (8)'s O(), (8) is at most K (2/sqrt(m) + 2 sqrt((2 + 2 log T
++ log(2m) + log(4/delta))/(2m))), which tends to 0 at T = 10 m^2: from some m on it is below 1/2.
 
 Robust: every constant K in O(), every delta below 19/20 (below 1, with more cells), every d_N that is granted; with
 d_N = 0 the bound does not depend on T at all. The classifier is the one that (2) finds. With a learned linear router it

@@ -1,13 +1,13 @@
-"""Corollary 4, Eq. (9): linear experts behind a linear router, m = T^5.
+"""Corollary 4, Eq. (9): linear experts and router, m = T^5; the gap is 1/2, and the bound tends to 0.
 
-x = (u, 1, e): u = j/T, j uniform on 1..T, and e one of n unit vectors, n = 10 m^2. Router: T outputs, each linear in u
-and 1, p = 2 T weights, softmax over the largest one; the outputs 2 (j/T) u - (j/T)^2 send u to the nearest j/T. Experts
-are networks of one layer, |w| <= B = 2 T^2, so that K_1 = b_1 = B, and c = 2 > |x|. y is a fair coin, the loss
-clip((1 - y f)/2, 0, 1), C = 1/2: every f has L_D = 1/2.
-With probability 19/20 no two samples share e; the expert sum_i y_i e_i over its own q samples has norm sqrt(q), and
-q <= 4 m/T = B^2 in all cells but for a chance of T^2/(9 m): then f = y on S, and the gap is 1/2.
-(9) is K (8/sqrt(T) + 2 sqrt((A 8 T^3 (1 + log T) + A 4 T^3 log(2 T^5) + log(4/delta))/(2 T^5))), A the constant of
-Lemma 2's O(). It tends to 0 as T grows.
+Each sample has a coordinate of its own, by which an expert with few samples fits its label, a fair coin: no error on
+the sample, and 1/2 in truth. x = (u, 1, e): u = j/T, j uniform on 1..T, and e one of n unit vectors, n = 10 m^2. The
+router has T outputs, linear in u and 1, p = 2 T weights, softmax over the largest one; the outputs 2 (j/T) u - (j/T)^2
+send u to the nearest j/T. Experts are networks of one layer, |w| <= B = 2 T^2, so that K_1 = b_1 = B, and c = 2 > |x|.
+The loss is clip((1 - y f)/2, 0, 1), C = 1/2: every f has L_D = 1/2. With probability 19/20 no two samples share e; the
+expert sum_i y_i e_i over its own q samples has norm sqrt(q), and q <= 4 m/T = B^2 in all cells but for a chance of
+T^2/(9 m): then f = y on S. (9) is K (8/sqrt(T) + 2 sqrt((A 8 T^3 (1 + log T) + A 4 T^3 log(2 T^5) + log(4/delta))/(2
+T^5))), K the constant of its O() and A that of Lemma 2's. It tends to 0 as T grows.
 
 Robust: every K, A and delta below 19/20; labels that nothing predicts; any m that grows faster than T^3 log T.
 

@@ -1,11 +1,12 @@
-"""Eqs. (13) to (15) with (17) to (20): masks that give two of 10,000 inputs to an expert of their own.
+"""Eqs. (13) to (15) with (17) to (20): masks picked after the sample; the chance is near 1, stated below 1/25,000.
 
-Inputs are uniform on N = 10,000 points, T = 2, k = 1; a mask sends any 2 of them to expert 2, all others to expert 1.
-H = {+1, -1}, all labels are +1, the loss is clip((1 - y f)/2, 0, 1). For one mask, chosen beforehand, phi is
-|n - n'|/m, with n and n' how often S and S' meet its 2 inputs: phi >= 1/2 at m = 4 needs two hits more in one of them
-than in the other, a chance of about 12 (2/N)^2, 5e-7. A sample has masks of its own: if the 8 draws differ, a mask that
-picks out two of S has L_S - L_S' = 1/2. That is nearly always so. On 2m = 8 inputs there are at most 1 + 8 + 28 = 37
-masks, so that (15) allows 2 * 37 times 5e-7. At eps = 1 exp(-eps^2 m/2) = e^-2 is below 1/4, as (10) asks.
+A mask that is given before the sample hardly ever fits it; among all masks one nearly always does, and (15) multiplies
+the chance of the former by the masks on one sample. Inputs are uniform on N = 10,000 points, T = 2, k = 1; a mask sends
+any 2 of them to expert 2, all others to expert 1. H = {+1, -1}, all labels are +1, the loss is clip((1 - y f)/2, 0, 1).
+For one mask phi, the largest L_S - L_S', is |n - n'|/m, n and n' how often S and S' meet its 2 inputs: phi >= 1/2 at m
+= 4 needs two hits more in one than in the other, a chance of about 12 (2/N)^2, 5e-7. But if the 8 draws differ, a mask
+that picks out two of S has L_S - L_S' = 1/2. That is nearly always so. On 2m = 8 inputs there are at most 1 + 8 + 28 =
+37 masks, so that (15) allows 2 * 37 times 5e-7. At eps = 1 exp(-eps^2 m/2) = e^-2 is below 1/4, as (10) asks.
 
 Robust: as N grows the left side tends to 1 and the right one to 0, whatever the factor in front and for any m and any
 number of inputs picked out.

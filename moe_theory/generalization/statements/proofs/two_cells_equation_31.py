@@ -1,10 +1,10 @@
-"""Eqs. (29) to (32): two cells, an expert +1 or -1 in each, two samples.
+"""Eqs. (29) to (32): two cells, an expert +1 or -1 in each, two samples; (30) is 3/4, and (31), no less, is 1/2.
 
-Each input is in one of two cells with probability 1/2, and the mask sends a cell to an expert of its own: T = 2,
-k = 1, H = {+1, -1}. If both inputs are in one cell, the largest signed mean is |s_1 + s_2|/2, which is 1/2 in the
-mean over the signs; if they are in two cells, each expert takes the sign of its input, and it is 1.
-So (29) and (30) are 1/2 * 1/2 + 1/2 * 1 = 3/4. (31) and (32) are R_2(H) = 1/2, and (31) says 3/4 <= 1/2.
-Convex combinations that are the same for both inputs, which (31) has, cannot give them different signs.
+Experts of two cells can take two signs at once, and the convex combinations in (31), the same for all inputs, cannot.
+Each input is in one of two cells with probability 1/2, and the mask sends a cell to an expert of its own: T = 2, k = 1,
+H = {+1, -1}. If both inputs are in one cell, the largest signed mean is |s_1 + s_2|/2, which is 1/2 in the mean over
+the signs s; if they are in two cells, each expert takes the sign of its input, and it is 1. So (29) and (30) are 1/2 *
+1/2 + 1/2 * 1 = 3/4. (31) and (32) are R_2(H) = 1/2, and (31) says 3/4 <= 1/2.
 
 Robust: no constant helps. With T cells and m >= T samples, E|sum of n signs| >= sqrt(n/2) makes (30) at least
 1/2 sqrt(T/(2m)), and (32) is at most 1/sqrt(m). The loss, the labels and C do not enter.
