@@ -5,8 +5,8 @@ and (22) tends to Psi_1 = eps^2/2, a spread inside clusters. Truths are e_k and 
 = 1/10, signals e_k and (1 + eps^3) e_k, e_1, e_2, f orthonormal, s = 1, d = 3; N = 4, M = 3. A model is the sum of the
 e_k that it has met. Experts not chosen yet for a cluster have the largest output for it, as only its arrivals move
 outputs for it, and lower the chosen one: by T all have met both with the chance p of two collections of M coupons, or
-more: E[G_T] >= p -> 1. With A = max(W, Delta, Psi_2), (22) is at most A up to T1 and r^k A + Psi_1 for an arrival after
-it, whose expert has k of these: in all A (T1 + M (d - 1))/T + Psi_1, as k r^k <= r + r^2 + ... = d - 1.
+more: E[G_T] >= p -> 1. With A = max(W, Delta, Psi_2), (22) is at most A for arrivals up to T1 and r^k A + Psi_1 for one
+after it, whose expert has k of these: in all A (T1 + M (d - 1))/T + Psi_1, as k r^k <= r + r^2 + ... = d - 1.
 
 Robust: d, beta, eta, alpha, lambda, Gamma, smaller eps. Clusters of J tasks, e_k + j eps f/(J - 1) with (1 + j eps^3)
 e_k, j < J, allow any M from 3 to 2 J - 1. Appendix J's exponents lower by 1 make the bound smaller. All T from one on.

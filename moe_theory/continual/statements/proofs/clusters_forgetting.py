@@ -3,11 +3,11 @@
 If the second task is of the other cluster and meets the first one's expert, chance 1/(2 M), that expert forgets by
 sigma_0^2 for good; yet W = Delta makes (19) 0, and (21) counts the spread inside clusters alone. In units of sigma_0
 truths are e_k and e_k + eps f, k = 1, 2, eps = sigma_0^.5 = 1/20, signals e_k and (1 + eps^3) e_k, e_1, e_2, f
-orthonormal, s = 1, d = 3, M = 3 >= K ln K = 1.4. A model is the sum of the e_k that it has met: its error for a task
-grows by 1 with the other cluster's, and never falls. Gates have not moved along the other cluster's signal: each expert
-gets it with chance 1/M. So (t - 1) E[F_t] >= 1/(2 M), t >= 2. W = Delta = 1 + eps^2/2: (19) is 0 for any loads. In (21)
-the first two sums add up to 0 or less, as L_t >= L_T1; the third is at most Psi_1 k r^(k - 1) <= Psi_1 (1 + r + ...) =
-d Psi_1 for an expert with k arrivals after T1, in all M d Psi_1, Psi_1 = eps^2/2.
+orthonormal, s = 1, d = 3, M = 3 >= K ln K = 1.4. A model is the sum of the e_k that it has met: an earlier task's error
+grows by 1 with the other cluster's e_k, and never falls. Gates have not moved along the other cluster's signal: each
+expert gets it with chance 1/M. So (t - 1) E[F_t] >= 1/(2 M), t >= 2. W = Delta = 1 + eps^2/2: (19) is 0 for any loads.
+In (21) the first two sums add up to 0 or less, as L_t >= L_T1; the third is at most Psi_1 k r^(k - 1) <= Psi_1 (1 + r +
+...) = d Psi_1 for an expert with k arrivals after T1, in all M d Psi_1, Psi_1 = eps^2/2.
 
 Robust: all t, beta, eta, alpha, lambda, Gamma, and all M, d with eps^2 < 1/(2 M^2 d), so all small sigma_0. Clusters of
 J tasks, e_k + j eps f/(J - 1) with (1 + j eps^3) e_k, j < J, allow any M from 3 to 2 J - 1, with W >= Delta. In the

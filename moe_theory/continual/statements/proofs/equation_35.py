@@ -1,4 +1,4 @@
-"""Eq. (35), proof of Proposition 1: truths on a line; the two are O(sigma_0 log) apart, stated Omega(sigma_0^.5).
+"""Eq. (35): truths and signals on a line; the probabilities are O(sigma_0 log) apart, stated Omega(sigma_0^.5).
 
 Up to T1 gates move too little: an expert's probabilities for two tasks differ by O(sigma_0 log(1/sigma_0)) on every
 path, and (35) says by Omega(sigma_0^.5). Truths w_n = a_n e and signals v_n = c_n e lie on a line, |a_n| <= sigma_0, C

@@ -1,9 +1,9 @@
-"""Lemma 8: an acute angle of two signals; the first expert's share at T1 is 1/T1, stated 1/M + O(eta^.5/M).
+"""Lemma 8: signals at an acute angle; the first expert's share at T1 is 1/T1, stated 1/M + O(eta^.5/M).
 
 Round 1 lowers the outputs of A, the expert that it chooses, for both signals by more than the perturbation's width
-lambda, and up to T1 nothing makes up for it: A gets no other task. Its share is 1/T1, about eta/M, on every path; 1/M
-less it is no multiple of eta^.5/M. s = 1, N = 2, v_1 = (1, 0, 0), v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta
-= alpha = sigma_0^.5, M of order ln 1/sigma_0.
+lambda, and up to T1 nothing makes up for it: A gets no other task. Its share is 1/T1, about eta/M, on every path, and
+the gap to 1/M is no multiple of eta^.5/M. s = 1, N = 2, v_1 = (1, 0, 0), v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0
+v_n, eta = alpha = sigma_0^.5, M of order ln 1/sigma_0.
 
 With c = |dw| + alpha M f/t, c_1 > alpha M, A's outputs become -eta c_1 (1/M)(1 - 1/M) times v_1'v_1 or v_1'v_2. A later
 round raises them by eta c pi pi_A at most, pi the chosen one's softmax. Outputs add up to 0 (Lemma 4): the largest is

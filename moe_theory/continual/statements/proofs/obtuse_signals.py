@@ -1,4 +1,4 @@
-"""Lemma 7: an obtuse angle of two signals; round 1 raises the chosen expert's output for the other, stated lowered.
+"""Lemma 7: signals at an obtuse angle; round 1 raises the chosen expert's output for the other, stated lowered.
 
 The first arrival, of task 1, moves the chosen expert's gate against v_1. As v_1'v_2 < 0 that raises its output for v_2
 and lowers all others', the opposite of what the lemma says for any signal. M = 3, N = 2, s = 1, d = 2, beta = 1, v_1 =

@@ -1,9 +1,9 @@
-"""Proposition 1, models: two opposite tasks; after T1 each arrival moves an expert's model with chance near 1/2.
+"""Proposition 1, models: two opposite tasks; after T1 each arrival moves a model with chance near 1/2, stated none.
 
 Outputs are far smaller than the perturbations, so that (1) draws an expert blindly. With chance near 1/2 it has last
-met the other task, and moves by 2 sigma_0: that none moves up to T has a chance of (1/2 + M B/lambda)^(T - T1 - 1) at
-most, and Proposition 1 says 1 - o(1). Truths +-sigma_0 e, signals c w_n with a constant c, as App. A.2 draws them. X_t
-spans e: a model is the truth it met last, |dw| <= 2 sigma_0. Gates change along x_t = beta c w_n, |x_t| <= x = C c
+met the other task, and moves by 2 sigma_0: that no model moves up to T has a chance of (1/2 + M B/lambda)^(T - T1 - 1)
+at most, and Proposition 1 says 1 - o(1). Truths +-sigma_0 e, signals c w_n with a constant c, as App. A.2 draws them.
+X_t spans e: a model is the truth it met last, |dw| <= 2 sigma_0. Gates change along x_t = beta c w_n, |x_t| <= x = C c
 sigma_0, by (9), (27) and (30) and as pi (1 - pi) <= 1/4 by (eta/4) (2 sigma_0 + alpha M f_t/t) x at most. So outputs
 are B = (eta x^2/4) (2 sigma_0 t + alpha M (1 + ln t)) at most, O(sigma_0^3 log) at T1. A shift of r(m) by h moves its
 law by |h|/lambda: (1) takes each expert with chance 1/M, up to M B/lambda -> 0, whatever arrives. Tasks are + or - with

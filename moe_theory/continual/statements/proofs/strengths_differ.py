@@ -1,10 +1,10 @@
 """Lemma 1: one signal at strengths 1/2 and 1; outputs are sigma_0/6 or more apart, stated O(sigma_0^1.5).
 
-An output is a gate times beta v, so that the same signal at two strengths has two outputs, as far apart as the first
-step has moved the gate: by order sigma_0, with probability 1/2. s = 1, so that the signal is the only sample, M = 3, N
-= 2, orthonormal signals, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, and beta uniform on {1/2, 1}. In round 1 the
-chosen expert learns its task, moves by sigma_0, has all tasks so far, and its gate becomes -eta (sigma_0 + alpha
-M)(1/3)(2/3) beta_1 v_{n_1}.
+An output is a gate times beta v, so that the same signal at two strengths has two outputs, apart in proportion to the
+gate: by order sigma_0, with probability 1/2. s = 1, so that the signal is the only sample, M = 3, N = 2, orthonormal
+signals, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, and beta uniform on {1/2, 1}. In round 1 the chosen expert learns
+its task, moves by sigma_0, has all tasks so far, and its gate becomes -eta (sigma_0 + alpha M)(1/3)(2/3) beta_1
+v_{n_1}.
 
 Two arrivals of that signal have strengths 1 and 1/2 with probability 1/2. Their outputs at that expert are then eta
 (sigma_0 + alpha M) beta_1/9 apart, at least eta alpha M/18 = sigma_0/6, which no multiple of sigma_0^1.5 bounds as
