@@ -1,4 +1,4 @@
-"""Proposition 2, Eq. (13): two opposite tasks; the gap at t2 is of order sigma_0^1.5, stated O(sigma_0^1.75).
+"""Eq. (13): two opposite tasks; gaps at t2 are sigma_0^1.5 or more with a fixed chance, stated O(sigma_0^1.75).
 
 One step of the gates is Theta(sigma_0^1.5) long, longer than (13) allows a gap to be: whatever came before, with a
 fixed chance the step before t2 leaves outputs that far apart. Truths +-sigma_0 e, signals +-e, beta = 1, eta =

@@ -2,7 +2,7 @@
 
 All gates start at 0, and a step (9) changes theta_m by -eta l pi_mt (1[m = mt] - pi_m) x_t, where l = |dw| +
 alpha M f_t/t by (27) and (30). Over all experts that adds up to 0, as the pi_m add up to 1 (Lemma 4): sum_m theta_m = 0
-at every round. If all experts were in one set M_n, theta_m . (v_n - v_j) >= 0 for all m and j by (11); as these add up
+at every round. If all experts were in one set M_n, theta_m'(v_n - v_j) >= 0 for all m and j by (11); as these add up
 to 0 over m, all would be 0: no expert has a preference between n and j. So unless no expert tells n from any other
 task, two sets at least have a specialist, for any signals and whatever the algorithm has met.
 """
