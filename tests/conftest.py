@@ -45,6 +45,11 @@ WORTHWHILE = 0.1e9  # bytes that must have come since: to free takes as long as 
 STATM = Path("/proc/self/statm")
 kept = 0  # bytes that stayed when some were freed last
 
+# Each thread that compiles has an arena of its own, up to eight a core, of which little is given back.
+M_ARENA_MAX = -8
+if STATM.exists():
+    ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
+
 
 def pytest_collection_finish() -> None:
     """What has been imported so far lasts."""
