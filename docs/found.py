@@ -98,13 +98,8 @@ def counts(link: Callable[[str], str], networks: str) -> str:
 
 def proved(papers: Sequence[str]) -> str:
     """How many of the false and vacuous statements are known by a proof."""
-    failing = [
-        each.finding
-        for paper in papers
-        for each in judged_statements(paper)
-        if each.finding and each.finding.status in {StatementStatus.FALSE, StatementStatus.VACUOUS}
-    ]
-    known = [each.known for each in failing]
+    failing = [each.finding for paper in papers for each in judged_statements(paper) if each.fails]
+    known = [each.known for each in failing if each]
     by_proof, caveated = known.count(PROVED) + known.count(CAVEATED), known.count(CAVEATED)
     share = f"All {by_proof}" if by_proof == len(known) else f"{by_proof} of the {len(known)}"
     return f"{share} false or vacuous ones are proved, {caveated} with a caveat."

@@ -67,7 +67,9 @@ def _print_program(kind: str, found: Sequence["Statement"]) -> None:
 
     if kind == "proof" and not any(kind in each.scripts for each in found):
         kind = "disproof"
-    names = {each.script(kind): each.name for each in found if kind in each.scripts} or {found[0].script(kind): ""}
-    if len(names) > 1:
-        raise InvalidStatementError(f"name one statement: each of {', '.join(names.values())} has a {kind}.")
-    click.echo(next(iter(names)), nl=False)
+    having = [each for each in found if kind in each.scripts] or found[:1]  # which says that it has none
+    program, *others = {each.script(kind): each.name for each in having}.items()
+    if others:
+        names = ", ".join(name for _, name in (program, *others))
+        raise InvalidStatementError(f"name one statement: each of {names} has a {kind}.")
+    click.echo(program[0], nl=False)

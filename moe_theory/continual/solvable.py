@@ -1,11 +1,11 @@
 """Pools on which Algorithm 1 is solved exactly, as cells to run; theorems in `docs/pages/derivations/solvable.md`."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from moe_theory.continual.algorithm import on_pool
 from moe_theory.continual.params import Dims, Params
-from moe_theory.core.fields import documented
 from moe_theory.core.papers import Reading
+from moe_theory.core.solvable import Cell as Cell
 from moe_theory.core.solvable import Errors as Errors
 from moe_theory.core.solvable import Solvable as Solvable
 from moe_theory.core.solvable import chance_deviation as chance_deviation
@@ -22,7 +22,6 @@ from moe_theory.core.solvable import telescoped_gates as telescoped_gates
 from moe_theory.core.solvable import truths_met as truths_met
 from moe_theory.core.solvable import unmet_probability as unmet_probability
 from moe_theory.core.solvable import unseen_part as unseen_part
-from moe_theory.core.system import System
 
 # The instances by name; each function makes the pool, and says which theorem solves it.
 INSTANCES = {
@@ -32,21 +31,6 @@ INSTANCES = {
     "unseen-part": unseen_part,
     "many-tasks": many_tasks,
 }
-
-
-@documented
-class Cell(NamedTuple):
-    """What `simulate_batch` runs.
-
-    Examples:
-        >>> from moe_theory.continual import solvable
-        >>> isinstance(solvable.cell(solvable.simplex(3), num_experts=5), solvable.Cell)
-        True
-    """
-
-    system: System
-    params: Params
-    dims: Dims
 
 
 def cell(solvable: Solvable, num_experts: int, num_samples: int = 1, **choices: Any) -> Cell:

@@ -5,13 +5,14 @@ moves a model along the unit signal v_n alone, so that a model is a sum of what 
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.fields import documented
+from moe_theory.core.system import System
 from moe_theory.core.tasks import Pool
 
 
@@ -29,6 +30,21 @@ class Solvable(NamedTuple):
     scale: float  # sigma_0
     reach: float  # A: no move is longer, and no two models differ by more along a signal
     unseen: float = 0.0  # a, the length of what all truths have off every signal
+
+
+@documented
+class Cell(NamedTuple):
+    """What `simulate_batch` runs.
+
+    Examples:
+        >>> from moe_theory.continual import solvable
+        >>> isinstance(solvable.cell(solvable.simplex(3), num_experts=5), solvable.Cell)
+        True
+    """
+
+    system: System
+    params: Any  # the paper's `Params` and `Dims`
+    dims: Any
 
 
 @documented

@@ -4,35 +4,18 @@ Models and gates are those of the tasks that are completed. Once the last gate s
 for word those of `continual` at alpha = 0, whatever the delays are: a server's move is decided when its task is routed.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers
+from moe_theory.core.solvable import Cell as Cell
 from moe_theory.core.solvable import Solvable
-from moe_theory.core.system import System
 from moe_theory.core.tasks import INDEPENDENT
 from moe_theory.edge.algorithm import State, on_pool
 from moe_theory.edge.params import Dims, Params, Reading
 from moe_theory.edge.policies import Policy, adaptive
-
-
-@documented
-class Cell(NamedTuple):
-    """What `simulate_batch` runs.
-
-    Examples:
-        >>> from moe_theory import continual, edge
-        >>> pair = continual.solvable.opposite_truths()
-        >>> isinstance(edge.solvable.cell(pair, num_experts=5), edge.solvable.Cell)
-        True
-    """
-
-    system: System
-    params: Params
-    dims: Dims
 
 
 def cell(

@@ -11,11 +11,10 @@ from moe_theory.report.rendering import templates
 from moe_theory.runs.files import prepare_folder, write_together
 from moe_theory.runs.provenance import versions
 from moe_theory.verify import recorded
-from moe_theory.verify.status import Judged, StatementStatus
+from moe_theory.verify.status import Judged
 from moe_theory.verify.verdict import Proof, Statement, source_of
 
 PAGE = "proofs.html"
-_FAILS = {StatementStatus.FALSE, StatementStatus.VACUOUS}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Proved:
     @property
     def failing(self) -> int:
         """How many of the statements are false or vacuous."""
-        return sum(fails(each) for each in self.of)
+        return sum(each.fails for each in self.of)
 
     @property
     def program(self) -> str:
@@ -51,15 +50,15 @@ def write_page(paper: str, folder: Path) -> list[Path]:
 def to_html(paper: str) -> str:
     """Disproofs, those by which most statements fail first, then proofs of what holds, and of what holds instead."""
     known = recorded.judged_statements(find_paper(paper).name)
+    failing = [each for each in known if each.fails]
     sections = {
         "Not as printed": grouped(known, lambda of: of.disproof),
-        "Says nothing": grouped([each for each in known if fails(each)], lambda of: of.proof),
-        "Holds": grouped([each for each in known if not fails(each)], lambda of: of.proof),
+        "Says nothing": grouped(failing, lambda of: of.proof),
+        "Holds": grouped([each for each in known if not each.fails], lambda of: of.proof),
         "What holds instead": grouped(known, lambda of: of.derivation),
     }
     if not any(sections.values()):
         raise InvalidReportError(f"no statement of {paper} has a proof.")
-    failing = [each for each in known if fails(each)]
     entry = bibliography.entry_of(paper)
     return (
         templates()
@@ -76,11 +75,6 @@ def to_html(paper: str) -> str:
             versions=versions(),
         )
     )
-
-
-def fails(known: Judged) -> bool:
-    """Whether it is false or vacuous, under every reading."""
-    return known.finding is not None and known.finding.status in _FAILS
 
 
 def grouped(known: Iterable[Judged], proof_of: Callable[[Statement], Proof | None]) -> list[Proved]:

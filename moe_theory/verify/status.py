@@ -63,6 +63,11 @@ class Judged:
     broken: tuple[str, ...] = ()  # settings in which its hypotheses fail
 
     @property
+    def fails(self) -> bool:
+        """Whether it is false or vacuous, under every reading."""
+        return self.finding is not None and self.finding.status in {StatementStatus.FALSE, StatementStatus.VACUOUS}
+
+    @property
     def missing(self) -> list[str]:
         """The claims that decide and that were not judged under any reading."""
         judged = {id for each in self.by_reading.values() for id in each.judged}
@@ -112,20 +117,25 @@ def deciding(statement: Statement) -> list[str]:
 
 def find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
     """The status under one reading, from its verdicts by claim; None where the hypotheses fail."""
-    found = _find(statement, verdicts)
-    if found is None and statement.disproof and not statement.amendment:
-        found = Finding(StatementStatus.FALSE)
+    found = _broken(statement, _find(statement, verdicts))
     return found and dataclasses.replace(_proved(statement, found), judged=tuple(verdicts))
 
 
 PROVED, CAVEATED = "proved", "proved, with a caveat"
 
 
+def _broken(statement: Statement, found: Finding | None) -> Finding | None:
+    """The finding where a disproof breaks what is printed: false, or amended where a clause restores it."""
+    stands = {StatementStatus.HOLDS, StatementStatus.AMENDED}
+    if not statement.disproof or (found is not None and found.status not in stands):
+        return found
+    if not statement.amendment:
+        return dataclasses.replace(found or Finding(StatementStatus.FALSE), status=StatementStatus.FALSE)
+    return found and dataclasses.replace(found, status=StatementStatus.AMENDED)
+
+
 def _proved(statement: Statement, found: Finding) -> Finding:
-    """The finding with what the statement's proofs add to it."""
-    if statement.disproof and found.status in {StatementStatus.HOLDS, StatementStatus.AMENDED}:
-        broken = StatementStatus.AMENDED if statement.amendment else StatementStatus.FALSE
-        found = dataclasses.replace(found, status=broken)
+    """The finding, known by a proof where there is one of its status."""
     shown = {
         StatementStatus.FALSE: statement.disproof,
         StatementStatus.HOLDS: statement.proof,

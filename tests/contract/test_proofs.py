@@ -132,13 +132,12 @@ def run(path: str, source: str) -> tuple[int, str]:
 def test_a_proof_is_exact_and_shows_what_it_is_of(path):
     source = source_of(path)
     assert len(source.splitlines()) <= 60
-    last = ast.parse(source).body[-1]  # it could have ended otherwise
+    tree = ast.parse(source)
+    last = tree.body[-1]  # it could have ended otherwise
     assert ast.unparse(last).startswith("sys.exit(")
     assert not isinstance(last.value.args[0], ast.Constant)
-    imports = {node.module or "" for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)}
-    imports |= {
-        name.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import) for name in node.names
-    }
+    imports = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    imports |= {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
     heads = {name.partition(".")[0] for name in imports}
     assert heads <= ALLOWED.keys() | (set() if PROVED[path] == "disproof" else {"sympy"})
     code, said = run(path, source)
