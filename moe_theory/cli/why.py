@@ -65,7 +65,8 @@ def _print_program(kind: str, found: Sequence["Statement"]) -> None:
     """Print the one program of this kind that statements have. Raises: InvalidStatementError for none or several."""
     from moe_theory.core.errors import InvalidStatementError
 
-    if kind == "proof" and not any(kind in each.scripts for each in found):
+    kinds = {each for of in found for each in of.scripts}
+    if kind == "proof" and kind not in kinds and "disproof" in kinds:
         kind = "disproof"
     having = [each for each in found if kind in each.scripts] or found[:1]  # which says that it has none
     program, *others = {each.script(kind): each.name for each in having}.items()

@@ -245,10 +245,9 @@ def source_of(path: str) -> str:
     package, _, place = path.partition(":")
     try:
         return resources.files(package).joinpath(place).read_text(encoding="utf-8")
-    except (OSError, ValueError):  # as where the module that names it is in no package
-        raise InvalidStatementError(
-            f"{place} is no file in the folder of the package {package!r}: put it there, beside the module naming it."
-        ) from None
+    except (OSError, ValueError):
+        home = f"package {package}" if package else "any package, as the module that names it is in none"
+        raise InvalidStatementError(f"{place} is not in {home}. Put it beside the package's module.") from None
 
 
 @documented

@@ -10,14 +10,16 @@ import io
 import itertools
 import numbers
 import operator
+import re
 import types
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from moe_theory.core.errors import InvalidStatementError
 from moe_theory.core.papers import paper_names, paper_package
-from moe_theory.verify import recorded
+from moe_theory.verify import recorded, verdict
 from moe_theory.verify.statement import statements
 from moe_theory.verify.status import StatementStatus
 from moe_theory.verify.verdict import source_of
@@ -172,6 +174,32 @@ def test_a_proof_and_the_claims_of_its_statement_say_the_same():
             assert StatementStatus.FALSE not in found, each.statement.name
         if each.statement.disproof and not each.statement.amendment:
             assert found <= {StatementStatus.FALSE, StatementStatus.VACUOUS, StatementStatus.OPEN}, each.statement.name
+
+
+MISTAKEN = {
+    "Caveats: it holds for M > 2.": "'Caveats: it holds for M > 2.' must begin with one of Robust, Objection, Caveat",
+    "Caveat: one.\n\nCaveat: two.": "'Caveat: two.' must begin",
+    "Robust: all.\n\nAn argument that goes on.": "'An argument that goes on.' must begin",
+}
+
+
+@pytest.mark.parametrize("end", MISTAKEN)
+def test_a_caveat_that_is_misspelt_is_not_lost(end, monkeypatch):
+    monkeypatch.setattr(verdict, "source_of", lambda path: f'"""A title.\n\nAn argument.\n\n{end}\n"""\n')
+    with pytest.raises(InvalidStatementError, match=re.escape(MISTAKEN[end])):
+        verdict.Proof.of("a:proofs/b.py")
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("moe_theory.continual.statements:proofs/nope.py", "is not in package moe_theory.continual.statements"),
+        (":proofs/nope.py", "is not in any package, as the module that names it is in none"),
+    ],
+)
+def test_a_proof_that_is_not_there_is_told(path, said):
+    with pytest.raises(InvalidStatementError, match=said):
+        verdict.Proof.of(path)
 
 
 ROUNDED = {
