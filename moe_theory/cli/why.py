@@ -34,7 +34,7 @@ def why(name: str, printed: str | None, as_json: bool) -> None:
     """Say why a statement has its status, from the recorded runs.
 
     STATEMENT is a statement's name, such as continual.lemma-8, or theorem-1 for that of every paper, or the id of a
-    claim. Prints what it says, its status, what was found, why, a proof or the smallest instance, and what holds
+    claim. Prints what it says, its status, what was found, why, a proof, instances with their numbers, and what holds
     instead.
     """
     from moe_theory.report import verdicts, wording

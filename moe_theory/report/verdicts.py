@@ -133,6 +133,7 @@ def why_lines(known: Judged, verdicts: Sequence[Verdict], elsewhere: Sequence[Ve
         ("found", plain(sentence(shown)) if shown else ""),
         ("why", plain(" ".join((of.untestable or of.why or unsaid(known)).split()))),
         *_napkin(of),
+        ("instance", plain(" ".join(of.instance.split()))),
         ("instead", _with_formula(of.corrected, of.corrected_formula)),
         ("note", plain(" ".join(of.note.split()))),
         ("beside", " \n".join(_by_data(known, verdicts, elsewhere))),
@@ -145,9 +146,7 @@ def why_lines(known: Judged, verdicts: Sequence[Verdict], elsewhere: Sequence[Ve
 
 
 def _napkin(of: Statement) -> list[tuple[str, str]]:
-    """The proofs that bear on the statement, or, where there are none, the smallest instance."""
-    if not (of.disproof or of.proof):
-        return [("smallest", plain(" ".join(of.instance.split())))]
+    """The proofs that bear on the statement."""
     shown = {"napkin": of.disproof or of.proof, "proved": of.disproof and of.proof}
     return [(name, plain(_told(proof))) for name, proof in shown.items() if proof]
 

@@ -37,7 +37,7 @@ def test_json_has_the_whole_statement(ran):
 
 def test_why_says_what_fails_why_and_what_holds_instead(ran):
     printed = ran("why", "generalization.theorem-1").out
-    for heading in ("says", "status", "found", "why", "napkin", "instead", "repeat", "witness", "disproof"):
+    for heading in ("says", "status", "found", "why", "napkin", "instance", "instead", "repeat", "witness", "disproof"):
         assert any(line.startswith(heading) for line in printed.splitlines()), heading
     of_a_claim = json.loads(ran("why", "generalization.theorem-1.fixed-router", "--json").out)
     assert "generalization.theorem-1" in {f"{each['paper']}.{each['id']}" for each in of_a_claim}

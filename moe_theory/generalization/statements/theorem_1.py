@@ -54,19 +54,17 @@ THEOREM_1 = statement(
     complexity of one. The proof loses the others in (30) to (31), where gates that depend on the input are replaced by
     one convex combination for all inputs: Lemma 10 then says that T experts are no richer than one. With a fixed
     router and k = 1 the class is a product over cells, whose complexity is up to sqrt(T) times that of one expert.""",
-    instance="""T = 5000 cells of [0, 1] with an expert in each, constant +1 or -1; labels are fair coins, so every true
-    risk is 1/2. Majorities in the cells give m = 500 samples a gap of .476 > .420, the bound with d_N = 1, where a
-    fixed router has 0 and .204. With T = 10 m the gap stays and the bound falls: it is exceeded 40 times at m = 10^6.
-    With a learned linear router and m = T^(5/2) the gap is 1/2: 1.7 times the bound at T = 2^8, 96 times at 2^18.""",
+    instance="""With T = 5000 cells and m = 500 samples majorities in the cells give a gap of .476 > .420, the bound
+    with d_N = 1. With T = 10 m the gap stays and the bound falls: it is exceeded 40 times at m = 10^6. With a learned
+    linear router and m = T^(5/2) the gap is 1/2: 1.7 times the bound at T = 2^8, 96 times at 2^18.""",
     corrected="With probability 1 - delta the bound below holds, with rho the largest empirical Rademacher complexity, "
     "over samples and patterns of masks, of the class with its masks fixed, and Gamma(m) the most patterns of masks on "
     "m inputs. For k = 1 and experts w.x with |w| <= B and |x| <= c, rho is at most B c sqrt(min(T, m) / m), and the "
     "factor sqrt(T) cannot be dropped."
     rf"$${LARGEST_GAP} \le {CORRECTED}$$",
-    note="""Experts are from a class H, m is the number of samples, the loss is C-Lipschitz and in [0, 1]. Fixed cells
-    and a learned router with a growing T refute it under either reading of d_N: of masks (Definition 4) or of the whole
-    router (Theorem 1). Under the latter no natural counterexample is known: 32 linear experts fitted to random labels
-    exceed the bound under the former alone. Eqs. (15) and (20) of the proof are wrong too, and can be repaired.""",
+    note="""The loss is C-Lipschitz and in [0, 1]. With d_N of the whole router no natural counterexample is known: 32
+    linear experts fitted to random labels exceed the bound with d_N of masks alone. Eqs. (15) and (20) of the proof are
+    wrong too, and can be repaired.""",
     witness="theorem_1.py",
     disproof="fixed_cells_theorem_1.py",
     derivation="theorem_1_instead.py",
