@@ -22,8 +22,8 @@ STATEMENT_MEANINGS: dict[str, str] = {
     "by reading": "Papers leave choices open, and the status differs between the readings that fill them.",
 }
 KNOWN_BY = {  # how a status is known, as pages say it
-    PROVED: "proof",
-    CAVEATED: "a proof, with a caveat",
+    PROVED: "a proof",
+    CAVEATED: "a proof with a caveat",
     "exact": "an exact computation",
     "simulated": "simulation",
 }
