@@ -108,7 +108,7 @@ def test_labels_are_side_by_side_and_whole(case, is_rate):
     assert all(left.x1 < right.x0 for left, right in itertools.pairwise(across))
     if case != "one word":  # a word that no page is wide enough for
         assert all(box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 for box in across)
-    assert all(box.x0 >= page.x0 for box in up)
+    assert all(box.x0 >= page.x0 - 0.5 for box in up)  # half a pixel: Matplotlib 3.10 measures words in whole ones
     ticks = [each.get_text() for each in panel.get_yticklabels()]
     assert len(set(ticks)) == len(ticks)
     ticks = panels.tick_labels(curve)
