@@ -72,31 +72,6 @@ def test_the_lines_are_a_design():
             assert moment == pytest.approx(pairings / (dimension * (dimension + 2)), abs=1e-15)
 
 
-def test_signals_matter_by_direction_alone():
-    pool = draw_pool(4, 6)
-    scaled = pool._replace(signals=-7.0 * pool.signals)
-    np.testing.assert_allclose(
-        corrected.single_expert(scaled, 3, 30), corrected.single_expert(pool, 3, 30), rtol=1e-12, atol=1e-13
-    )
-
-
-@pytest.mark.parametrize("num_samples", [1, 3, 5])
-def test_one_task_contracts_by_the_error_contraction(num_samples):
-    """With N = 1 each round repeats the task, and every metric is the same error or its decrease."""
-    pool = draw_pool(1, 6)
-    computed = corrected.single_expert(pool, num_samples, 12)
-    contraction = theory.error_contraction(6, num_samples)
-    np.testing.assert_allclose(computed.error, computed.error[0] * contraction ** np.arange(12), atol=1e-13)
-    np.testing.assert_allclose(computed.generalization_error, computed.error, atol=1e-13)
-    decreases = [error - np.mean(computed.error[:t]) for t, error in enumerate(computed.error) if t > 0]
-    np.testing.assert_allclose(computed.forgetting[1:], decreases, atol=1e-13)
-
-
-def test_one_task_with_a_proportional_signal_is_learned_at_once():
-    computed = corrected.single_expert(draw_pool(1, 6, "proportional"), 3, 10)
-    np.testing.assert_allclose(computed, np.zeros((3, 10)), atol=1e-12)
-
-
 def test_long_runs_forget_what_proposition_4_says_they_do_not():
     pool = draw_pool(5, 8)
     ratio, pool_gaps = theory.overparameterization_ratio(8, 6), theory.gaps(pool)
@@ -105,13 +80,6 @@ def test_long_runs_forget_what_proposition_4_says_they_do_not():
     assert computed.forgetting[-1] == pytest.approx((1 - ratio) * pool_gaps.task_gap, rel=1e-3)
     assert abs(printed.forgetting[-1]) < 1e-3 * computed.forgetting[-1]
     np.testing.assert_allclose(printed.generalization_error[-1], computed.generalization_error[-1], rtol=1e-3)
-
-
-def test_the_first_round_has_one_error():
-    computed = corrected.single_expert(draw_pool(3, 5), 2, 1)
-    assert computed.forgetting[0] == 0
-    assert computed.generalization_error[0] == pytest.approx(computed.error[0], rel=1e-12)
-    assert all(leaf.shape == (1,) and leaf.dtype == np.float64 for leaf in computed)
 
 
 @pytest.mark.parametrize(("num_features", "num_samples"), [(2, 1), (3, 1), (3, 2), (4, 1), (4, 3)])

@@ -176,19 +176,6 @@ def test_theorem_2_is_theorem_1_while_exploring(form, t):
     np.testing.assert_allclose(FORMS[form](GAPS, 0.4, loads, loads, t), expected, rtol=1e-12, atol=1e-15)
 
 
-def test_the_corrected_form_forgets_more_than_the_printed_one():
-    """r^(L_tau - L_T1) >= r^(L_t - L_T1 - 1) for every arrival but the newest, whose term is 0 in both."""
-    loads = Loads(draw_routes(4, 50, seed=5), 4)
-    arguments = (GAPS, 0.6, loads.table[50], loads.table[10], 50)
-    assert corrected.theorem_2(*arguments).forgetting > theory.theorem_2(*arguments).forgetting
-
-
-def test_one_expert_reduces_theorem_1_to_proposition_4():
-    loads = np.array([30, 0, 0])
-    expected = theory.proposition_4(GAPS, 0.4, 30)
-    np.testing.assert_allclose(theory.theorem_1(GAPS, 0.4, loads, loads, 30), expected, rtol=1e-13)
-
-
 def test_padded_experts_and_leading_axes_change_nothing():
     table = Loads(draw_routes(3, 40, seed=1), 3).table
     rounds = np.array([5, 12, 40])
@@ -206,17 +193,6 @@ def test_forgetting_is_zero_in_the_first_round():
     assert theory.theorem_1(GAPS, 0.4, loads, loads, 1).forgetting == 0
     assert theory.theorem_2(GAPS, 0.4, loads, loads, 1).forgetting == 0
     assert theory.proposition_4(GAPS, 0.4, 1).forgetting == pytest.approx(0, abs=1e-15)
-
-
-def test_bounds_grow_with_the_task_gap_and_the_load():
-    loads = np.array([8, 4, 3])
-    wider = GAPS._replace(task_gap=2 * GAPS.task_gap)
-    assert np.all(
-        np.greater(theory.theorem_1(wider, 0.4, loads, loads, 15), theory.theorem_1(GAPS, 0.4, loads, loads, 15))
-    )
-    # Once 1 - r^L has approached 1, more rounds forget nothing more on average: (17) falls to 0.
-    forgetting = theory.proposition_4(GAPS, 0.4, np.array([10, 100, 1000])).forgetting
-    assert np.all(np.diff(forgetting) < 0)
 
 
 def test_large_loads_neither_overflow_nor_warn():

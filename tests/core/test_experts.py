@@ -49,16 +49,6 @@ def test_it_is_the_projection_on_the_samples(num_samples, dtype):
         check(rng.normal(size=(7, num_samples)), rng.normal(size=(2, 7)), dtype)
 
 
-def test_it_is_the_least_squares_solution_of_least_norm(dtype):
-    """Would catch a change that fits but moves further than needed: (4) and (5) ask for the nearest model."""
-    rng = np.random.default_rng(0)
-    for num_samples in (1, 3):
-        features, truth, expert = (rng.normal(size=shape).astype(dtype) for shape in ((7, num_samples), 7, 7))
-        change = change_of(jnp.asarray(features), jnp.asarray(truth - expert)[None])[0]
-        expected = np.linalg.lstsq(features.T.astype(np.float64), features.T @ (truth - expert).astype(np.float64))[0]
-        assert np.abs(change - expected).max() < 1e3 * EPS[dtype.name]
-
-
 @pytest.mark.parametrize("slot", [0, 3, 5])
 def test_without_noise_only_the_signal_s_column_counts(slot, dtype):
     """Would catch 0/0 for columns of zeros, before and after the signal's (sigma_t = 0)."""
@@ -114,13 +104,3 @@ def test_nearly_dependent_samples_lose_no_more_than_their_condition(dtype):
     base = rng.normal(size=(7, 3))
     features = np.stack([base[:, 0], base[:, 0] + nearness * base[:, 1], base[:, 2]], axis=1)
     check(features, rng.normal(size=(2, 7)), dtype, tolerance=300 * eps / nearness, rank_tolerance=30 * eps)
-
-
-def test_a_fitted_expert_stays(dtype):
-    """Would catch an update that is not idempotent: fitting the same samples again must change nothing."""
-    rng = np.random.default_rng(6)
-    features, residual = rng.normal(size=(7, 3)).astype(dtype), rng.normal(size=(1, 7)).astype(dtype)
-    change = change_of(jnp.asarray(features), jnp.asarray(residual))
-    again = change_of(jnp.asarray(features), residual - change)
-    assert np.abs(again).max() < 300 * EPS[dtype.name]
-    assert np.abs(features.T @ np.asarray(residual - change)[0]).max() < 300 * EPS[dtype.name]

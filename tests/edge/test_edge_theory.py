@@ -200,13 +200,6 @@ def test_corrected_proposition_4_is_exact_for_one_expert_and_gaussian_columns():
     np.testing.assert_allclose(computed, expected, rtol=1e-12)
 
 
-def test_proposition_4_tends_to_the_task_gap():
-    """Catches a limit other than the stated one as all loads grow."""
-    loads = np.array([10**6, 10**6])
-    for formula in FORMULAS:
-        assert formula(GAPS, 0.4, loads, 2 * 10**6) == pytest.approx(GAPS.task_gap, rel=2e-6)
-
-
 @pytest.mark.parametrize("ratio", [0.3, 0.95])
 @pytest.mark.parametrize("explored", [1, 20, 60])
 def test_theorem_1_is_the_sum_over_the_history(ratio, explored):
@@ -215,13 +208,6 @@ def test_theorem_1_is_the_sum_over_the_history(ratio, explored):
     loads, explored_loads = count(routes, 6), count(routes[:explored], 6)
     computed = theory.theorem_1(GAPS, ratio, loads, explored_loads, 60, floor=0.25)
     np.testing.assert_allclose(computed, literal_23(routes, explored, ratio, 0.25), rtol=1e-12)
-
-
-def test_theorem_1_is_proposition_4_while_exploring():
-    """Catches a bound that jumps at T1: with nothing exploited (23) is (22)."""
-    loads = count(draw_routes(5, 40), 5)
-    expected = theory.proposition_4(GAPS, 0.4, loads, 40)
-    np.testing.assert_allclose(theory.theorem_1(GAPS, 0.4, loads, loads, 40), expected, rtol=1e-13)
 
 
 def test_padded_experts_leading_axes_and_traced_loads_change_nothing():

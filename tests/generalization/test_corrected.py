@@ -70,18 +70,6 @@ def test_the_lipschitz_complexity_is_above_what_random_search_finds(experts, act
     assert found <= corrected.lipschitz_complexity(experts, active, samples, 1.0, 1.0, norm)
 
 
-def test_the_cover_is_the_best_of_all():
-    sizes, norms = (6, 2, 5000, 4), (1.5, 1.0, 3.0)
-    patterns = corrected.log_mask_patterns(*sizes)
-    values = []
-    for epsilon in 1.5 * np.geomspace(1e-9, 2, 4001):
-        cover = 24 * (math.log(1 + 4 * 1.5 / epsilon) + math.log(1 + 4 * 1.5 * 3 / epsilon))
-        spread = 2 * math.sqrt((patterns + cover) / 10_000) + math.sqrt(math.log(40) / 10_000)
-        values.append(2 * 0.5 * epsilon + spread)
-    assert corrected.covering(*sizes, *norms, 0.5, 0.05) == pytest.approx(min(values), rel=1e-5)
-    assert corrected.covering(*sizes, *norms, 0.5, 0.05) <= min(values) + 1e-9
-
-
 def test_a_bound_is_the_sum_of_its_terms():
     ours = corrected.uniform(0.1, 7.0, 400, 0.5, 0.02)
     assert ours == pytest.approx(0.1 + 2 * math.sqrt(7 / 800) + math.sqrt(math.log(100) / 800), rel=1e-12)
