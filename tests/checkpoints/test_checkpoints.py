@@ -8,7 +8,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from moe_theory.checkpoints import load_experts, merge_checkpoint, methods
+from moe_theory.checkpoints import load_experts, merge_checkpoint
 from moe_theory.core.errors import InvalidParamsError, OutputError
 from moe_theory.runs.tensors import INDEX, InvalidCheckpointError, read_header, read_safetensors
 
@@ -101,19 +101,6 @@ def test_a_file_is_loaded_and_merged_in_its_own_type(tmp_path, kind):
         assert file.metadata() == {"format": "pt"}
 
 
-def test_pieces_of_a_tensor_make_up_the_whole(tmp_path, monkeypatch):
-    """Would catch a piece that is lost or doubled; and a weight of 1 gives that expert bit for bit."""
-    monkeypatch.setattr(methods, "_PIECE", 7)
-    tensors = arrays()
-    path = saved(tmp_path / "model.safetensors", tensors)
-    merge_checkpoint(path, PATTERN, WEIGHTS, tmp_path / "merged.safetensors")
-    check_merged(tensors, read(tmp_path / "merged.safetensors"))
-    tensors[own(0, 0)][0, 0] = np.nan  # of weight 0
-    saved(path, tensors)
-    merge_checkpoint(path, PATTERN, [0, 1, 0], tmp_path / "second.safetensors")
-    np.testing.assert_array_equal(read(tmp_path / "second.safetensors")[own(0, 0)], tensors[own(0, 1)])
-
-
 def test_a_sharded_checkpoint(tmp_path):
     tensors = arrays(jnp.bfloat16)
     folder = sharded(tmp_path / "model", tensors)
@@ -128,14 +115,6 @@ def test_a_sharded_checkpoint(tmp_path):
     check_merged(tensors, after)
     assert index["metadata"] == {"total_size": merged.bytes_after, "kind": "moe"}
     assert {path.name for path in out.iterdir()} == {*index["weight_map"].values(), INDEX, "config.json"}
-
-
-def test_a_folder_with_one_file_needs_no_index(tmp_path):
-    tensors = arrays()
-    (tmp_path / "model").mkdir()
-    saved(tmp_path / "model" / "model.safetensors", tensors)
-    merge_checkpoint(tmp_path / "model", PATTERN, WEIGHTS, tmp_path / "merged")
-    check_merged(tensors, read(tmp_path / "merged" / "model.safetensors"))
 
 
 def test_numbers_that_numpy_does_not_know_are_copied(tmp_path):

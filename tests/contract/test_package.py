@@ -40,12 +40,6 @@ def test_no_more_is_imported_than_is_used_and_nothing_configured():
     assert changed == []
 
 
-@pytest.mark.parametrize("name", moe_theory.__all__)
-def test_public_names_exist(name):
-    assert getattr(moe_theory, name) is not None
-    assert name in dir(moe_theory)
-
-
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="simulat'"):
         moe_theory.simulat  # noqa: B018

@@ -1,4 +1,4 @@
-"""`trailing_vmap` against `jax.vmap` with the batch on the last axis, rule by rule and on random compositions.
+"""`trailing_vmap` against `jax.vmap` with the batch on the last axis, rule by rule.
 
 Trees, shapes, dtypes and weak types are compared, and values where the batch has the size of the arrays' axes: there a
 mistaken axis keeps its shape.
@@ -531,47 +531,6 @@ def test_double_precision_and_mixed_types() -> None:
         check(jax.nn.softmax, (True,), [jnp.ones((3, 4), np.float32)])
 
 
-UNARY_STEPS = [
-    lambda x: 2 * x + 1,
-    jnp.tanh,
-    lambda x: jnp.where(x > 0, x, 0.5),
-    lambda x: jnp.sum(x),
-    lambda x: jnp.max(x, axis=tuple(range(min(1, x.ndim)))),
-    lambda x: jnp.sum(x, axis=tuple(range(x.ndim))[1:]),
-    lambda x: x.T,
-    lambda x: x[None],
-    lambda x: x[::-2] if x.ndim else x,
-    lambda x: jnp.cumsum(x, axis=0) if x.ndim else x,
-    lambda x: x.reshape(-1),
-    lambda x: jax.nn.softmax(x, axis=0) if x.ndim else x,
-    lambda x: jnp.sort(x.reshape(-1)),
-    lambda x: jnp.argmax(x.reshape(-1)).astype(x.dtype),
-]
-BINARY_STEPS = [
-    lambda x, y: x * y if x.shape == y.shape else x * jnp.mean(y),
-    lambda x, y: jnp.where(jnp.mean(y) > 0, x, -x),
-    lambda x, y: jnp.concatenate([x.reshape(-1), y.reshape(-1)])[:4],
-    lambda x, y: x - jnp.minimum(jnp.mean(x), jnp.sum(y)),
-    lambda x, y: lax.cond(jnp.mean(x) > jnp.mean(y), jnp.sin, jnp.cos, x),
-]
-
-
-def random_composition(rng: np.random.Generator) -> Callable[..., Any]:
-    steps = [(rng.integers(19), *rng.integers(10, size=2)) for _ in range(rng.integers(2, 7))]
-
-    def function(x, y):
-        values = [x, y, jnp.ones(3, np.float32)]
-        for step, first, second in steps:
-            operands = values[first % len(values)], values[second % len(values)]
-            is_unary = step < len(UNARY_STEPS)
-            values.append(
-                UNARY_STEPS[step](operands[0]) if is_unary else BINARY_STEPS[step - len(UNARY_STEPS)](*operands)
-            )
-        return values
-
-    return function
-
-
 def test_inverse_error_function_is_as_good_as_single_precision() -> None:
     """Would catch a coefficient, and a logarithm that cancels near 0 or 1."""
     steps = 2.0 ** -np.arange(1, 24)
@@ -579,27 +538,6 @@ def test_inverse_error_function_is_as_good_as_single_precision() -> None:
     run = jax.jit(trailing_vmap(lax.erf_inv, (True,), stores=True))
     exact = scipy.special.erfinv(values.astype(float))
     np.testing.assert_allclose(run(values), exact, rtol=5e-7, atol=0)
-
-
-@pytest.mark.parametrize("size", [1, 3, 4])
-def test_random_compositions_agree_with_vmap(size: int) -> None:
-    """Would catch a rule that is right alone and wrong on what another rule returns."""
-    rng = np.random.default_rng(size)
-    cases = [
-        Case("composition", random_composition(rng), ((3, 2), (3,)), flags)
-        for flags in ((True, True), (True, False), (False, True))
-        for _ in range(4)
-    ]
-
-    def run(arguments):
-        return [
-            pair
-            for case, own in zip(cases, arguments, strict=True)
-            for pair in pairs_of(case.function, case.flags, own)
-        ]
-
-    for actual, expected in run_quickly(run, [case.arguments(size) for case in cases], stores=True):
-        assert_same(actual, expected)
 
 
 @pytest.mark.parametrize("max_active", [1, 2])

@@ -12,10 +12,8 @@ from scipy.stats import qmc
 
 import moe_theory as mt
 from moe_theory import edge
-from moe_theory.core.errors import MoeTheoryError
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import draw_execution, draw_pool
-from moe_theory.edge.params import ORTHOGONAL
 
 M, N, P, S = 6, 4, 8, 3
 DIMS = edge.Dims(M, N, P, S)
@@ -129,18 +127,6 @@ def test_a_column_of_a_file_is_a_table_by_server(tmp_path: Path) -> None:
     np.testing.assert_array_equal(delays.Table(file).rounds, BY_SERVER)
 
 
-ODD_LINES = ("1,2 # 3", "1,2#5", "# 1,2", "1,2,", "1,x", "1;2", "nan,1", "1,2\x00", "1e999,1", "[" * 9999)
-
-
-@pytest.mark.parametrize("line", ODD_LINES)
-def test_a_file_with_anything_but_numbers_is_refused(line: str, tmp_path: Path) -> None:
-    """Would catch numbers behind a # that are left out without a word."""
-    file = tmp_path / "rounds.csv"
-    file.write_text(f"1,2\n{line}\n")
-    with pytest.raises(MoeTheoryError):
-        delays.Table(file)
-
-
 def test_a_run_takes_its_delays_from_the_laws() -> None:
     """Would catch a system that draws otherwise than by the laws it was given: tables, and a user's own function."""
 
@@ -175,26 +161,3 @@ def test_the_map_is_even(count: int) -> None:
         assert qmc.discrepancy(places) < min(by_chance)
         quadrants = np.bincount((2 * places[:, 0]).astype(int) + 2 * (2 * places[:, 1]).astype(int), minlength=4)
         assert np.abs(quadrants - count / 4).max() <= 3
-
-
-def test_a_task_without_spread_has_its_centre_for_truth() -> None:
-    """Would catch a rest of spread at 0."""
-    result = drawn(delays.uniform, PARAMS._replace(cluster_spread=0.0))
-    np.testing.assert_array_equal(result.arrival.truth, result.pool.truths[np.arange(NUM_DRAWS), result.arrival.task])
-
-
-def hidden_signals(result: Drawn) -> tuple[np.ndarray, np.ndarray]:
-    """beta v (draws, p), which is alone where there is no noise, and its column."""
-    occupied = np.any(result.arrival.features != 0, axis=1)
-    assert np.all(occupied.sum(axis=1) == 1)
-    return result.arrival.features.sum(axis=2), occupied.argmax(axis=1)
-
-
-@pytest.mark.parametrize("strength", [0.4, 1.0])
-def test_equal_ends_give_a_constant_strength(strength: float) -> None:
-    """Would catch a strength that is drawn although its interval is a point."""
-    params = PARAMS._replace(signal_law=ORTHOGONAL, min_strength=strength, max_strength=strength)
-    result = drawn(delays.uniform, params)
-    hidden, _ = hidden_signals(result)
-    signal = result.pool.signals[np.arange(NUM_DRAWS), result.arrival.task]
-    assert np.abs(hidden - strength * signal).max() < 1e-6

@@ -381,6 +381,9 @@ def test_a_table_holds_whole_rounds(rounds: Any, kind: type[MoeTheoryError], mes
     refused(kind, message, lambda: delays.Table(rounds))
 
 
+ODD_LINES = ("1,2 # 3", "1,2#5", "# 1,2", "1,2,", "1,x", "nan,1", "1,2\x00", "1e999,1", "[" * 9999)
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "message"),
     [
@@ -391,8 +394,9 @@ def test_a_table_holds_whole_rounds(rounds: Any, kind: type[MoeTheoryError], mes
         ("1;2\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers"),
         ("1,\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers"),
         ("1,-1\n", InvalidParamsError, r"rounds\[1\]=-1.0"),
+        *((f"1,2\n{line}\n", InvalidParamsError, "the table of delays|rounds") for line in ODD_LINES),
     ],
-    ids=repr,
+    ids=lambda value: repr(value)[:40],
 )
 def test_a_malformed_file_is_refused(tmp_path: Path, text: str, kind: type[MoeTheoryError], message: str) -> None:
     """Would catch a warning, a traceback of the reader, or a table with what could be read of it."""

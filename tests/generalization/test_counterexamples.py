@@ -16,7 +16,6 @@ from moe_theory.generalization.counterexamples import Counterexample
 
 from .formulas import theorem_1
 
-LEVEL = 1e-7
 ROOT = mt.root_key(5)
 DELTA = 0.05
 SMALL_NATURAL = {"num_samples": 3, "num_experts": 3, "num_features": 3, "num_draws": 8}

@@ -367,13 +367,6 @@ def test_capacity_is_the_best_of_every_expert_for_each_sign(experts, active):
         assert info.mean_square_gate[replicate] == pytest.approx(squares, rel=1e-5)
 
 
-def test_a_replicate_is_the_same_in_any_batch():
-    params = Params(num_experts=4, num_active=2, num_samples=5)
-    _, batch = mt.simulate_batch(linear_router(ROUTER_DIMS), ROOT, [5, 2, 9], params, 1)
-    _, alone = mt.simulate(linear_router(ROUTER_DIMS), jax.random.fold_in(ROOT, 2), params, 1)
-    chex.assert_trees_all_close(alone, jax.tree.map(lambda leaf: leaf[..., 1], batch), rtol=1e-6)
-
-
 @pytest.mark.parametrize(("points", "features"), [(3, 1), (4, 2), (5, 3), (4, 6)])
 def test_splits_by_linear_routers_are_as_many_as_programs_are_feasible(points, features):
     inputs = np.random.default_rng(points).standard_normal((points, features))

@@ -86,15 +86,12 @@ def test_slots_beyond_the_memory_and_bad_rewards_are_refused_or_shown():
         policy.learn(KEY, memory, picks[0], mix, bad, 1, PARAMS)
 
 
-def test_nucbs_candidates_are_uniform_on_the_simplex_whatever_the_padding():
-    """Would catch normalised uniforms, draws that depend on padding, and weights of more than B experts."""
-    dims, wider = Dims(4, 2, num_candidates=20_000), Dims(6, 2, num_candidates=20_000)
+def test_nucbs_candidates_are_the_same_whatever_the_padding():
+    """Would catch draws that depend on padding, and weights of more than B experts; their law is in test_laws.py."""
+    dims, wider = Dims(4, 2, num_candidates=500), Dims(6, 2, num_candidates=500)
     points = np.asarray(draw(KEY, dims, Params(num_experts=4, max_active=4)), np.float64)
     padded = np.asarray(draw(KEY, wider, Params(num_experts=4, max_active=4)))
     np.testing.assert_array_equal(padded[:, :4], points.astype(np.float32))
-    # Moments of Dirichlet(1, 1, 1, 1): means 1/4, mean squares 2/20; six deviations of 20,000 draws.
-    assert np.max(np.abs(points.mean(axis=0) - 1 / 4)) < 6 * np.sqrt(3 / 80) / np.sqrt(20_000)
-    assert np.max(np.abs(np.mean(points**2, axis=0) - 1 / 10)) < 6 * np.sqrt(24 / 840) / np.sqrt(20_000)
     few = np.asarray(draw(KEY, dims, Params(num_experts=4, max_active=2)))
     assert np.all(np.sum(few > 0, axis=1) == 2)
     np.testing.assert_array_equal(np.argmax(few, axis=1), np.argmax(points, axis=1))
@@ -166,13 +163,11 @@ def test_weights_are_feasible(picks, name):
 
 
 def test_policies_that_learn_nothing_are_what_they_say(picks):
-    """Would catch equal weights over padding, a mix that is not cut to the largest, and a law with a favourite."""
+    """Would catch equal weights over padding, and a mix that is not cut to the largest."""
     np.testing.assert_array_equal(picks[policies.AVERAGE].weights, np.tile([0.5, 0.5, 0, 0, 0], (400, 1)))
     kept = np.where(MIXES.min(axis=1, keepdims=True) == MIXES, 0, MIXES)
     kept /= kept.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(picks[policies.MIX].weights[:, :3], kept, atol=1e-6)
-    drawn = picks[policies.UNIFORM].weights
-    assert np.all(np.abs(drawn.mean(axis=0)[:3] - 1 / 3) < 6 * drawn.std(axis=0)[:3] / 20)
 
 
 def test_the_bandit_of_experts_is_ucb1(picks):

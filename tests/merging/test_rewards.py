@@ -20,7 +20,6 @@ DIMS = Dims(max_experts=5, num_tasks=4)  # one expert is padding
 PARAMS = Params(num_experts=4, max_active=4)
 ACTIVE = (1, 2, 3, 4)
 QUICKLY = {"xla_backend_optimization_level": 0}  # compiling is what costs
-draw_gammas = jax.jit(weights.log_gammas, static_argnums=1, compiler_options=QUICKLY)
 
 
 def plainly(name, world, points):

@@ -182,19 +182,6 @@ def test_an_moe_is_told_its_layer(model):
     assert seen == [0, 1]
 
 
-def test_merging_is_linear_and_an_indicator_picks_its_expert(model):
-    experts = model.layers[0].experts
-    first, second = np.float32([0.1, 0.9, 0.0]), np.float32([0.4, 0.0, 0.6])
-    merged = jax.jit(transformer.merge_experts)
-    both = merged(experts, np.float32(0.3) * first + np.float32(0.7) * second)
-    apart = (jax.device_get(merged(experts, row)) for row in (first, second))
-    for part, one, other in zip(both, *apart, strict=True):
-        np.testing.assert_allclose(part, 0.3 * one + 0.7 * other, atol=1e-6)
-    for index, row in enumerate(np.eye(3, dtype=np.float32)):
-        for part, whole in zip(merged(experts, row), experts, strict=True):
-            np.testing.assert_array_equal(part, whole[index][None])
-
-
 def test_slots_follow_their_mix():
     """Labels are those of their inputs; a task of no share is never drawn."""
     places = np.arange(12, dtype=np.int32)

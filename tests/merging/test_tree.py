@@ -12,16 +12,12 @@ from scipy import optimize
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.merging import tree as trees
 from moe_theory.merging.params import (
-    CYCLIC_SPLIT,
     FILLED_POINT,
     LINE_POINT,
     RANDOM_POINT,
-    Dims,
-    Params,
 )
 
 K = 4
-DIMS = Dims(max_experts=K, max_leaves=5)
 RULES = (LINE_POINT, FILLED_POINT, RANDOM_POINT)
 
 
@@ -48,16 +44,6 @@ def feasible_boxes(seed, number):
 @pytest.fixture(scope="module")
 def place():
     return jax.jit(jax.vmap(trees.feasible_point, in_axes=(0, 0, None, 0)))
-
-
-@pytest.fixture(scope="module")
-def pull():
-    return jax.jit(trees.split_leaf)
-
-
-@pytest.fixture(scope="module")
-def begin():
-    return jax.jit(trees.begin, static_argnums=1)
 
 
 def program(lower, upper, objective=None):
@@ -131,24 +117,3 @@ def test_truncation_keeps_the_largest_and_of_equal_ones_the_first():
             best = np.argsort(-point, kind="stable")[:kept]
             expected[row, best] = point[best] / point[best].sum()
         np.testing.assert_allclose(found, expected, atol=2e-7)
-
-
-def params_of(**changes):
-    values = Params(num_experts=3, max_active=2, split_constant=1.0, smoothness_ratio=0.5, split_rule=CYCLIC_SPLIT)
-    return jax.tree.map(jnp.asarray, values._replace(**changes))
-
-
-@pytest.mark.parametrize("is_double", [False, True])
-def test_types_of_the_tree_stay_what_they_are(is_double):
-    with jax.enable_x64(is_double):
-        key = jax.random.key(0)
-        begun = jax.eval_shape(lambda: trees.begin(key, DIMS, Params(num_experts=3, max_active=3)))
-        after = jax.eval_shape(
-            lambda tree: trees.split_leaf(key, tree, jnp.int32(0), jnp.int32(1), Params(num_experts=3, max_active=3))[
-                0
-            ],
-            begun,
-        )
-        assert [(leaf.shape, leaf.dtype) for leaf in begun] == [(leaf.shape, leaf.dtype) for leaf in after]
-        assert begun.lower.dtype == (jnp.float64 if is_double else jnp.float32)
-        assert begun.depth.dtype == jnp.int32
