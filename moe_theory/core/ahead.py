@@ -21,7 +21,7 @@ Values = list[Any]
 Variables = set[Any]
 
 
-class Split(NamedTuple):
+class StepParts(NamedTuple):
     """A step in three parts: `act(prepare(draw(key, state, params), state, params), state, params)` is the step. `draw`
     and `prepare` read of the state only what counts rounds and what no step changes, such as a pool: an earlier state
     will do, moved on by `count`.
@@ -44,7 +44,7 @@ class _Stages(NamedTuple):
     act: list[Any]
 
 
-def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, params: Any) -> Split:
+def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, params: Any) -> StepParts:
     """The parts of `step`, a pure function of (key, state, params), traced here for the shapes of these. Where its
     result begins with the next state, leaves of that which pass through unchanged are known ahead, and so are integers
     that a step does nothing to but add 1.
@@ -84,7 +84,7 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
         return jax.tree.unflatten(form, moved)
 
     act = part(prepared, stages.act, program.outvars)
-    return Split(
+    return StepParts(
         draw=part(keys, stages.draw, drawn),
         prepare=part(drawn, stages.prepare, prepared),
         act=lambda values, state, params: jax.tree.unflatten(structure, act(values, state, params)),

@@ -57,7 +57,7 @@ def trailing_vmap(
         single = [one_replicate(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
         program, result = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(structure, single))
         inputs = [_Value(leaf, flag) for leaf, flag in zip(leaves, flags, strict=True)]
-        outputs = _replay(program, inputs, _How(size, stores, told))
+        outputs = _replay(program, inputs, _Context(size, stores, told))
         return jax.tree.unflatten(jax.tree.structure(result), [_to_batched(output, size) for output in outputs])
 
     return batched
@@ -81,7 +81,7 @@ def _to_batched(value: _Value, size: int, shape: tuple[int, ...] | None = None) 
     return lax.broadcast_in_dim(array, (*shape, size), axes)
 
 
-class _How(NamedTuple):
+class _Context(NamedTuple):
     """How a computation is replayed."""
 
     size: int  # of the batch
@@ -90,7 +90,7 @@ class _How(NamedTuple):
     calls: tuple[Any, ...] = ()  # that it is in
 
 
-def _replay(closed: Any, inputs: list[_Value], how: _How) -> list[_Value]:
+def _replay(closed: Any, inputs: list[_Value], context: _Context) -> list[_Value]:
     program = closed.jaxpr
     values: dict[Any, _Value] = dict(zip(program.invars, inputs, strict=True))
     values.update(zip(program.constvars, (_Value(constant, False) for constant in closed.consts), strict=True))
@@ -100,26 +100,26 @@ def _replay(closed: Any, inputs: list[_Value], how: _How) -> list[_Value]:
 
     for equation in program.eqns:
         operands = [read(atom) for atom in equation.invars]
-        values.update(zip(equation.outvars, _apply(equation, operands, how), strict=True))
+        values.update(zip(equation.outvars, _apply(equation, operands, context), strict=True))
     return [read(atom) for atom in program.outvars]
 
 
-def _apply(equation: Any, operands: list[_Value], how: _How) -> list[_Value]:
-    name, size = equation.primitive.name, how.size
+def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Value]:
+    name, size = equation.primitive.name, context.size
     if name in _CALLS:  # a nested jit, a function with its own derivative
         inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
         if isinstance(inner, jex_core.ClosedJaxpr):
-            return _replay(inner, operands, how._replace(calls=(equation, *how.calls)))
-    rule = _rule(equation, operands, how)
-    if how.told is not None:
-        how.told.append((equation, rule, how.calls))
+            return _replay(inner, operands, context._replace(calls=(equation, *context.calls)))
+    rule = _rule(equation, operands, context)
+    if context.told is not None:
+        context.told.append((equation, rule, context.calls))
     if rule == SHARED:
         return _results(equation, _bind(equation, [operand.array for operand in operands]), False)
     if rule == STORED:
         return _results(equation, _STORED[name](equation, *(operand.array for operand in operands)), True)
     if rule == WRITTEN and (written := rewriting.written(equation)) is not None:
         shapes = [jax.ShapeDtypeStruct(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]
-        return _replay(jax.make_jaxpr(written)(*shapes), operands, how._replace(told=None))
+        return _replay(jax.make_jaxpr(written)(*shapes), operands, context._replace(told=None))
     if rule == TRAILING:
         changes: dict[str, Any] = {}
         if name in _RESHAPES:
@@ -137,14 +137,14 @@ def _apply(equation: Any, operands: list[_Value], how: _How) -> list[_Value]:
     return _results(equation, mapped(*(operand.array for operand in operands)), True)
 
 
-def _rule(equation: Any, operands: list[_Value], how: _How) -> str:
+def _rule(equation: Any, operands: list[_Value], context: _Context) -> str:
     name = equation.primitive.name
     if not any(operand.is_batched for operand in operands):
         return SHARED
-    if how.stores and _is_stored(equation, operands):
+    if context.stores and _is_stored(equation, operands):
         return STORED
     # A single replicate needs no operation along the batch, but rounds as one of many does.
-    if how.stores and (how.size > 1 or name in rewriting.ROUNDING) and rewriting.written(equation) is not None:
+    if context.stores and (context.size > 1 or name in rewriting.ROUNDING) and rewriting.written(equation) is not None:
         return WRITTEN
     is_trailing = name in _SAME_AXES or (name in _RESHAPES and len(operands) == 1) or _is_elementwise(equation)
     return TRAILING if is_trailing else FALLBACK

@@ -116,8 +116,8 @@ def program(platform: str | None, is_plain: bool = False, is_large: bool = False
 @functools.cache
 def _program(platform: str | None, is_plain: bool, is_large: bool) -> Any:
     options = None if is_plain else _options(platform, is_large)
-    how = _How(options is not None, is_large, is_seen=platform is not None)
-    body = _run_plainly if is_plain else functools.partial(_run, how)
+    traits = _RunTraits(options is not None, is_large, is_seen=platform is not None)
+    body = _run_plainly if is_plain else functools.partial(_run, traits)
     return jax.jit(body, static_argnums=_STATIC, compiler_options=_without_faults(platform, options))
 
 
@@ -164,7 +164,7 @@ def can_rewrite() -> bool:
     return False
 
 
-class _How(NamedTuple):
+class _RunTraits(NamedTuple):
     """What is known of a run when its program is made."""
 
     stores: bool  # whether barriers store
@@ -190,8 +190,8 @@ def _agrees_on_a_small_run() -> bool:
 
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(jax.random.key(0, impl="threefry2x32"), jnp.arange(3))
     arguments = (_Pair(init, step), keys, None, jnp.float32(0.5), 5, 2, lambda state, info: (state, info), None, True)
-    how = _How(stores=False, is_large=False, is_seen=True)
-    runs = [jax.jit(body, static_argnums=_STATIC)(*arguments) for body in (functools.partial(_run, how), vmap.run)]
+    traits = _RunTraits(stores=False, is_large=False, is_seen=True)
+    runs = [jax.jit(body, static_argnums=_STATIC)(*arguments) for body in (functools.partial(_run, traits), vmap.run)]
     pairs = zip(*map(jax.tree.leaves, runs), strict=True)
     return all(one.shape == other.shape and bool(jnp.allclose(one, other, 1e-5, 1e-5)) for one, other in pairs)
 
@@ -241,21 +241,21 @@ class _Machine(NamedTuple):
     blank: list[Any]  # zeros like those leaves, which a loop over rounds carries before its first round
 
 
-def _run(how: _How, *arguments: Any) -> tuple[Any, Any]:
+def _run(traits: _RunTraits, *arguments: Any) -> tuple[Any, Any]:
     """`run` of these arguments."""
     system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch = arguments
-    if how.is_large and is_batch and keys.shape == (1,):
+    if traits.is_large and is_batch and keys.shape == (1,):
         # By itself, as an axis of one at the end of matrices costs copies.
         one = jax.tree.map(lambda leaf: leaf[..., 0], state)
         reduced = (lambda leaf: leaf[..., None]) if reduce is None else (lambda leaf: reduce(leaf[..., None]))
         alone = (system, keys[0], one, params, num_rounds, record_every, observe, reduced, False)
-        state, records = _run(how, *alone)
+        state, records = _run(traits, *alone)
         return jax.tree.map(lambda leaf: leaf[..., None], state), records
-    begun = _start(how.stores, system.init, keys, params, is_batch) if state is None else state
+    begun = _start(traits.stores, system.init, keys, params, is_batch) if state is None else state
     begun = vmap.settled(functools.partial(_shapes_of, system.step, keys, is_batch), begun, params)
     # Replicates that nobody has looked at may be at different rounds, each of which then draws by its own.
-    first = (jnp.max(begun.round) if state is None or how.is_seen else begun.round) + 1
-    machine = _machine(system, keys, begun, first, params, observe, reduce, is_batch, how.stores)
+    first = (jnp.max(begun.round) if state is None or traits.is_seen else begun.round) + 1
+    machine = _machine(system, keys, begun, first, params, observe, reduce, is_batch, traits.stores)
     count, rest = divmod(num_rounds, record_every)
     pieces = []
     if count:

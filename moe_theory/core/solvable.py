@@ -33,12 +33,12 @@ class Solvable(NamedTuple):
 
 
 @documented
-class Cell(NamedTuple):
+class SolvableCell(NamedTuple):
     """What `simulate_batch` runs.
 
     Examples:
         >>> from moe_theory.continual import solvable
-        >>> isinstance(solvable.cell(solvable.simplex(3), num_experts=5), solvable.Cell)
+        >>> isinstance(solvable.cell(solvable.simplex(3), num_experts=5), solvable.SolvableCell)
         True
     """
 

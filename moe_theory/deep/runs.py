@@ -287,13 +287,13 @@ def _attributes(plan: Plan, command: str) -> dict[str, Any]:
     }
 
 
-class Checkpoint(NamedTuple):
+class RunCheckpoint(NamedTuple):
     done: int
     records: dict[str, Shaped[np.ndarray, "done ..."]]
     state: dict[str, np.ndarray]  # leaves of the state, such as "experts.params.0.kernel"; none unless they are kept
 
 
-def load(plan: Plan, cell: str, replicate: int, task: Mapping[str, Any]) -> tuple[Stored, Checkpoint | None]:
+def load(plan: Plan, cell: str, replicate: int, task: Mapping[str, Any]) -> tuple[Stored, RunCheckpoint | None]:
     """What is stored of a run, and how far it is."""
     if plan.store is None:
         return Stored.MISSING, None
@@ -309,7 +309,7 @@ def load(plan: Plan, cell: str, replicate: int, task: Mapping[str, Any]) -> tupl
         {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
         for prefix in (_RECORD, _STATE)
     )
-    found, num_rounds = Checkpoint(len(next(iter(records.values()))), records, state), plan.preset.num_rounds
+    found, num_rounds = RunCheckpoint(len(next(iter(records.values()))), records, state), plan.preset.num_rounds
     if found.done > num_rounds:  # of a longer run
         return Stored.COMPLETE, found._replace(records={name: array[:num_rounds] for name, array in records.items()})
     if not state and (found.done < num_rounds or plan.keeps_weights):

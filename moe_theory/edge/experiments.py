@@ -38,7 +38,7 @@ def cell_name(num_experts: int) -> str:
     return f"M = {num_experts}"
 
 
-class Records(NamedTuple):
+class LoadRecords(NamedTuple):
     """What the closed forms and the sentences about Fig. 3 need."""
 
     generalization_error: Float[Array, ""]
@@ -48,7 +48,7 @@ class Records(NamedTuple):
 
 
 class Models(NamedTuple):
-    """`Records`, and everything learned."""
+    """`LoadRecords`, and everything learned."""
 
     generalization_error: Float[Array, ""]
     flushed: Float[Array, ""]
@@ -61,7 +61,7 @@ class Models(NamedTuple):
     gate_probabilities: Float[Array, " M"]
 
 
-class GateSteps(NamedTuple):
+class GateObservables(NamedTuple):
     """What one round did to the gates, and their sizes."""
 
     own_change: Float[Array, ""]  # of <theta, v_n> / eta, at the expert that completed a task of kind n; NaN if not one
@@ -74,7 +74,7 @@ class GateSteps(NamedTuple):
 
 
 class Explored(NamedTuple):
-    """`GateSteps`, and what was learned."""
+    """`GateObservables`, and what was learned."""
 
     own_change: Float[Array, ""]
     others_change: Float[Array, ""]
@@ -107,10 +107,10 @@ class Availability(NamedTuple):
     num_specialists: Int[Array, ""]
 
 
-def observe_errors(state: State, info: Info) -> Records:
+def observe_errors(state: State, info: Info) -> LoadRecords:
     """Errors, loads and misrouting."""
     del info
-    return Records(generalization_error(state), generalization_error_flushed(state), state.visits, state.misrouted)
+    return LoadRecords(generalization_error(state), generalization_error_flushed(state), state.visits, state.misrouted)
 
 
 def observe_models(state: State, info: Info) -> Models:
@@ -125,7 +125,7 @@ def observe_models(state: State, info: Info) -> Models:
     )
 
 
-def observe_steps(state: State, info: Info) -> GateSteps:
+def observe_steps(state: State, info: Info) -> GateObservables:
     """The gate step of a round in which one task was completed, and the gates' sizes; for a gate lag of 1."""
     kind = jnp.max(info.completed_task)  # the only one
     is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
@@ -141,7 +141,7 @@ def observe_steps(state: State, info: Info) -> GateSteps:
     lowest = jnp.min(jnp.where(exists[:, None], state.gates, jnp.inf), axis=0)
     fractions = state.visits / jnp.maximum(jnp.sum(state.visits), 1)
     all_drives = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=2)
-    return GateSteps(
+    return GateObservables(
         own_change=jnp.where(is_clear, -own, jnp.nan),
         others_change=jnp.where(
             is_clear, jnp.max(jnp.where(jnp.sign(drives) == jnp.sign(own), -jnp.inf, jnp.abs(drives))), jnp.nan

@@ -286,7 +286,7 @@ class Complexities(NamedTuple):
     vertex: Float[Array, ""]  # the same for the combination that puts all its weight on the best function
 
 
-class Sizes(NamedTuple):
+class ClassCapacity(NamedTuple):
     """Of a class of functions from n points to labels."""
 
     log_growth: Float[Array, " n"]  # log of the most labelings of 1, ..., n of the points
@@ -296,8 +296,8 @@ class Sizes(NamedTuple):
 class Growth(NamedTuple):
     """What `labelings` shows."""
 
-    random: Sizes
-    masks: Sizes
+    random: ClassCapacity
+    masks: ClassCapacity
 
 
 class PairedGap(NamedTuple):
@@ -420,7 +420,7 @@ def shattering_tables(num_points: int, num_labels: int) -> ShatteringTables:
     )
 
 
-def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int) -> Sizes:
+def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int) -> ClassCapacity:
     """Growth and Natarajan dimension of a class on all its points.
 
     A set of points is shattered (Definition 3) if all 2^size patterns of some cube on it occur.
@@ -434,7 +434,7 @@ def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int
     is_shattered = tables.cubes @ occurs == 2**tables.cube_sizes
     counts = tables.sets @ occurs
     per_size = tables.set_sizes == jnp.arange(1, num_points + 1)[:, None]
-    return Sizes(
+    return ClassCapacity(
         log_growth=jnp.log(jnp.max(jnp.where(per_size, counts, 0), axis=1)),
         natarajan=jnp.max(jnp.where(is_shattered, tables.cube_sizes, 0)),
     )

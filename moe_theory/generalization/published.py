@@ -130,7 +130,7 @@ def published(path: str | Path, is_counted: bool = True, bits: int | None = None
 
 
 @documented
-class Stored(NamedTuple):
+class StoredSize(NamedTuple):
     """What a checkpoint's headers say of its size."""
 
     num_weights: int | None  # numbers in all its tensors; None where several are packed into one
@@ -138,7 +138,7 @@ class Stored(NamedTuple):
     note: str  # a sentence about where this is from
 
 
-def stored(path: str | Path) -> Stored:
+def stored(path: str | Path) -> StoredSize:
     """The size of a published checkpoint, from its headers alone.
 
     Args:
@@ -168,7 +168,7 @@ def stored(path: str | Path) -> Stored:
                 "--weights and --bits."
             )
         count = count if type(count) is int and 0 < count < 2**62 else None
-        return Stored(count, 8 * size, f"Sizes are those that {index.name} states: its shards are not here.")
+        return StoredSize(count, 8 * size, f"Sizes are those that {index.name} states: its shards are not here.")
     tensors = open_checkpoint(index.parent if index.name == INDEX else path).tensors.values()
     packed = sorted({tensor.kind for tensor in tensors} & _PACKED)
     bits = 8 * sum(tensor.stop - tensor.start for tensor in tensors)
@@ -176,7 +176,7 @@ def stored(path: str | Path) -> Stored:
         raise InvalidParamsError(f"{path} has no weights in its tensors. Name another checkpoint.")
     count = None if packed else sum(math.prod(tensor.shape) for tensor in tensors)
     words = f"By the headers of {path.name}: {len(tensors):,} tensors in {bits // 8:,} bytes"
-    return Stored(count, bits, words + (f", some of them packed ({', '.join(packed)})." if packed else "."))
+    return StoredSize(count, bits, words + (f", some of them packed ({', '.join(packed)})." if packed else "."))
 
 
 def _guessed(config: Mapping[str, Any]) -> Family:

@@ -32,7 +32,7 @@ from moe_theory.core.system import System
 from moe_theory.merging import policies, rewards, uncertainty
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.serving import merge, routing
-from moe_theory.merging.serving.methods import MERGED, Deployment, Method, begin_slot, loaded_bytes, named
+from moe_theory.merging.serving.methods import MERGED, Deployment, ServingMethod, begin_slot, loaded_bytes, named
 from moe_theory.merging.system import State, system
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.tasks import TRAIN, Setting, examples, tasks_of
@@ -301,7 +301,7 @@ def _step_programs(methods: tuple[str, ...], setting: Setting, batch_size: int) 
     inputs, labels, tags = (jnp.asarray(part[batch]) for part in data)
     weights = merge.equal_weights(deployment.model)
 
-    def of(method: Method) -> Program:
+    def of(method: ServingMethod) -> Program:
         loaded = method.prepare(deployment)
         model, routers = (loaded, ()) if method.merge is not None else loaded
 

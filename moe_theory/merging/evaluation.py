@@ -294,7 +294,7 @@ def _costs(
     return timed.isel(approach=places).assign_coords(approach=list(rows))
 
 
-class World(NamedTuple):
+class ModelWorld(NamedTuple):
     """What a replicate draws: its mix. All share model and inputs, which no state carries."""
 
     tasks: Tasks
@@ -324,23 +324,23 @@ def of_model(
     chosen = np.linspace(0, per_task - 1, num_valued).astype(int) + per_task * np.arange(num_tasks)[:, None]
     valued = jax.tree.map(lambda leaf: leaf[chosen.reshape(-1)], on_device)
 
-    def draw(key: Key[Array, ""], dims: Dims, params: Params) -> World:
+    def draw(key: Key[Array, ""], dims: Dims, params: Params) -> ModelWorld:
         _check(dims, params, num_experts, num_tasks, max_slot_size)
-        return World(rewards.draw_tasks(key, dims, params))
+        return ModelWorld(rewards.draw_tasks(key, dims, params))
 
-    def mix(world: World, time: Int[Array, ""], params: Params) -> Float[Array, " V"]:
+    def mix(world: ModelWorld, time: Int[Array, ""], params: Params) -> Float[Array, " V"]:
         return rewards.mix_of(world.tasks, time, params)
 
     def answered(weights: Float[Array, " K"], inputs: Float[Array, "n s p"]) -> Float[Array, "n C"]:
         served = merge.weighted(model, weights[:num_experts].astype(model.b_head.dtype))
         return transformer.forward(served, inputs, merge.single).astype(weights.dtype)
 
-    def value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
+    def value(world: ModelWorld, weights: Float[Array, " K"]) -> Float[Array, " V"]:
         del world
         return accuracies(answered(weights, valued.inputs), valued.labels, valued.tasks, num_tasks)[0]
 
     def serve(
-        key: Key[Array, ""], world: World, weights: Float[Array, " K"], mix: Float[Array, " V"], params: Params
+        key: Key[Array, ""], world: ModelWorld, weights: Float[Array, " K"], mix: Float[Array, " V"], params: Params
     ) -> Feedback:
         del world
         slot = draw_slot(key, on_device, mix, max_slot_size)

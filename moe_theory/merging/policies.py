@@ -36,13 +36,13 @@ from moe_theory.core.gating import best_expert
 from moe_theory.core.numerics import Scalar
 from moe_theory.merging import network, tree
 from moe_theory.merging import uncertainty as uncertainties
-from moe_theory.merging.network import Factors, History, Weights
+from moe_theory.merging.network import Factors, History, NetworkWeights
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback, check_experts, slot_reward
 from moe_theory.merging.tree import Tree, truncated
 from moe_theory.merging.uncertainty import EXACT as EXACT
 from moe_theory.merging.uncertainty import UNCERTAINTIES as UNCERTAINTIES
-from moe_theory.merging.uncertainty import Judged, Look, Uncertainty
+from moe_theory.merging.uncertainty import GradientNorm, NormCache, Uncertainty
 from moe_theory.merging.weights import equal_weights, existing, like_tasks, uniform_weights
 
 TANBR, NUCB, UNIFORM, AVERAGE, MIX = "tanbr", "nucb", "uniform", "average", "mix"  # names of `POLICIES`
@@ -132,8 +132,8 @@ def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
 class Learner(NamedTuple):
     """What a neural policy has learned: theta, theta_0, Z and the rewards seen."""
 
-    weights: Weights  # theta_{t-1}
-    start: Weights  # theta_0
+    weights: NetworkWeights  # theta_{t-1}
+    start: NetworkWeights  # theta_0
     certainty: Any  # Z_{t-1}, in the chosen form
     history: History
 
@@ -145,7 +145,7 @@ class TanbrMemory(NamedTuple):
     learner: Learner
     tree: Tree
     arms: Int[Array, " C"]  # index in the history of each leaf's candidate; -1 before its first pull
-    judged: Judged | None  # of each leaf's row, and of the warm start's candidate after them
+    judged: NormCache | None  # of each leaf's row, and of the warm start's candidate after them
 
 
 @functools.lru_cache
@@ -307,7 +307,7 @@ def _update(
     learner: Learner,
     arm: Int[Array, ""],
     point: Float[Array, " K"],
-    look: Look | None,
+    look: GradientNorm | None,
     mix: Mix,
     feedback: Feedback,
     dims: Dims,

@@ -34,7 +34,7 @@ SLOTS_A_FLUSH = 32  # of the full form, between two updates of all its numbers
 Memory = Any  # a NamedTuple of arrays; its structure and types stay the same from slot to slot
 
 
-class Look(NamedTuple):
+class GradientNorm(NamedTuple):
     """How long one gradient is by Z^-1, and what was computed to find out."""
 
     squared_norm: Float[Array, ""]  # g' Z^-1 g / w
@@ -49,7 +49,7 @@ class Uncertainty(NamedTuple):
     begin: Callable[[Params], Memory]  # Z_0 = lambda I
     squared_norms: Callable[[Memory, Factors, Params], Float[Array, " C"]]  # g' Z^-1 g / w, at least 0
     # The same of one gradient; None where those of all candidates at once take no longer.
-    look: Callable[[Memory, Factors, Params], Look] | None
+    look: Callable[[Memory, Factors, Params], GradientNorm] | None
     # Z + g g' / w, from the factors of one gradient and a look at it in this memory, None where there is no `look`
     add: Callable[[Memory, Factors, Any, Params], Memory]
     log_det: Callable[[Memory, Params], Float[Array, ""]]  # log det Z - log det lambda I
@@ -62,7 +62,7 @@ def named(name: str, dims: Dims) -> Uncertainty:
     return UNCERTAINTIES[name](dims)
 
 
-class Judged(NamedTuple):
+class NormCache(NamedTuple):
     """What was found when each candidate was looked at last, at the gradient g_0: at first 0, whose norm is 0."""
 
     factors: Factors  # of g_0 (C, ...)
@@ -70,14 +70,14 @@ class Judged(NamedTuple):
     along: tuple[Array, ...] | None  # Z^-1 g_0 / w (C, layer)
 
 
-class Found(NamedTuple):
+class NormSearch(NamedTuple):
     """What choosing found out that learning can use; None for a form without looks."""
 
-    judged: Judged | None
-    look: Look | None  # at the candidate chosen
+    judged: NormCache | None
+    look: GradientNorm | None  # at the candidate chosen
 
 
-def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Params) -> Judged | None:
+def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Params) -> NormCache | None:
     """Before the first look at any candidate."""
     if form.look is None:
         return None
@@ -86,10 +86,10 @@ def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Para
     norms, along = jax.tree.map(
         lambda leaf: jnp.zeros((num_candidates, *leaf.shape), leaf.dtype), (look.squared_norm, look.along)
     )
-    return Judged(factors, norms, along)
+    return NormCache(factors, norms, along)
 
 
-def at_most(before: Judged, factors: Factors, params: Params) -> Float[Array, " C"]:
+def at_most(before: NormCache, factors: Factors, params: Params) -> Float[Array, " C"]:
     """What sqrt(g' Z^-1 g / w) of these gradients can be at most, by the triangle inequality.
 
     With r = g - g_0, |g| <= |g_0| + |r| in the norm of Z^-1, in which g_0 has become no longer, as Z only grows, and in
@@ -98,7 +98,7 @@ def at_most(before: Judged, factors: Factors, params: Params) -> Float[Array, " 
     return jnp.sqrt(before.squared_norms) + jnp.sqrt(_squared_rest(before.factors, factors, params))
 
 
-def closer(before: Judged, factors: Factors, params: Params) -> Float[Array, ""]:
+def closer(before: NormCache, factors: Factors, params: Params) -> Float[Array, ""]:
     """A smaller bound for one candidate: |g_0|^2 + 2 r' Z^-1 g_0 + |r|^2, by the Z that g_0 was looked at in."""
     assert before.along is not None
     total = before.squared_norms + _squared_rest(before.factors, factors, params)
@@ -111,12 +111,12 @@ def closer(before: Judged, factors: Factors, params: Params) -> Float[Array, ""]
 def best(
     form: Uncertainty,
     memory: Memory,
-    before: Judged | None,
+    before: NormCache | None,
     factors: Factors,
     values: Float[Array, " C"],
     wanted: Bool[Array, " C"],
     params: Params,
-) -> tuple[Int[Array, ""], Float[Array, ""], Found]:
+) -> tuple[Int[Array, ""], Float[Array, ""], NormSearch]:
     """The wanted candidate of the highest value + gamma sqrt(g' Z^-1 g / w), the first among equals.
 
     From slot to slot gradients change little. So one looks at candidates from the most promising on, until one of those
@@ -132,10 +132,10 @@ def best(
     if form.look is None or before is None:
         norms = jnp.sqrt(form.squared_norms(memory, factors, params))
         leader = leading(norms, wanted)
-        return leader, norms[leader], Found(None, None)
+        return leader, norms[leader], NormSearch(None, None)
     look = form.look
 
-    def approached(norms: Float[Array, " C"], is_close: Bool[Array, " C"], judged: Judged) -> tuple[Array, ...]:
+    def approached(norms: Float[Array, " C"], is_close: Bool[Array, " C"], judged: NormCache) -> tuple[Array, ...]:
         """The leader once its bound is as close as it gets, the bounds, and which of them are."""
 
         def approach(carry: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -153,7 +153,7 @@ def best(
         norms, is_seen = norms.at[leader].set(jnp.sqrt(seen.squared_norm)), is_seen.at[leader].set(True)
         is_best = leading(norms, is_seen & wanted) == leader
         best_look = jax.tree.map(lambda new, old: jnp.where(is_best, new, old), seen, best_look)
-        known = Judged(one, seen.squared_norm, seen.along)
+        known = NormCache(one, seen.squared_norm, seen.along)
         judged = jax.tree.map(lambda rows, row: rows.at[leader].set(row), judged, known)
         return *approached(norms, is_close, judged), is_seen, judged, best_look
 
@@ -164,7 +164,7 @@ def best(
         look_at_leader,
         (*start, no_one, before, _unseen(form, memory, _row(factors, 0), params)),
     )
-    return leader, norms[leader], Found(judged, best_look)
+    return leader, norms[leader], NormSearch(judged, best_look)
 
 
 def _squared_rest(before: Factors, factors: Factors, params: Params) -> Float[Array, "*C"]:
@@ -182,7 +182,7 @@ def _row(leaves: Any, row: Int[Array, ""] | int) -> Any:
     return jax.tree.map(lambda leaf: leaf[row], leaves)
 
 
-def _unseen(form: Uncertainty, memory: Memory, factors: Factors, params: Params) -> Look:
+def _unseen(form: Uncertainty, memory: Memory, factors: Factors, params: Params) -> GradientNorm:
     """Zeros in place of a look."""
     shapes = jax.eval_shape(form.look, memory, factors, params)  # pyright: ignore[reportArgumentType]
     return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
@@ -236,13 +236,13 @@ def dual(dims: Dims) -> Uncertainty:
         left = network.squared_length(factors) / dims.width - explained
         return jnp.maximum(left, 0) / jnp.asarray(params.regularization, left.dtype)
 
-    def look(memory: Dual, factors: Factors, params: Params) -> Look:
+    def look(memory: Dual, factors: Factors, params: Params) -> GradientNorm:
         vector = whitened(memory, jax.tree.map(lambda leaf: leaf[None], factors))[:, :, 0]
         left = network.squared_length(factors) / dims.width - jnp.sum(jnp.square(vector))
         squared_norm = jnp.maximum(left, 0) / jnp.asarray(params.regularization, left.dtype)
-        return Look(squared_norm, None, vector, memory.slots)
+        return GradientNorm(squared_norm, None, vector, memory.slots)
 
-    def add(memory: Dual, factors: Factors, look: Look, params: Params) -> Dual:
+    def add(memory: Dual, factors: Factors, look: GradientNorm, params: Params) -> Dual:
         dtype, time, vector = memory.inverse.dtype, memory.slots, look.solved
         regularization = jnp.asarray(params.regularization, dtype)
         pivot = jnp.sqrt(regularization * (1 + look.squared_norm))  # d
@@ -296,14 +296,14 @@ def full(dims: Dims) -> Uncertainty:
         gradients = network.gradient(factors) / math.sqrt(dims.width)
         return jnp.maximum(jnp.sum(product(memory, gradients) * gradients, axis=-1), 0)
 
-    def look(memory: Full, factors: Factors, params: Params) -> Look:
+    def look(memory: Full, factors: Factors, params: Params) -> GradientNorm:
         del params
         gradient = network.gradient(factors) / math.sqrt(dims.width)
         solved = product(memory, gradient[None])[0]
         along = network.layers(solved / math.sqrt(dims.width), factors)
-        return Look(jnp.maximum(jnp.sum(solved * gradient), 0), along, solved, memory.slots)
+        return GradientNorm(jnp.maximum(jnp.sum(solved * gradient), 0), along, solved, memory.slots)
 
-    def add(memory: Full, factors: Factors, look: Look, params: Params) -> Full:
+    def add(memory: Full, factors: Factors, look: GradientNorm, params: Params) -> Full:
         del factors, params
         update = look.solved / jnp.sqrt(1 + look.squared_norm)
         rows, slots = memory.pending.at[memory.slots % SLOTS_A_FLUSH].set(update), memory.slots + 1

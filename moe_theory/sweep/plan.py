@@ -47,7 +47,7 @@ class PlannedChunk(NamedTuple):
         return self.task["width"] * self.task["rounds"]
 
 
-class Plan:
+class SweepPlan:
     """The chunks of a sweep as the machine of this fingerprint computes them."""
 
     def __init__(self, sweep: Specification, fingerprint: Mapping[str, str]) -> None:

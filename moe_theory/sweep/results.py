@@ -37,7 +37,7 @@ from moe_theory.runs.progress import shown as shown_progress
 from moe_theory.runs.store import Store
 from moe_theory.sweep import runner
 from moe_theory.sweep.manifest import read_manifest
-from moe_theory.sweep.plan import Plan, PlannedChunk, chunk_shapes
+from moe_theory.sweep.plan import PlannedChunk, SweepPlan, chunk_shapes
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.systems import Sweepable, sweepable
 
@@ -106,7 +106,7 @@ class Coverage(NamedTuple):
 class Results(Shown):
     """A sweep's results. Chunks are read lazily, a cell at a time."""
 
-    def __init__(self, plan: Plan, store: Store, partial: bool = False) -> None:
+    def __init__(self, plan: SweepPlan, store: Store, partial: bool = False) -> None:
         self.plan, self.store, self.partial = plan, store, partial
         self.sweep = plan.sweep
         planned = [plan.chunks_of(index) for index in range(len(self.sweep.grid))]
@@ -128,7 +128,7 @@ class Results(Shown):
         """
         store = Store(Path(path))
         manifest = read_manifest(store.folder)
-        return cls(Plan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"]), store, partial)
+        return cls(SweepPlan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"]), store, partial)
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""

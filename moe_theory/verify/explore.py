@@ -89,7 +89,7 @@ class Axis:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class Search:
     """A search that can be carried out: one claim under one reading, over axes."""
 
     claim: Claim
@@ -263,9 +263,9 @@ def explore(
         >>> [(*point.coordinates, str(point.verdict.status)) for point in found.points]
         [(0.05, 'REFUTED'), (0.5, 'REFUTED')]
     """
-    plan = plan_search(claim, over, reading, points, refine, replicates, seed, error)
+    search = plan_search(claim, over, reading, points, refine, replicates, seed, error)
     with shown_progress(progress) as told:
-        return carry_out_search(plan, progress=told, on_point=on_point)
+        return carry_out_search(search, progress=told, on_point=on_point)
 
 
 def plan_search(
@@ -278,7 +278,7 @@ def plan_search(
     seed: int = 0,
     error: float = FAMILY_ERROR,
     module: str | None = None,
-) -> Plan:
+) -> Search:
     """The search, before anything runs. Raises: as `explore`."""
     if not 2 <= points <= MOST_POINTS:  # refused before an axis of so many is made
         raise InvalidRunError(
@@ -297,61 +297,61 @@ def plan_search(
     for text in texts:
         require_free(axis_name(text), choice, experiment)
     axes = parse_axes(texts, choice.params(), points)
-    plan = Plan(claim, choice, axes, refine, replicates, seed, error, module)
-    if plan.most_points > MOST_POINTS:
+    search = Search(claim, choice, axes, refine, replicates, seed, error, module)
+    if search.most_points > MOST_POINTS:
         raise InvalidRunError(
-            f"there could be {plan.most_points} points, and at most {MOST_POINTS} may share an error. "
+            f"there could be {search.most_points} points, and at most {MOST_POINTS} may share an error. "
             "Lower points or refine."
         )
-    for coordinates in _coarse(plan):
-        plan.monitor(coordinates, {})
-    return plan
+    for coordinates in _coarse(search):
+        search.monitor(coordinates, {})
+    return search
 
 
 def carry_out_search(
-    plan: Plan, *, progress: Progress = quiet, on_point: OnPoint | None = None, command: str = ""
+    search: Search, *, progress: Progress = quiet, on_point: OnPoint | None = None, command: str = ""
 ) -> Exploration:
     """Judge the coarse grid, then halve boxes until the refinements are spent or nothing changes any more."""
     pace: dict = {}
     found: dict[Coordinates, Point] = {}
-    boxes: list[Box] = list(itertools.product(*(pairwise(axis.values) for axis in plan.axes)))
-    wanted = _coarse(plan)
-    for level in range(plan.refine + 1):
-        for point in _judge(plan, wanted, level, pace, progress, on_point):
+    boxes: list[Box] = list(itertools.product(*(pairwise(axis.values) for axis in search.axes)))
+    wanted = _coarse(search)
+    for level in range(search.refine + 1):
+        for point in _judge(search, wanted, level, pace, progress, on_point):
             found[point.coordinates] = point
         statuses = {coordinates: point.verdict.status for coordinates, point in found.items()}
-        boxes = [part for box in boxes for part in (_halves(plan.axes, box) if _is_mixed(box, statuses) else [box])]
+        boxes = [part for box in boxes for part in (_halves(search.axes, box) if _is_mixed(box, statuses) else [box])]
         wanted = sorted({corner for box in boxes for corner in itertools.product(*box)} - found.keys())
         if not wanted:
             break
-    defaults, claim, experiment = plan.reading.params(), plan.claim, plan.claim.experiment
+    defaults, claim, experiment = search.reading.params(), search.claim, search.claim.experiment
     return Exploration(
         **{name: getattr(claim, name) for name in ("where", "statement", "formula", "kind")},
-        **{name: getattr(plan, name) for name in ("axes", "most_points", "error", "point_error", "seed")},
+        **{name: getattr(search, name) for name in ("axes", "most_points", "error", "point_error", "seed")},
         claim=claim.id,
-        reading=plan.reading.name,
-        reading_summary=plan.reading.summary,
-        own=tuple(getattr(defaults, axis.name) for axis in plan.axes),
+        reading=search.reading.name,
+        reading_summary=search.reading.summary,
+        own=tuple(getattr(defaults, axis.name) for axis in search.axes),
         points=[found[coordinates] for coordinates in sorted(found)],
-        replicates=plan.replicates or experiment.replicates,
+        replicates=search.replicates or experiment.replicates,
         command=command,
         kept={
             axis.name: kept
-            for axis in plan.axes
+            for axis in search.axes
             if (kept := [cell for cell, overrides in experiment.cells.items() if axis.name in overrides])
         },
     )
 
 
-def _coarse(plan: Plan) -> list[Coordinates]:
-    return list(itertools.product(*(axis.values for axis in plan.axes)))
+def _coarse(search: Search) -> list[Coordinates]:
+    return list(itertools.product(*(axis.values for axis in search.axes)))
 
 
 def _judge(
-    plan: Plan, wanted: Sequence[Coordinates], level: int, pace: dict, progress: Progress, on_point: OnPoint | None
+    search: Search, wanted: Sequence[Coordinates], level: int, pace: dict, progress: Progress, on_point: OnPoint | None
 ) -> list[Point]:
     """Points of one level: the first look at all of them, then the second at those undecided, and so on."""
-    monitors = {plan.monitor(coordinates, pace): coordinates for coordinates in wanted}
+    monitors = {search.monitor(coordinates, pace): coordinates for coordinates in wanted}
     points = []
 
     def end(monitor: StudyMonitor, test: SequentialTest) -> None:

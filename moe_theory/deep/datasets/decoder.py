@@ -85,7 +85,7 @@ def frame(size: str | None, resize: str | None) -> Frame | None:
     return Frame(wanted, resize or RESIZES[0]).checked()
 
 
-class Header(NamedTuple):
+class ImageHeader(NamedTuple):
     """What an image is before it is decoded."""
 
     path: Path
@@ -97,13 +97,13 @@ class Header(NamedTuple):
     highest: int = 0  # pixel, of more than 8 bits; of colours in steps of 256
 
 
-def headers(paths: Sequence[Path]) -> list[Header | None]:
+def headers(paths: Sequence[Path]) -> list[ImageHeader | None]:
     """Of all files, in threads: Pillow releases the interpreter's lock. None for what is no image.
 
     Raises: DamagedDataError for a file with an image's ending or beginning that cannot be read.
     """
 
-    def tried(path: Path) -> Header | DamagedDataError | None:
+    def tried(path: Path) -> ImageHeader | DamagedDataError | None:
         try:
             return _header(path)
         except DamagedDataError as failure:
@@ -122,7 +122,7 @@ def headers(paths: Sequence[Path]) -> list[Header | None]:
 
 
 def decode(
-    found: Sequence[Header], resize: str, size: tuple[int, int], shift: int, converted: Counter[str]
+    found: Sequence[ImageHeader], resize: str, size: tuple[int, int], shift: int, converted: Counter[str]
 ) -> UInt8[np.ndarray, "n h w 3"]:
     """Images of one (height, width), and what was done to them, counted.
 
@@ -155,7 +155,7 @@ def decode(
     return pixels
 
 
-def kinds_of(found: Sequence[Header]) -> dict[str, Counter[str]]:
+def kinds_of(found: Sequence[ImageHeader]) -> dict[str, Counter[str]]:
     """Counts of endings, formats, modes and sizes."""
     return {
         "ending": Counter(each.path.suffix.lower() or "none" for each in found),
@@ -165,7 +165,7 @@ def kinds_of(found: Sequence[Header]) -> dict[str, Counter[str]]:
     }
 
 
-def size_of(found: Sequence[Header], frame: Frame) -> tuple[int, int]:
+def size_of(found: Sequence[ImageHeader], frame: Frame) -> tuple[int, int]:
     """Height and width for all: those asked for, or those of most images, or the medians, at most 64 a side."""
     if frame.size is not None:
         return frame.size
@@ -177,7 +177,7 @@ def size_of(found: Sequence[Header], frame: Frame) -> tuple[int, int]:
     return max(round(size[1] * scale), 1), max(round(size[0] * scale), 1)
 
 
-def shift_of(found: Sequence[Header]) -> int:
+def shift_of(found: Sequence[ImageHeader]) -> int:
     """By how many bits pixels of more than 8 are shifted: as few as make the largest of all of them a byte, so that 12
     bits in a file of 16 do not become black, and all images keep one scale.
 
@@ -197,7 +197,7 @@ def shift_of(found: Sequence[Header]) -> int:
     return max(max(grey, default=0).bit_length() - 8, 0)
 
 
-def _header(path: Path) -> Header | None:
+def _header(path: Path) -> ImageHeader | None:
     if path.suffix.lower() not in ENDINGS:
         with reading(path), open_file(path) as file:
             if not _BEGINNING.match(file.read(16)):
@@ -218,7 +218,7 @@ def _header(path: Path) -> Header | None:
                 raise DamagedDataError(path, reason, "Save it with 8 or 16 bits, or as arrays in an .npz file.")
             highest = max(int(values.max()) * (1 if mode.startswith("I") else 256), 1)
             mode = f"{mode}, {bits if bits > 8 else 16} bits"
-        return Header(path, form, mode, size, turned, frames, highest)
+        return ImageHeader(path, form, mode, size, turned, frames, highest)
 
 
 def _bits(image: Any) -> int:
@@ -229,7 +229,7 @@ def _bits(image: Any) -> int:
     return max(found) if isinstance(found, tuple) else int(found)
 
 
-def _seen(header: Header) -> list[str]:
+def _seen(header: ImageHeader) -> list[str]:
     done = ["turned upright, as EXIF says"] if header.is_turned else []
     if header.has_frames:
         done.append("the first frame or page of several")

@@ -75,7 +75,7 @@ class Layout(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class LocatedFiles:
     layout: Layout
     folder: Path
     files: list[Path]  # in the layout's order
@@ -113,7 +113,7 @@ class Found:
         return Inventory(f"{title}, by {by}", tuple(self.files), {"ending": endings}, {}, {}, notes, changed)
 
 
-def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> Found:
+def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> LocatedFiles:
     """The first complete layout, in `folder` itself or in a subfolder that archives unpack to."""
     folder = folder.expanduser().absolute()
     if not folder.is_dir():
@@ -128,7 +128,7 @@ def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> Found:
             files = {pattern: _found(place, pattern, layout.endings) for pattern in layout.files}
             present = [path for path in files.values() if path]
             if len(present) == len(files):
-                return Found(layout, place, present)
+                return LocatedFiles(layout, place, present)
             if len(present) > len(most):
                 most = present
                 absent = tuple(pattern for pattern, path in files.items() if not path)
