@@ -654,8 +654,8 @@ def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -
 def own_share(run: Run, experts: Int[np.ndarray, "T B"]) -> Float[np.ndarray, " B"]:
     """The share of the last quarter's arrivals whose expert met the same cluster last, along these routes."""
     clusters, length = run.state.pool.clusters, len(run.rounds)
-    late, lanes = slice(length - length // 4, None), np.arange(clusters.shape[1])
-    previous, tasks = last_tasks(run.records.task, experts)[late], run.records.task[late]
+    last_quarter, lanes = slice(length - length // 4, None), np.arange(clusters.shape[1])
+    previous, tasks = last_tasks(run.records.task, experts)[last_quarter], run.records.task[last_quarter]
     return np.mean((previous >= 0) & (clusters[previous, lanes] == clusters[tasks, lanes]), axis=0)
 
 

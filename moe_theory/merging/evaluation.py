@@ -60,7 +60,7 @@ REFERENCES = 4  # slots of each seed whose best merge is searched
 
 
 def num_late(num_slots: int) -> int:
-    """Number of slots at the end of a run that a late accuracy averages over."""
+    """Number of late slots: the last quarter of a run, at least one."""
     return max(1, num_slots // 4)
 
 
@@ -369,13 +369,13 @@ def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slo
 
 
 def slot_accuracies(
-    dims: Dims, chosen: Mapping[str, str], slot_size: int, late: int, setting: Setting | None = None
+    dims: Dims, chosen: Mapping[str, str], slot_size: int, num_last: int, setting: Setting | None = None
 ) -> Measure:
     """Slots of the trained model as an experiment: accuracies of policies and of methods that learn nothing online.
 
     Replicates are streams of task mixes and requests for one and the same model, which is trained, or read from its
     cache, when the experiment runs. Every cell meets the same mixes. Records are `SlotAccuracy`, of all slots for
-    policies and of the `late` last ones for methods.
+    policies and of the last `num_last` for methods.
 
     Args:
         chosen: cell -> policy; other cells are named after methods.
@@ -391,7 +391,7 @@ def slot_accuracies(
         ]
         any_policy = by_policy or [dataclasses.replace(cells[0], system=system(dims, reward, "average"))]
         runs = dict(run_cells(any_policy, count, first=first, seed=seed))
-        mixes = np.moveaxis(np.asarray(next(iter(runs.values())).records.mix), -1, 0)[:, -late:]  # (B, late, V)
+        mixes = np.moveaxis(np.asarray(next(iter(runs.values())).records.mix), -1, 0)[:, -num_last:]  # (B, num_last, V)
         for cell in cells:
             if cell.name not in chosen:
                 runs[cell.name] = _serve_cell(cell, mixes, of, slot_size, first, count, seed)
@@ -402,7 +402,7 @@ def slot_accuracies(
 
 def _serve_cell(
     cell: Cell,
-    mixes: Float[np.ndarray, "B late V"],
+    mixes: Float[np.ndarray, "B last V"],
     setting: Setting,
     slot_size: int,
     first: int,

@@ -274,7 +274,7 @@ STEPS = Experiment(
 
 # Slots of the trained model.
 SLOT_SIZE, SLOTS = 64, 5000  # as many slots as the paper learns in before it compares accuracies
-LATE = 128  # last slots, which accuracies average over
+LAST_SLOTS = 128  # at the end of a run, which accuracies average over
 STREAMS = 64
 TESTBED_POLICIES = {policies.TANBR: policies.TANBR, policies.NUCB: policies.NUCB, policies.MIX: policies.MIX}
 OF_TABLE_2 = ("rl-dense", "token-top-1-dense", "smear-example-linear", "smear-token-linear")  # with NUCB
@@ -300,7 +300,7 @@ def _testbed(name: str, setting: Setting, mix: Mapping[str, Any], beside: tuple[
         replicates=STREAMS,
         tier=TESTBED_TIER,
         keeps_state=False,
-        measure=evaluation.slot_accuracies(dims, TESTBED_POLICIES, SLOT_SIZE, LATE, setting),
+        measure=evaluation.slot_accuracies(dims, TESTBED_POLICIES, SLOT_SIZE, LAST_SLOTS, setting),
     )
 
 
@@ -422,12 +422,12 @@ def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
 
 def lead(run: Run, rival: Run) -> Float[np.ndarray, " B"]:
     """By how much a policy ends more accurate than a rival on each stream."""
-    return late_accuracy(run) - late_accuracy(rival)
+    return final_accuracy(run) - final_accuracy(rival)
 
 
-def late_accuracy(run: Run) -> Float[np.ndarray, " B"]:
-    """Mean accuracy over the last slots."""
-    return recorded(run, "accuracy")[-LATE:].mean(axis=0)
+def final_accuracy(run: Run) -> Float[np.ndarray, " B"]:
+    """Mean accuracy over the `LAST_SLOTS`."""
+    return recorded(run, "accuracy")[-LAST_SLOTS:].mean(axis=0)
 
 
 def is_faster(run: Run, method: str, rival: str, share: float, what: str = "serving") -> Bool[np.ndarray, " B"]:

@@ -26,7 +26,7 @@ class CodeCell(NamedTuple):
 
     def parts(self) -> tuple[str, str]:
         """What it computes, and, from where a figure begins, what it draws; either may be empty."""
-        begins = re.search(r"^(?:figure, |def draw_)", self.code, flags=re.MULTILINE)
+        begins = re.search(r"^(?:figure, |def plot_)", self.code, flags=re.MULTILINE)
         at = begins.start() if begins else len(self.code)
         return self.code[:at].strip("\n"), self.code[at:].strip("\n")
 
