@@ -235,7 +235,7 @@ def is_output(name: str) -> bool:
 def hidden_units(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Units]:
     """Where each tensor of an expert has the f hidden units; tensors without them are left out.
 
-    Raises: InvalidParamsError where shapes and names do not tell.
+    Raises: InvalidParamsError where shapes and names do not decide.
     """
     matrices = {name: shape for name, shape in shapes.items() if len(shape) == 2}
     outs = [shape for name, shape in matrices.items() if is_output(name)]

@@ -57,7 +57,7 @@ Progress = Callable[[int, int], None]  # bytes that are done, and all
 
 @documented
 class Merged(NamedTuple):
-    """What a merge wrote."""
+    """Files and tensors that a merge has written."""
 
     num_layers: int
     num_experts: int  # K, of each layer
@@ -193,7 +193,7 @@ def _require_room(out: Path, size: int) -> None:
 
 
 def _outputs(job: _MergeJob, dense: Dense | None, config: Mapping[str, Any] | None) -> dict[str, list[_Output]]:
-    """What to write into each shard: a merged tensor goes where the first of its sources is."""
+    """Tensors to write into each shard: a merged one goes where the first of its sources is."""
     tensors = job.found.checkpoint.tensors
     gone: set[str] = set()
     made: list[_Output] = []

@@ -175,8 +175,8 @@ class _Offset(NamedTuple):
 
 
 def _added(closed: Any, first: int, count: int) -> list[int | None]:
-    """What a program adds to each of `count` leaves of a state, its inputs from `first` on and its first outputs, that
-    are one integer.
+    """Constants that a program adds to the integers among `count` leaves of a state, which are its inputs from `first`
+    on and its first outputs; None for other leaves.
     """
     inputs = closed.jaxpr.invars
     given = [

@@ -28,7 +28,7 @@ MOST_TERMS = LONGEST_CHAIN**2  # along an axis
 # How an operation is batched: it is the same for all replicates; written out as a chain of stored operations, or by
 # others; bound as it is, on arrays that end in the batch; or given to `jax.vmap`, which moves the batch to the front.
 SHARED, STORED, WRITTEN, TRAILING, FALLBACK = "shared", "stored", "written", "trailing", "vmap"
-Told = list[tuple[Any, str, tuple[Any, ...]]]  # operations, how they are batched, and the calls that they are in
+Log = list[tuple[Any, str, tuple[Any, ...]]]  # operations, how they are batched, and the calls that they are in
 
 
 class _Value(NamedTuple):
@@ -39,7 +39,7 @@ class _Value(NamedTuple):
 
 
 def trailing_vmap(
-    function: Callable[..., Any], is_batched: tuple[bool, ...], *, stores: bool = False, told: Told | None = None
+    function: Callable[..., Any], is_batched: tuple[bool, ...], *, stores: bool = False, log: Log | None = None
 ) -> Callable[..., Any]:
     """Vectorise `function` of one replicate over the trailing axis of its batched arguments and of all its results.
 
@@ -47,7 +47,7 @@ def trailing_vmap(
         is_batched: for each positional argument, whether the leaves of it end in the batch axis (or have none).
         stores: whether the program that this becomes part of is compiled so that optimisation barriers store what
             passes them. Only then are sums chains, and hashes written out, which would else be repeated in every use.
-        told: gets every operation with the way in which it is batched, as the function is traced.
+        log: gets every operation with the way in which it is batched, as the function is traced.
     """
 
     def batched(*arguments: Any) -> Any:
@@ -57,7 +57,7 @@ def trailing_vmap(
         single = [one_replicate(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
         program, result = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(structure, single))
         inputs = [_Value(leaf, flag) for leaf, flag in zip(leaves, flags, strict=True)]
-        outputs = _replay(program, inputs, _Context(size, stores, told))
+        outputs = _replay(program, inputs, _Context(size, stores, log))
         return jax.tree.unflatten(jax.tree.structure(result), [_to_batched(output, size) for output in outputs])
 
     return batched
@@ -86,7 +86,7 @@ class _Context(NamedTuple):
 
     size: int  # of the batch
     stores: bool
-    told: Told | None
+    log: Log | None
     calls: tuple[Any, ...] = ()  # that it is in
 
 
@@ -111,15 +111,15 @@ def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Va
         if isinstance(inner, jex_core.ClosedJaxpr):
             return _replay(inner, operands, context._replace(calls=(equation, *context.calls)))
     rule = _rule(equation, operands, context)
-    if context.told is not None:
-        context.told.append((equation, rule, context.calls))
+    if context.log is not None:
+        context.log.append((equation, rule, context.calls))
     if rule == SHARED:
         return _results(equation, _bind(equation, [operand.array for operand in operands]), False)
     if rule == STORED:
         return _results(equation, _STORED[name](equation, *(operand.array for operand in operands)), True)
     if rule == WRITTEN and (written := rewriting.written(equation)) is not None:
         shapes = [jax.ShapeDtypeStruct(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]
-        return _replay(jax.make_jaxpr(written)(*shapes), operands, context._replace(told=None))
+        return _replay(jax.make_jaxpr(written)(*shapes), operands, context._replace(log=None))
     if rule == TRAILING:
         changes: dict[str, Any] = {}
         if name in _RESHAPES:

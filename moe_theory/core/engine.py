@@ -39,7 +39,7 @@ _BARRIERS_STORE = {
 _BY_XLA = {"xla_cpu_experimental_ynn_fusion_type": ""}
 _FURTHER = {"xla_cpu_copy_insertion_use_region_analysis": True, "xla_backend_optimization_level": 2}
 
-_UNTESTED = (0, 12)  # the first version of JAX whose programs nobody has looked at
+_UNTESTED = (0, 12)  # the first version of JAX whose programs are not tested
 _STATIC = (0, 4, 5, 6, 7, 8)  # places of `run`'s arguments that a program is compiled for
 
 
@@ -106,9 +106,7 @@ def platform_of(keys: Any, state: Any, params: Any) -> str | None:
 
 
 def program(platform: str | None, is_plain: bool = False, is_large: bool = False) -> Any:
-    """`run` as compiled for a platform, for replicates of matrices or of little; for None, as part of a program of
-    somebody else, who says how to compile it.
-    """
+    """`run` compiled for a platform, for replicates of matrices or of little; for None, inside a caller's own jit."""
     with programs.compiled_once((platform, is_plain, is_large)):
         return _program(platform, is_plain or not can_rewrite(), is_large)
 
@@ -165,7 +163,7 @@ def can_rewrite() -> bool:
 
 
 class _RunTraits(NamedTuple):
-    """What is known of a run when its program is made."""
+    """Traits of a run that its program is compiled for."""
 
     stores: bool  # whether barriers store
     is_large: bool  # whether replicates are matrices
@@ -253,7 +251,7 @@ def _run(traits: _RunTraits, *arguments: Any) -> tuple[Any, Any]:
         return jax.tree.map(lambda leaf: leaf[..., None], state), records
     begun = _start(traits.stores, system.init, keys, params, is_batch) if state is None else state
     begun = vmap.settled(functools.partial(_shapes_of, system.step, keys, is_batch), begun, params)
-    # Replicates that nobody has looked at may be at different rounds, each of which then draws by its own.
+    # Replicates whose rounds are unchecked may be at different rounds, each of which then draws by its own.
     first = (jnp.max(begun.round) if state is None or traits.is_seen else begun.round) + 1
     machine = _machine(system, keys, begun, first, params, observe, reduce, is_batch, traits.stores)
     count, rest = divmod(num_rounds, record_every)
@@ -342,13 +340,13 @@ def _batching(is_batch: bool, stores: bool) -> Callable[..., Any]:
 
 
 def _run_records(machine: _Machine, state: Any, done: int, count: int, stride: int) -> tuple[Any, Any]:
-    """`count` records, `stride` rounds apart, of the rounds after so many `done`. Short strides share a block of draws
+    """`count` records, `stride` rounds apart, of the rounds after round `done`. Short strides share a block of draws
     between records; long ones take several blocks for each.
     """
     ahead = _largest_divisor(stride, ROUNDS_AHEAD)
     shared = _largest_divisor(count, ROUNDS_AHEAD // stride) if stride <= ROUNDS_AHEAD else 1
 
-    # Lengths are spelled out: a system that draws nothing has no arrays to tell them.
+    # Lengths are spelled out: a system that draws nothing has no arrays that show them.
     def play(carry, draws, length):
         return jax.lax.scan(lambda carry, draws: (machine.act(draws, carry[0]), None), carry, draws, length)[0]
 
@@ -418,7 +416,7 @@ def width_for(state: Any, platform: str = "cpu", count: int | None = None) -> in
 
 
 def bytes_of(state: Any) -> int:
-    """Of its arrays: a state that nobody has checked may hold other things."""
+    """Bytes of its arrays: unvalidated states may hold non-arrays."""
     arrays = [leaf for leaf in jax.tree.leaves(state) if hasattr(leaf, "dtype")]
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in arrays)
 
@@ -449,7 +447,7 @@ def run_in_blocks(
 
 
 def _joined(parts: tuple[Any, ...], count: int) -> Any:
-    """Blocks of replicates as one array of so many, joined on the host, but for keys, which only JAX can hold."""
+    """Join blocks into one array of `count` replicates, on the host, but for keys, which only JAX can hold."""
     if len(parts) == 1:
         return parts[0] if parts[0].shape[-1] == count else parts[0][..., :count]
     join = np.concatenate if isinstance(parts[0].dtype, np.dtype) else jnp.concatenate

@@ -21,7 +21,7 @@ _INDICES = (jnp.int32, jnp.int64)  # types in which every place of an array is a
 
 
 def written(equation: Any) -> Callable[..., Any] | None:
-    """What gives the results of a traced operation for one replicate, to rounding; None where it stays what it is."""
+    """A function with a traced operation's results for one replicate, to rounding; None where it is not rewritten."""
     rule = _RULES.get(equation.primitive.name)
     operands = [atom.aval for atom in equation.invars]
     is_plain = all(

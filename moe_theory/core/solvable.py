@@ -34,7 +34,7 @@ class Solvable(NamedTuple):
 
 @documented
 class SolvableCell(NamedTuple):
-    """What `simulate_batch` runs.
+    """Arguments of `simulate_batch` for a solvable pool.
 
     Examples:
         >>> from moe_theory.continual import solvable
@@ -318,7 +318,7 @@ def _check(num_tasks: int, scale: float, num_features: int) -> None:
         raise InvalidParamsError(f"scale={scale} must be in (0, 1), as sigma_0 is. Change it.")
     if num_tasks < 2:
         raise InvalidDimsError(
-            f"num_tasks={num_tasks} must be at least 2: one task has nothing to be told from. Raise it."
+            f"num_tasks={num_tasks} must be at least 2: a router has nothing to learn from one task. Raise it."
         )
     if num_features < num_tasks:
         raise InvalidDimsError(

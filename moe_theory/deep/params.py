@@ -146,7 +146,7 @@ class Params(NamedTuple):
 
     @property
     def routing(self) -> continual.Params:
-        """What `continual` calls these: its router is the one here."""
+        """The same as parameters of `continual`, whose router this is."""
         return continual.Params(
             num_experts=self.num_experts,
             learning_rate=self.learning_rate,
@@ -160,7 +160,7 @@ class Params(NamedTuple):
 
     @property
     def delays(self) -> edge.Params:
-        """What `edge` calls these, for its laws of delays."""
+        """The same as parameters of `edge`, for its laws of delays."""
         return edge.Params(
             num_experts=self.num_experts,
             min_transfer_delay=self.min_transfer_delay,

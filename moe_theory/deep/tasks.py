@@ -31,7 +31,7 @@ class ImageSplit(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """What tasks are drawn from: one class against the rest, for each of K classes."""
+    """Images that tasks are drawn from: one class against the rest, for each of K classes."""
 
     train: ImageSplit
     test: ImageSplit

@@ -34,12 +34,12 @@ FIGURE_3_DIMS = figure_3_dims(FIGURE_3_EXPERTS[-1])  # padded: all cells of a po
 
 
 def cell_name(num_experts: int) -> str:
-    """The name of a cell with so many servers."""
+    """The name of a cell with `num_experts` servers."""
     return f"M = {num_experts}"
 
 
 class LoadRecords(NamedTuple):
-    """What the closed forms and the sentences about Fig. 3 need."""
+    """Records for the closed forms and the sentences about Fig. 3."""
 
     generalization_error: Float[Array, ""]
     flushed: Float[Array, ""]  # the same once pending tasks are completed
@@ -62,7 +62,7 @@ class Models(NamedTuple):
 
 
 class GateObservables(NamedTuple):
-    """What one round did to the gates, and their sizes."""
+    """Changes of the gates in one round, and their sizes."""
 
     own_change: Float[Array, ""]  # of <theta, v_n> / eta, at the expert that completed a task of kind n; NaN if not one
     others_change: Float[Array, ""]  # the largest of it over the other experts

@@ -80,7 +80,7 @@ class Setting:
 
     @property
     def experts(self) -> str:
-        """What is known of the experts: LINEAR, NETWORK, only their R_m(H), OWN, or nothing, ANY."""
+        """Class of the experts: LINEAR, NETWORK, OWN if only R_m(H) is given, or ANY if nothing is."""
         if self.num_weights is not None:
             return ANY
         if self.rademacher is not None:
@@ -89,7 +89,7 @@ class Setting:
 
     @property
     def router_kind(self) -> str:
-        """What is known of the router: its class, only its d_N, OWN, or nothing, ANY."""
+        """Class of the router: one of `complexity.ROUTERS`, OWN if only d_N is given, or ANY if nothing is."""
         if self.num_weights is not None:
             return ANY
         if self.router is not None:
@@ -420,7 +420,7 @@ def _uniform(setting: Setting, name: str, capacity: Callable[[Setting, int], flo
 
 
 def _of_router(setting: Setting) -> tuple[str, ...]:
-    """What d_N rests on, where it does not follow from the router's class."""
+    """The source of d_N, where it does not follow from the router's class."""
     if setting.router_kind not in (NETWORK, OWN):
         return ()
     return (LEMMA_2,) if setting.natarajan is None else (NATARAJAN,)

@@ -1,4 +1,4 @@
-"""What holds instead of Theorem 1 and its lemmas: bounds derived step by step in their docstrings.
+"""Bounds that hold instead of Theorem 1 and its lemmas, derived step by step in their docstrings.
 
 T experts, k active, m i.i.d. samples, a loss in [0, 1] that is C-Lipschitz in the model's output; linear experts
 w_j.x with |w_j| <= B, linear routers with logits v_j.x, |v_j| <= W, inputs with |x| <= c. R_S(F) is the empirical

@@ -73,7 +73,7 @@ def one_round(
 
 
 class Cells(NamedTuple):
-    """What `cells` shows. S_j is the sum of the labels in cell j, S'_j that of the ghost sample, n_j the count."""
+    """Observables of `cells`. S_j is the sum of the labels in cell j, S'_j that of the ghost sample, n_j the count."""
 
     gap: Float[Array, ""]  # sup_f |L_S - L_D| = sum_j |S_j| / (2m)
     paired_gap: Float[Array, ""]  # phi(S, S') = sup_f (L_S - L_S') = sum_j |S_j - S'_j| / (2m), Eq. (17)
@@ -84,13 +84,13 @@ class Cells(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """What `learned_cells` and `dense` show."""
+    """Observables of `learned_cells` and `dense`."""
 
     gap: Float[Array, ""]  # sup_f |L_S - L_D|
 
 
 class Coin(NamedTuple):
-    """What `coin` shows."""
+    """Observables of `coin`."""
 
     risk: Float[Array, ""]  # L_S
     ghost: Float[Array, ""]  # L_S' of another sample
@@ -238,7 +238,7 @@ def dense_losses(labels: Float[Array, " m"]) -> Float[Array, " m"]:
 
 
 class Capacity(NamedTuple):
-    """What `linear_router` shows. The first two have the means R_m(F|a) and R_m(H)."""
+    """Observables of `linear_router`. The first two have the means R_m(F|a) and R_m(H)."""
 
     routed: Float[Array, ""]  # mean of sup_f (1/m) sum_i sigma_i f(x_i) over T experts, with the router given
     lone: Float[Array, ""]  # the same for one expert, B |sum_i sigma_i x_i| / m
@@ -275,7 +275,7 @@ def linear_router(dims: Dims) -> System:
 
 
 class Complexities(NamedTuple):
-    """What `function_classes` shows: means over all signs, given the samples."""
+    """Observables of `function_classes`: means over all signs, given the samples."""
 
     complexity: Float[Array, ""]  # R_S(F) of all functions
     ghost_complexity: Float[Array, ""]  # R_S'(F)
@@ -287,21 +287,21 @@ class Complexities(NamedTuple):
 
 
 class ClassCapacity(NamedTuple):
-    """Of a class of functions from n points to labels."""
+    """Capacity of a class of functions from n points to labels."""
 
     log_growth: Float[Array, " n"]  # log of the most labelings of 1, ..., n of the points
     natarajan: Float[Array, ""]  # the Natarajan dimension; 0 for a single function
 
 
 class Growth(NamedTuple):
-    """What `labelings` shows."""
+    """Observables of `labelings`."""
 
     random: ClassCapacity
     masks: ClassCapacity
 
 
 class PairedGap(NamedTuple):
-    """What `lone_points` shows."""
+    """Observables of `lone_points`."""
 
     gap: Float[Array, ""]  # sup_f |L_S - L_S'| over all masks
 

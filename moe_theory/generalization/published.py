@@ -53,7 +53,7 @@ class Part(NamedTuple):
 
 @documented
 class Published(NamedTuple):
-    """A published model, as far as its configuration tells."""
+    """A published model, as far as its configuration describes it."""
 
     family: str  # its `model_type`
     num_experts: int  # T
@@ -131,7 +131,7 @@ def published(path: str | Path, is_counted: bool = True, bits: int | None = None
 
 @documented
 class StoredSize(NamedTuple):
-    """What a checkpoint's headers say of its size."""
+    """Size of a checkpoint, from its headers."""
 
     num_weights: int | None  # numbers in all its tensors; None where several are packed into one
     num_bits: int  # of all its tensors
@@ -214,7 +214,7 @@ class _Keys(dict):
         return _Nested(self, name, found) if isinstance(found, dict) else found
 
     def found(self, name: str) -> Any:
-        """What the file says, None if nothing. Raises: InvalidParamsError where it contradicts itself."""
+        """The file's value; None if it has none. Raises: InvalidParamsError where it contradicts itself."""
         names = (name, *SYNONYMS.get(name, ()))
         said = [(one, scope[one]) for one in names for scope in self.scopes if scope.get(one) is not None]
         self.read.update(names)
@@ -359,7 +359,7 @@ def _require_known(keys: _Keys, family: Family) -> None:
 
 
 def _notes(keys: _Keys) -> Iterator[str]:
-    """What was assumed, not counted, or not understood."""
+    """Notes on assumed values, and on keys that were not counted or not understood."""
     said = {key: scope[key] for scope in keys.scopes for key in scope}
     assumed = {name: value for name, value in keys.assumed.items() if value not in ([], "")}
     if assumed:

@@ -123,7 +123,7 @@ def is_quantised(path: Path, config: Mapping[str, Any]) -> bool:
 
 
 def _stated(path: Path, config: Mapping[str, Any]) -> Any:
-    """What stands under quantization_config, at the top, in a part, or where ModelOpt writes it."""
+    """The quantization_config at the top level, in a part, or in ModelOpt's own file."""
     beside = path.with_name("hf_quant_config.json")
     for table in (config, *(part for part in config.values() if isinstance(part, dict))):
         if table.get("quantization_config") is not None:
@@ -132,7 +132,7 @@ def _stated(path: Path, config: Mapping[str, Any]) -> Any:
 
 
 def read_table(path: Path) -> dict[str, Any]:
-    """What a JSON file of a published model holds. Raises: InvalidParamsError for anything but a table."""
+    """Read a JSON file of a published model. Raises: InvalidParamsError for anything but a table."""
     try:
         found = read_json(path)
     except (OSError, ValueError) as failure:

@@ -43,7 +43,7 @@ class State(NamedTuple):
 
 @documented
 class Info(NamedTuple):
-    """What a round shows, of the weights at its start."""
+    """Observables of a round, at the weights of its start."""
 
     loss: Float[Array, ""]  # what is minimised, the mean of -y f / 2
     error: Float[Array, ""]  # share of the sample whose sign of f is not y; f = 0 is an error

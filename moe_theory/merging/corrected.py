@@ -1,4 +1,4 @@
-"""What holds of the tree and of the regret where the paper's lemmas fail, each proved in its docstring.
+"""Bounds on the tree and on the regret where the paper's lemmas fail, each proved in its docstring.
 
 Everything holds for Alg. 1 with the threshold (2), however leaves are picked and split and for every delta in (0, 1],
 as long as the tree has room. Float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on;

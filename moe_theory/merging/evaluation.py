@@ -295,7 +295,7 @@ def _costs(
 
 
 class ModelWorld(NamedTuple):
-    """What a replicate draws: its mix. All share model and inputs, which no state carries."""
+    """A replicate's mix. All replicates share model and inputs, which no state carries."""
 
     tasks: Tasks
 

@@ -90,7 +90,7 @@ FIXED, DRIFTING = {"mix_drift": 0.0}, {"mix_drift": 1.5}
 
 
 class Record(NamedTuple):
-    """What claims read of a recorded slot."""
+    """Records of a slot that claims read."""
 
     cumulative_regret: Float[Array, ""]  # R_t
     total_value: Float[Array, ""]  # sum of psi' f*(x) so far
@@ -107,7 +107,7 @@ class Record(NamedTuple):
 
 @functools.cache
 def recorder(reward: str) -> Callable[[State, Info], Record]:
-    """What claims read of a slot under a family of rewards; the same object for the same name."""
+    """A function that records a slot for claims, under a family of rewards; cached by name."""
     family = rewards.named(reward)
     form = uncertainty.named(uncertainty.EXACT, DIMS)
 
@@ -140,7 +140,7 @@ def _distance(learner: Learner) -> Float[Array, ""]:
 
 
 def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Float[Array, ""], Int[Array, ""]]:
-    """What the candidate whose leaf holds the best weights loses to them, and the depth of that leaf."""
+    """Loss of value from the best weights to the candidate of the leaf that holds them, and that leaf's depth."""
     best = family.best(state.world, info.mix, Params()) if family.best else info.pick.weights
     holds = tree.active & jnp.all((tree.lower <= best) & (best <= tree.upper), axis=1)
     row = jnp.argmax(holds)
@@ -188,7 +188,7 @@ LONG_DIMS = dataclasses.replace(DIMS, max_rounds=LONG_SLOTS, max_leaves=256)
 
 
 class LongRecord(NamedTuple):
-    """What claims read of each slot of many."""
+    """Records of each slot of a long run that claims read."""
 
     cumulative_regret: Float[Array, ""]  # R_t
     regret: Float[Array, ""]  # of this slot
@@ -248,7 +248,7 @@ ABLATION = Experiment(
 
 # Fig. 6: slots until 20 feasible leaves, of the tree alone, whose leaves are picked at random.
 STEP_EXPERTS = (4, 16, 64)
-STEP_CONSTANT = 0.3  # C: with 1 a tree seldom has 20 leaves in so many slots
+STEP_CONSTANT = 0.3  # C: with 1 a tree seldom grows 20 leaves in the run
 STEP_DIMS = Dims(max_experts=STEP_EXPERTS[-1], max_rounds=512, max_leaves=64)
 
 

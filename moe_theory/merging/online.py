@@ -139,7 +139,7 @@ def _slots(
 
 
 def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
-    """What a stream's `serve` returned, as arrays.
+    """Output of a stream's `serve` as arrays, checked.
 
     Raises: InvalidRewardError unless it is rewards in [0, 1] and whole counts, one a task, with at least one request.
     """

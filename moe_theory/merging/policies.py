@@ -130,7 +130,7 @@ def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
 
 @documented
 class Learner(NamedTuple):
-    """What a neural policy has learned: theta, theta_0, Z and the rewards seen."""
+    """State of a neural policy: theta, theta_0, Z and the rewards seen."""
 
     weights: NetworkWeights  # theta_{t-1}
     start: NetworkWeights  # theta_0
@@ -140,7 +140,7 @@ class Learner(NamedTuple):
 
 @documented
 class TanbrMemory(NamedTuple):
-    """What Tanbr carries from slot to slot."""
+    """State that Tanbr carries from slot to slot."""
 
     learner: Learner
     tree: Tree

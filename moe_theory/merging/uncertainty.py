@@ -35,7 +35,7 @@ Memory = Any  # a NamedTuple of arrays; its structure and types stay the same fr
 
 
 class GradientNorm(NamedTuple):
-    """How long one gradient is by Z^-1, and what was computed to find out."""
+    """Norm of one gradient by Z^-1, and what was computed on the way."""
 
     squared_norm: Float[Array, ""]  # g' Z^-1 g / w
     along: tuple[Array, ...] | None  # Z^-1 g / w, of each layer in its shape; None for a form without it
@@ -63,7 +63,7 @@ def named(name: str, dims: Dims) -> Uncertainty:
 
 
 class NormCache(NamedTuple):
-    """What was found when each candidate was looked at last, at the gradient g_0: at first 0, whose norm is 0."""
+    """Norm of each candidate when it was last computed, at the gradient g_0; at first g_0 is 0, and so is its norm."""
 
     factors: Factors  # of g_0 (C, ...)
     squared_norms: Float[Array, " C"]
@@ -71,7 +71,7 @@ class NormCache(NamedTuple):
 
 
 class NormSearch(NamedTuple):
-    """What choosing found out that learning can use; None for a form without looks."""
+    """By-products of a choice that learning can use; None for a form without `look`."""
 
     judged: NormCache | None
     look: GradientNorm | None  # at the candidate chosen
@@ -90,7 +90,7 @@ def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Para
 
 
 def at_most(before: NormCache, factors: Factors, params: Params) -> Float[Array, " C"]:
-    """What sqrt(g' Z^-1 g / w) of these gradients can be at most, by the triangle inequality.
+    """Upper bound on sqrt(g' Z^-1 g / w) of these gradients, by the triangle inequality.
 
     With r = g - g_0, |g| <= |g_0| + |r| in the norm of Z^-1, in which g_0 has become no longer, as Z only grows, and in
     which nothing is longer than by lambda^-1/2 its Euclidean length.

@@ -1,4 +1,4 @@
-"""NumPy's archives, `.npz`, as anybody may have written them: headers and sizes are checked before data are read."""
+"""NumPy's archives, `.npz`, of unknown origin: headers and sizes are checked before data are read."""
 
 import io
 import math

@@ -146,7 +146,7 @@ def check_devices(number: int) -> None:
 
 
 def device_executor(num_workers: int | None = None) -> DeviceExecutor:
-    """The executor with so many threads that all work of this process shares."""
+    """The executor with `num_workers` threads that all work of this process shares."""
     return _device_executor(num_workers or num_device_workers())
 
 

@@ -1,4 +1,4 @@
-"""What a sweep will cost, before it runs: counted, or timed on a short run."""
+"""Costs of a sweep before it runs: counted, or timed on a short run."""
 
 import dataclasses
 import time
@@ -24,7 +24,7 @@ MOST_PROBES = 4  # programs that are timed; the others are taken to be like them
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """What a sweep needs."""
+    """Work, memory, disk and time that a sweep takes."""
 
     cells: int
     shape: dict[str, int]  # values on each axis

@@ -73,7 +73,7 @@ class SweepPlan:
         return chunks
 
     def task_of(self, index: int) -> Task:
-        """What computes the first chunk of a cell; its others differ in `first` alone."""
+        """The task of a cell's first chunk; the others differ in `first` alone."""
         sweep, cell = self.sweep, self.sweep.grid.cells[index]
         width, batch = _widths(sweep, cell, self.fingerprint["backend"])
         return {
@@ -123,12 +123,12 @@ def chunk_name(task: Task) -> str:
 
 
 def fingerprint(system: str) -> dict[str, str]:
-    """What decides numbers besides a task, on the machine where this runs."""
+    """Everything besides a task that decides its numbers on this machine."""
     return provenance.fingerprint(sweepable(system).code)
 
 
 def program_of(task: Task) -> Hashable:
-    """What tells the compiled program of a task from others."""
+    """Key of a task's compiled program."""
     decisive = ("system", "dims", "choices", "rounds", "record_every", "observables", "precision", "batch")
     return json.dumps({name: task[name] for name in decisive}, sort_keys=True)
 

@@ -81,12 +81,12 @@ class Sweep(Shown, Specification):
         Args:
             executor: any `concurrent.futures.Executor` whose workers can import this package; it is left open.
             dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes.
-            devices: or so many devices of this machine; all of them unless given.
-            progress: where to tell; unless given a line in a notebook, else standard error.
+            devices: or the number of local devices; all of them unless given.
+            progress: where it is reported; by default a line in a notebook, else standard error.
         Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError; what was finished before is kept.
         """
-        with shown_progress(progress) as told:
-            done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices), progress=told)
+        with shown_progress(progress) as listener:
+            done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices), progress=listener)
         return Results(done.plan, done.store)
 
 
@@ -432,7 +432,7 @@ def _shapes(results: Results) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
 
 
 def _attributes(results: Results) -> dict[str, str]:
-    """What decides the numbers, and not how, where or when they were computed."""
+    """Attributes that decide the numbers, without how, where or when they were computed."""
     fingerprint = results.plan.fingerprint
     return {
         "title": f"{results.sweep.system}: {results.kind.about}",
@@ -541,7 +541,7 @@ def _is_same(asked: Any, value: Any) -> bool:
 
 
 def _texts(values: Sequence[Any]) -> dict[Any, str]:
-    """A column's values as text: six digits, or all of them where six do not tell values apart."""
+    """A column's values as text: six digits, or all of them if values differ only beyond six."""
     exact = {value: value if isinstance(value, str) else shown(value) for value in values}
     short = {value: f"{value:.6g}" if isinstance(value, float) else text for value, text in exact.items()}
     return short if len(set(short.values())) == len(short) else exact

@@ -92,8 +92,8 @@ def run(
 
 
 def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
-    """The workers asked for: an executor's, a Dask cluster's, or so many devices of this machine. Raises:
-    InvalidRunError for more than one of them, or for one that is invalid.
+    """The workers asked for: an executor's, a Dask cluster's, or local devices. Raises: InvalidRunError for more than
+    one of them, or for one that is invalid.
     """
     asked = {"executor": executor, "dask": dask, "devices": devices}
     given = [name for name, value in asked.items() if value is not None]
@@ -116,7 +116,7 @@ def fingerprint_of(pool: WorkerPool, system: str) -> dict[str, str]:
 
 
 def find_missing(plan: SweepPlan, store: Store) -> tuple[ChunkCounts, list[PlannedChunk]]:
-    """What is there and whole, and the chunks to compute."""
+    """Count the chunks that are there and whole, and list those to compute."""
     counts, missing = ChunkCounts(num_chunks=len(plan.chunks)), []
     for chunk in plan.chunks:
         try:
@@ -192,7 +192,7 @@ class _Dispatcher:
         running = [future for future in self.in_flight if not future.cancel()]
         if running:
             self.progress.running("the last tasks to their end")
-        with contextlib.suppress(KeyboardInterrupt):  # of somebody who does not want to wait
+        with contextlib.suppress(KeyboardInterrupt):  # of a user who does not want to wait
             wait(running, timeout=self.pool.grace)
         for future in running:
             if future.done():

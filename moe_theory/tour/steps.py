@@ -25,7 +25,7 @@ class CodeCell(NamedTuple):
     line: int
 
     def parts(self) -> tuple[str, str]:
-        """What it computes, and, from where a figure begins, what it draws; either may be empty."""
+        """Its code up to where a figure begins, and the code of the figure; either may be empty."""
         begins = re.search(r"^(?:figure, |def plot_)", self.code, flags=re.MULTILINE)
         at = begins.start() if begins else len(self.code)
         return self.code[:at].strip("\n"), self.code[at:].strip("\n")

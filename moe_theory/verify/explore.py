@@ -66,7 +66,7 @@ class Axis:
         return middle if lower < middle < upper else None
 
     def most_values(self, levels: int) -> int:
-        """How many values there can be at most when neighbours are halved so many times."""
+        """Largest number of values after `levels` halvings between neighbours."""
         if self.is_listed:
             return len(self.values)
         count = (len(self.values) - 1) * 2**levels + 1
@@ -252,7 +252,7 @@ def explore(
         refine: how often neighbouring points with different statuses are halved.
         replicates: at most, at every point; None takes the experiment's own number.
         error: probability that any status of the map is wrong.
-        progress: where to tell; unless given a line in a notebook, else standard error.
+        progress: where it is reported; by default a line in a notebook, else standard error.
         on_point: called with each point as soon as its verdict stands.
     Raises: UnknownNameError, InvalidParamsError or InvalidRunError before anything runs.
 
@@ -264,8 +264,8 @@ def explore(
         [(0.05, 'REFUTED'), (0.5, 'REFUTED')]
     """
     search = plan_search(claim, over, reading, points, refine, replicates, seed, error)
-    with shown_progress(progress) as told:
-        return carry_out_search(search, progress=told, on_point=on_point)
+    with shown_progress(progress) as listener:
+        return carry_out_search(search, progress=listener, on_point=on_point)
 
 
 def plan_search(
@@ -280,7 +280,7 @@ def plan_search(
     module: str | None = None,
 ) -> Search:
     """The search, before anything runs. Raises: as `explore`."""
-    if not 2 <= points <= MOST_POINTS:  # refused before an axis of so many is made
+    if not 2 <= points <= MOST_POINTS:  # refused before the axis is made
         raise InvalidRunError(
             f"points={points} must be between 2 and {MOST_POINTS}: an axis has two ends, and all points share one "
             "error. Change points."

@@ -174,14 +174,14 @@ class Planted:
 
     @property
     def look_errors(self) -> tuple[float, ...]:
-        """What each look is declared to spend: written out, so that an engine that spends more is noticed."""
+        """Error that each look may spend: written out, so that an engine that spends more is noticed."""
         if self.is_single_look:
             return (self.error,)
         return tuple(self.error / (number * (number + 1)) for number in range(1, len(self.looks) + 1))
 
     @property
     def unit(self) -> float:
-        """What a margin is a multiple of in the claim's own unit."""
+        """Unit of a margin, in the claim's own unit."""
         units = {"rate": slope_deviation(), "limit_rate": slope_deviation(LIMIT_GRID[2:])}
         return units.get(self.kind, GRID_NOISE * np.sqrt(2) if self.kind == "limit_ordering" else 1.0)
 

@@ -74,7 +74,7 @@ class Recorded:
 
 
 def read() -> dict[str, Recorded]:
-    """What is recorded, by paper, in the order of the papers.
+    """Recorded verdicts by paper, in the order of the papers.
 
     Raises: InvalidReportError for a file that is damaged or of another schema.
     """
@@ -120,7 +120,7 @@ def written(recorded: Recorded) -> str:
 
 
 def parsed(text: str, where: str) -> Recorded:
-    """What `written` gave. Raises: InvalidReportError that names `where` it stands, for anything else."""
+    """Parse the output of `written`. Raises: InvalidReportError that names `where`, for anything else."""
     try:
         document = json.loads(text)
         schema = document.pop("schema")

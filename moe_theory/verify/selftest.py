@@ -134,7 +134,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class SelfTest:
-    """What the self-test found."""
+    """Results of the self-test."""
 
     rows: list[Row]
     seed: int
@@ -277,7 +277,7 @@ def _rows(planted: Planted, counts: Counter[Status], shares: Shares, tolerance: 
 
 
 def _allowed(planted: Planted, decision: Status) -> float | None:
-    """What a verdict's error allows a false decision. Each way of being wrong has half of it, and both together all of
+    """Probability of a false decision that the error allows. Each way of being wrong has half of it, and both all of
     it where values have a range. An identity is never refuted where it holds, and supported wrongly with the error at
     the frequency that it says it would have seen; of rarer violations it says nothing. Nor does a mean without a range
     of an event that none of its first replicates shows.

@@ -49,7 +49,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclasses.dataclass(frozen=True)
 class Hypothesis:
-    """What a statement supposes of the runs that test it."""
+    """Hypothesis of a statement on the runs that test it."""
 
     text: str  # "signals are orthogonal"
     holds: Callable[[Any, Run], Any]  # (dims, run) -> bool, or one a replicate
@@ -363,7 +363,7 @@ def _proof(folder: str, file: str) -> Proof | None:
 
 
 def suppose(*hypotheses: Hypothesis) -> None:
-    """What every statement supposes that the modules of the calling package declare from now on."""
+    """Set the hypotheses of all statements that the calling package's modules declare from now on."""
     _SUPPOSED[_caller()] = hypotheses
 
 

@@ -37,7 +37,7 @@ def is_id(text: str) -> bool:
 
 
 class Status(enum.StrEnum):
-    """What a verdict says."""
+    """Status of a verdict."""
 
     SUPPORTED = "SUPPORTED"  # shown within its margin; not merely "not refuted"
     REFUTED = "REFUTED"  # shown to fail by more than its margin
@@ -147,7 +147,7 @@ class Verdict(Shown):
 
     @property
     def settings(self) -> list[str]:
-        """What it holds for, as reports say it: its readings, each with the data set where there is one."""
+        """Settings that it holds for, as reports say it: its readings, each with its data set if there is one."""
         return [f"{reading} on {self.data}" if self.data else reading for reading in (self.reading, *self.also)]
 
     @property
@@ -414,7 +414,7 @@ def _wrong(where: str, value: Any, wanted: str) -> InvalidReportError:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can say: null for NaN and infinity, escapes for lone surrogates."""
+    """A value as JSON has it: null for NaN and infinity, escapes for lone surrogates."""
     if isinstance(value, str):
         return str(value).encode(errors="backslashreplace").decode()
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The papers' data sets and one's own, read from a folder that the user names: checked, and never downloaded."""
+"""The papers' data sets and users' own, read from a folder that the user names: checked, and never downloaded."""
 
 import functools
 from collections import Counter
@@ -142,7 +142,7 @@ def missing(folder: Path | str) -> MissingDataError:
 
 
 def _looked_for(folder: Path) -> dict[str, Any]:
-    """What is found of each data set, or the MissingDataError that says what is not."""
+    """Files found of each data set, or the MissingDataError that says what is missing."""
     found: dict[str, Any] = {}
     for name, (title, _, layouts, find) in DATASETS.items():
         if layouts:

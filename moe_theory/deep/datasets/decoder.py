@@ -1,4 +1,4 @@
-"""The one decoder of images: any format that Pillow reads safely, told by content, as bytes of red, green and blue.
+"""The one decoder of images: any format that Pillow reads safely, by content, as bytes of red, green and blue.
 
 What it changes is counted: orientation, depth, transparency, colours, further frames and size. Nothing is clipped.
 """
@@ -86,7 +86,7 @@ def frame(size: str | None, resize: str | None) -> Frame | None:
 
 
 class ImageHeader(NamedTuple):
-    """What an image is before it is decoded."""
+    """Format and size of an image that is not decoded yet."""
 
     path: Path
     format: str
@@ -310,7 +310,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Without Pillow's warnings: what is wrong with an image is told in a line, or is none of its user's business."""
+    """Without Pillow's warnings: what is wrong with an image is reported in one line, or does not concern its user."""
     logging.getLogger("PIL").addHandler(_NO_HANDLER)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

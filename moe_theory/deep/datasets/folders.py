@@ -16,7 +16,7 @@ from moe_theory.deep.datasets.decoder import ENDINGS, UNREAD, Frame, ImageHeader
 from moe_theory.deep.datasets.files import DataSet, Images, Inventory, folders, is_system, reading
 
 TITLE = "images in folders"
-TESTED = 5  # every so many are the test split of data that have none
+TESTED = 5  # every 5th image is held out if there is no test split
 _DEPTH = 3  # folders in a folder that archives unpack to
 _SPLITS = {  # names of folders, in any case
     split: re.compile(rf"({names})([-_ ]?(set|data|images|split))?", re.IGNORECASE)

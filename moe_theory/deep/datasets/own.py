@@ -1,4 +1,4 @@
-"""Images and features of one's own: as arrays, or as the `.npz` file or the `.csv` files of a folder."""
+"""A user's own images and features: as arrays, or as the `.npz` file or the `.csv` files of a folder."""
 
 import dataclasses
 import io

@@ -24,7 +24,7 @@ Loaded = PyTree[Array]  # everything that must be in memory to serve a slot
 
 
 class Deployment(NamedTuple):
-    """What is available before the first slot."""
+    """Model, routers and data available before the first slot."""
 
     model: Model
     routers: Mapping[str, Routers]  # by the names of their kinds; those that the methods in question need
@@ -48,7 +48,7 @@ def loaded_bytes(loaded: Loaded) -> int:
 
 
 def begin_slot(method: ServingMethod, loaded: Loaded, weights: Float[Array, " K"]) -> Loaded:
-    """What serves the slot: for a method that merges slot by slot, its merge with these weights."""
+    """Arrays that serve the slot: for a method that merges slot by slot, its merge with these weights."""
     return loaded if method.merge is None else method.merge(loaded, weights)
 
 

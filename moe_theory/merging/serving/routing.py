@@ -159,7 +159,7 @@ Sampler = Callable[[Float[Array, "n t K"], int], Int[Array, "n t"]]  # (logits, 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What is routed, to how many experts, and how the router learns. Raises: UnknownNameError, InvalidDimsError."""
+    """Level of routing, number of experts, and how the router learns. Raises: UnknownNameError, InvalidDimsError."""
 
     level: str  # TOKEN, EXAMPLE or TASK
     num_active: int = SOFT  # k, or SOFT

@@ -141,7 +141,7 @@ def _phase(
     num_groups: int,
     progress: Progress,
 ) -> tuple[Model, np.ndarray]:
-    """Train in one program, which is called a few times so that there is something to tell."""
+    """Train in one program, which is called a few times so that there is progress to report."""
     num_steps = setting.dense_steps if name == "dense" else setting.expert_steps
     if num_steps == 0:
         return model, np.zeros(0, np.float32)
