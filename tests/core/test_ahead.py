@@ -192,7 +192,7 @@ CHANGING_POOL = {"swapped", "constant-leaf"}
 
 @functools.cache
 def results() -> dict[str, list[tuple[Any, Any]]]:
-    """What the parts of every case give, and what its step gives, from two keys and states: by one program."""
+    """Results of every case's parts and of its step, from two keys and states, by one program."""
     splits = {name: split_step(case.step, KEY, STATE, PARAMS) for name, case in CASES.items()}  # for another key
 
     @quickly
