@@ -1,4 +1,4 @@
-"""Where a checkpoint keeps its experts: one tensor each, or all of a layer in one tensor.
+"""Layouts of experts in a checkpoint: one tensor each, or all of a layer in one tensor.
 
 A pattern of names says which tensors are the experts'. With {expert} in it, each expert has its own,
 "model.layers.{layer}.block_sparse_moe.experts.{expert}.{name}"; [{expert}], or no {expert}, says that the first axis of
@@ -142,7 +142,7 @@ class ExpertStack(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one expert's tensor."""
+        """Shape of one expert's tensor."""
         return self.expert(0).shape
 
     def expert(self, number: int) -> np.ndarray:
@@ -183,7 +183,7 @@ class ExpertLayer(NamedTuple):
 
 
 class ExpertTensors(NamedTuple):
-    """Which of a checkpoint's tensors are its experts'."""
+    """A checkpoint's tensors that belong to its experts."""
 
     checkpoint: Checkpoint
     patterns: tuple[str, ...]

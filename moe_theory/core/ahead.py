@@ -134,7 +134,7 @@ def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int |
 
 
 def place_of_round(state: Any) -> Any:
-    """Which leaf of a state is its `round`; None if that is no leaf."""
+    """Index of the leaf of a state that is its `round`; None if that is no leaf."""
     structure = jax.tree.structure(state)
     place = jax.tree.unflatten(structure, list(range(structure.num_leaves))).round
     return place if isinstance(place, int) else None
@@ -188,8 +188,8 @@ def _added(closed: Any, first: int, count: int) -> list[int | None]:
 
 
 def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | None = None) -> list[_Offset | None]:
-    """Of a program's results, or of these `outputs` inside it, what they add to the inputs that they are counted from;
-    None for those that are anything else. Seen through are calls, and branches that agree.
+    """Constants that a program's results, or these `outputs` inside it, add to the inputs that they are counted from;
+    None for anything else. Looks through calls, and branches that agree.
     """
     program = closed.jaxpr
     known: dict[Any, _Offset | None] = dict(zip(program.invars, inputs, strict=True))

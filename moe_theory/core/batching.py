@@ -82,7 +82,7 @@ def _to_batched(value: _Value, size: int, shape: tuple[int, ...] | None = None) 
 
 
 class _Context(NamedTuple):
-    """How a computation is replayed."""
+    """Options of a replay."""
 
     size: int  # of the batch
     stores: bool
@@ -176,7 +176,7 @@ def _is_stored(equation: Any, operands: list[_Value]) -> bool:
 
 
 def _sizes(equation: Any) -> list[int]:
-    """Of the axes of a reduction."""
+    """Sizes of the axes of a reduction."""
     return [equation.invars[0].aval.shape[axis] for axis in equation.params["axes"]]
 
 

@@ -281,7 +281,7 @@ def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
 
 
 def _shapes_of(step: Callable[..., Any], keys: Any, is_batch: bool, state: Any, params: Any) -> Any:
-    """Of a step's result, batched or not as the state is."""
+    """Shapes of a step's result, batched or not as the state is."""
     batch = functools.partial(trailing_vmap, is_batched=(True, True, False)) if is_batch else lambda step: step
     return jax.eval_shape(batch(step), keys, state, params)
 
@@ -372,7 +372,7 @@ def _run_records(machine: _Machine, state: Any, done: int, count: int, stride: i
 
 
 def _reads(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bool]:
-    """For each leaf of `info`, whether `observe` looks at it."""
+    """Whether `observe` reads each leaf of `info`."""
     closed, shapes = jax.make_jaxpr(observe, return_shape=True)(state, info)
     vmap.require_bytes("what is observed", shapes)
     program = closed.jaxpr
@@ -402,7 +402,7 @@ STATE_COPIES = 20
 
 
 def width_for(state: Any, platform: str = "cpu", count: int | None = None) -> int:
-    """How many replicates of this state (of arrays or their shapes) to run together, a power of two. On a CPU what fits
+    """Number of replicates of this state (arrays or their shapes) to run together, a power of two. On a CPU what fits
     a core's cache, 1 to 64; elsewhere what fills the device and fits into its memory. Of `count` replicates no more
     than hold them all, so that batches of all sizes have few programs.
     """

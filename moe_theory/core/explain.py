@@ -60,7 +60,7 @@ class Explanation(NamedTuple):
 
 
 def explain(system: System, params: Params) -> Explanation:
-    """Which operations of a system's `step` run batch-last, and which hold it up; nothing is compiled or run.
+    """List the operations of a system's `step` that run batch-last, and those that hold it up; nothing is run.
 
     The engine traces a step for one replicate and replays it on arrays whose last axis is the batch. An operation
     that it knows runs along the batch in vector instructions; any other is given to `jax.vmap`, which is right and

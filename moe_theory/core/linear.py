@@ -199,7 +199,7 @@ def minimum_norm_change(features: Float[Array, "d s"], residuals: Float[Array, "
 
 
 def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
-    """How k experts change that learn an arrival: to the nearest model that fits its samples; the papers' own `Fit`.
+    """Changes of k experts that learn an arrival: to the nearest model that fits its samples; the papers' own `Fit`.
 
     Args:
         models: w of the experts, one a row.

@@ -220,7 +220,7 @@ def telescoped_gates(models: Float[np.ndarray, "M d *batch"], learning_rate: flo
 def gate_remainder(
     solvable: Solvable, num_experts: int, learning_rate: float, num_rounds: int, balance_weight: float = 0.0
 ) -> float:
-    """How far gates are at most from `telescoped_gates` after t rounds: 8 A^2 (eta/M)^2 t + 2 eta alpha (1 + ln t).
+    """Largest distance of gates from `telescoped_gates` after t rounds: 8 A^2 (eta/M)^2 t + 2 eta alpha (1 + ln t).
 
     A is the pool's `reach`, and t counts only rounds in which a model moves: N M at most where signals are orthonormal.
     Infinite where the proof ends: beyond half of eta A / M, or where 4 eta A exceeds M.

@@ -42,7 +42,7 @@ def with_expert(kept: Kept, expert: Int[Array, ""], own: Kept) -> Kept:
 
 
 def penalty(kept: Kept, parameters: PyTree, before: PyTree, params: Params) -> Float[Array, ""] | float:
-    """How far important weights have moved from where they were before the task."""
+    """Penalty on the distance of important weights from their values before the task."""
     if not jax.tree.leaves(kept.importance):
         return 0.0
     moves = jax.tree.map(lambda now, then: jnp.square(now - then), parameters, before)

@@ -295,7 +295,7 @@ def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: flo
 
 
 def ladder(preset: Preset, given: Sizes) -> list[Sizes]:
-    """From the preset's own sizes to ones that are ever faster, without what is given."""
+    """Sizes from the preset's own to ever faster ones; those that are given are kept."""
     dims = preset.dims
     fewer = Sizes(test_images=2000, num_epochs=min(dims.num_epochs, 60))
     found = [Sizes(), Sizes(test_images=2000), fewer]
@@ -311,7 +311,7 @@ def ladder(preset: Preset, given: Sizes) -> list[Sizes]:
 
 
 def seconds_per_round(plan: Plan) -> float:
-    """Of one run alone, which has all cores to itself as two at once do: from rounds of few gradient steps and of more,
+    """Time one run alone, which has all cores to itself as two at once do, in rounds of few gradient steps and of more,
     with few test images, since training and evaluation grow with the steps and with the images.
     """
     dims, images, times = plan.preset.dims, len(plan.data.test.labels), []
@@ -330,7 +330,7 @@ def seconds_per_round(plan: Plan) -> float:
 
 
 def deciding(looks: Sequence[int], error: float) -> str:
-    """How many of the seeds at each look must go one way for a claim about most runs to be decided."""
+    """Number of seeds at each look that must go one way to decide a claim about most runs."""
     found = []
     for number, seeds in enumerate(looks, start=1):
         spent = error / 4 if len(looks) == 1 else alpha_spent(error, number) / 4

@@ -92,7 +92,7 @@ class Explored(NamedTuple):
 
 
 class Assignments(NamedTuple):
-    """Which expert got which task, for sums over a whole history."""
+    """Routes of tasks to experts, for sums over a whole history."""
 
     task: Int[Array, ""]
     truth: Float[Array, " p"]
@@ -161,7 +161,7 @@ def observe_limit(state: State, info: Info) -> Explored:
 
 
 def observe_assignments(state: State, info: Info) -> Assignments:
-    """Which expert got which task."""
+    """The round's task and its expert."""
     return Assignments(info.task, info.truth, info.expert, generalization_error_flushed(state))
 
 

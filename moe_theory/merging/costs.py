@@ -201,7 +201,7 @@ class StepCosts(NamedTuple):
 
 
 class ChoiceCosts(NamedTuple):
-    """How long one choice of weights takes."""
+    """Duration of one choice of weights."""
 
     seconds: Float[np.ndarray, "1 B"]
 

@@ -421,7 +421,7 @@ def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
 
 
 def lead(run: Run, rival: Run) -> Float[np.ndarray, " B"]:
-    """By how much a policy ends more accurate than a rival on each stream."""
+    """Lead of a policy's final accuracy over a rival's, on each stream."""
     return final_accuracy(run) - final_accuracy(rival)
 
 

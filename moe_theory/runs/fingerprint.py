@@ -310,7 +310,7 @@ def _finds_by_name(value: Any) -> bool:
 
 
 class _Missing:
-    """In place of what a module does not have."""
+    """Stands for an attribute that a module does not have."""
 
 
 def _imported(wanted: tuple[str, int, tuple[str, ...]], namespace: Mapping[str, Any]) -> list[Any]:
@@ -465,7 +465,7 @@ def _library_of(name: str) -> str:
 
 @functools.cache
 def _version(package: str) -> str:
-    """Of what is installed under an import's name: versions, and digests of the files, which may be edited."""
+    """Versions of what is installed under an import's name, and digests of its files, which may be edited."""
     try:
         found = [metadata.distribution(package)]
     except metadata.PackageNotFoundError:

@@ -93,5 +93,5 @@ def _processor() -> str:
 
 
 def _compiler_flags() -> list[str]:
-    """In their order: of two that contradict each other, XLA takes the later one."""
+    """XLA's flags in their order: of two that contradict each other, the later one counts."""
     return [flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(NEUTRAL_FLAGS)]

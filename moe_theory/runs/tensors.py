@@ -30,7 +30,7 @@ class InvalidCheckpointError(MoeTheoryError):
 
 
 class Tensor(NamedTuple):
-    """Where a tensor's bytes are."""
+    """Place of a tensor's bytes."""
 
     path: Path
     kind: str  # its dtype, as the format calls it: "BF16"

@@ -95,7 +95,7 @@ class SweepPlan:
 
     @functools.cached_property
     def programs(self) -> dict[Hashable, Task]:
-        """For each program to compile, the first task that it runs."""
+        """The first task of each program to compile."""
         found: dict[Hashable, Task] = {}
         for index in range(len(self.sweep.grid)):
             task = self.task_of(index)

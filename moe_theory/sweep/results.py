@@ -91,7 +91,7 @@ class Sweep(Shown, Specification):
 
 
 class Coverage(NamedTuple):
-    """How much of a sweep is there."""
+    """Completed part of a sweep."""
 
     chunks: int
     of_chunks: int
@@ -151,7 +151,7 @@ class Results(Shown):
 
     @property
     def coverage(self) -> Coverage:
-        """How much is there. A damaged chunk counts as missing once it has been read."""
+        """The completed part. A damaged chunk counts as missing once it has been read."""
         kept = sum(chunk.num_kept for chunks in self._present for chunk in chunks)
         of_replicates = self.sweep.replicates * len(self.sweep.grid)
         return Coverage(sum(map(len, self._present)), self._num_chunks, kept, of_replicates)
@@ -495,7 +495,7 @@ _CACHES: weakref.WeakSet[_Cache] = weakref.WeakSet()
 
 
 def _unlock() -> None:
-    """In a forked child, which does not have the threads that may have held the locks."""
+    """Renew locks in a forked child, which lacks the threads that may have held them."""
     for cache in _CACHES:
         cache._lock = threading.Lock()
 

@@ -1,4 +1,4 @@
-"""Where a claim holds: its verdicts over one or two parameters, more densely where they change.
+"""Map of where a claim holds: its verdicts over one or two parameters, more densely where they change.
 
 A coarse grid first; then every box of neighbouring points that do not all have one status is halved, again and again.
 Each point is a verdict of its own, as `verify` would give it. The error is split over all points that there could be,
@@ -73,7 +73,7 @@ class Axis:
         return min(count, int(self.high - self.low) + 1) if isinstance(self.low, int) else count
 
     def place(self, values: Any) -> np.ndarray:
-        """Where values lie on the axis: 0 at the smallest, 1 at the largest."""
+        """Positions of values on the axis: 0 at the smallest, 1 at the largest."""
         low, high = self._scaled([self.low, self.high])
         return (self._scaled(values) - low) / (high - low)
 
@@ -162,7 +162,7 @@ class Exploration:
         return borders, np.argmin(distances.round(12), axis=-1)
 
     def shares(self) -> dict[Status, float]:
-        """How much of the map, as drawn, each status has."""
+        """Share of the map, as drawn, of each status."""
         borders, nearest = self.nearest()
         sizes = np.diff(borders[0]) if len(borders) == 1 else np.outer(*(np.diff(border) for border in borders))
         shares: dict[Status, float] = {}

@@ -40,7 +40,7 @@ ROUNDING = 1e-6  # of a range's width, or of the largest value of one without an
 
 
 class Scheme(NamedTuple):
-    """How wide simultaneous intervals of means are."""
+    """Critical value of simultaneous intervals of means."""
 
     critical: float  # half-width in standard errors
     is_bootstrap: bool
@@ -144,7 +144,7 @@ def betting_intervals(
 
 
 def rounding_of(samples: Float[np.ndarray, "B V"], low: Any, high: Any) -> Float[np.ndarray, " V"]:
-    """By how much values in single precision may leave a range."""
+    """Rounding by which values in single precision may leave a range."""
     width = np.broadcast_to(np.subtract(high, low), samples.shape[1:])
     return ROUNDING * np.where(np.isfinite(width), width, np.abs(samples).max(axis=0))
 
@@ -258,7 +258,7 @@ def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarr
 
 
 def varies(samples: np.ndarray) -> np.ndarray:
-    """Which components are more than rounding around a constant."""
+    """Mask of components that are more than rounding around a constant."""
     return np.ptp(samples, axis=0) > 1e-12 * np.max(np.abs(samples), axis=0)
 
 

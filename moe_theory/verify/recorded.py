@@ -62,7 +62,7 @@ class Recorded:
         return {verdict["reading"]: verdict for verdict in self.verdicts if verdict["claim"] == claim}
 
     def counts(self) -> dict[str, int]:
-        """How many verdicts there are of each status that occurs, in the order of `Status`."""
+        """Number of verdicts of each status that occurs, in the order of `Status`."""
         found = Counter(verdict["status"] for verdict in self.verdicts)
         return {str(status): found[status] for status in Status if found[status]}
 

@@ -112,7 +112,7 @@ FEW = 400  # claims on them
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """How often one decision was made on planted claims of one condition."""
+    """Frequency of one decision on planted claims of one condition."""
 
     kind: Kind
     side: Side | None
@@ -147,7 +147,7 @@ class SelfTest:
 
     @property
     def num_claims(self) -> int:
-        """How many claims were judged; the rows of one condition share its claims."""
+        """Number of claims judged; the rows of one condition share its claims."""
         fields = ("kind", "side", "law", "num_components", "condition", "error", "replicates", "num_claims")
         return sum(key[-1] for key in {tuple(getattr(row, field) for field in fields) for row in self.rows})
 
@@ -246,7 +246,7 @@ def _placed(planted: Planted, seed: int) -> Planted:
 
 
 def _needed(planted: Planted, shares: Shares) -> int:
-    """How many claims measure a power within the tolerance, or a size."""
+    """Number of claims that measure a power within the tolerance, or a size."""
     if planted.condition == SMALLEST:
         return QUOTED
     if planted.law != NORMAL:

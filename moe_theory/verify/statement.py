@@ -237,7 +237,7 @@ class Declaration:
     words: str | None = None  # in place of the function's docstring
 
     def says(self, words: str) -> "Declaration":
-        """With these words in place of the function's docstring."""
+        """Replace the function's docstring by these words."""
         return dataclasses.replace(self, words=words)
 
     def __call__(self, function: F) -> F:

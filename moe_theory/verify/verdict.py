@@ -48,7 +48,7 @@ class Status(enum.StrEnum):
 
 
 class Role(enum.StrEnum):
-    """How a claim bears on its statement."""
+    """Role of a claim for its statement."""
 
     CHARITABLE = "charitable"  # its most favourable reading: any constant, the limit taken, its hypotheses met
     LITERAL = "literal"  # as printed, with constants 1, at the paper's own parameters

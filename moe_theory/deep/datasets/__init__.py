@@ -24,7 +24,7 @@ _GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits
 
 @documented
 class Loader(NamedTuple):
-    """How a data set is read.
+    """Reader of a data set.
 
     Examples:
         >>> from moe_theory.deep import datasets

@@ -98,7 +98,7 @@ class ImageHeader(NamedTuple):
 
 
 def headers(paths: Sequence[Path]) -> list[ImageHeader | None]:
-    """Of all files, in threads: Pillow releases the interpreter's lock. None for what is no image.
+    """Headers of all files, read in threads: Pillow releases the interpreter's lock. None for what is no image.
 
     Raises: DamagedDataError for a file with an image's ending or beginning that cannot be read.
     """
@@ -178,8 +178,8 @@ def size_of(found: Sequence[ImageHeader], frame: Frame) -> tuple[int, int]:
 
 
 def shift_of(found: Sequence[ImageHeader]) -> int:
-    """By how many bits pixels of more than 8 are shifted: as few as make the largest of all of them a byte, so that 12
-    bits in a file of 16 do not become black, and all images keep one scale.
+    """Bits by which pixels of more than 8 are shifted: as few as make the largest of them all a byte, so that 12 bits
+    in a file of 16 do not become black, and all images keep one scale.
 
     Raises: DamagedDataError for 16-bit colours, of which Pillow keeps the high byte, that use too few of these.
     """
@@ -222,7 +222,7 @@ def _header(path: Path) -> ImageHeader | None:
 
 
 def _bits(image: Any) -> int:
-    """Of a channel, as the file has them: Pillow makes bytes of colours while it reads them."""
+    """Bits of a channel in the file: Pillow makes bytes of colours while it reads them."""
     if image.format == "PNG":
         return image.fp.getbuffer()[_BITS_OF_PNG]
     found = image.tag_v2.get(_BITS_OF_TIFF, 8) if image.format == "TIFF" else 8
@@ -259,7 +259,7 @@ def _colours(image: Any, shift: int) -> tuple[Any, list[str]]:
 
 
 def _resized(image: Any, size: tuple[int, int], wanted: tuple[int, int], resize: str) -> tuple[Any, list[str]]:
-    """From (width, height) to (height, width), and how."""
+    """Resize an image from (width, height) to (height, width), and say how."""
     (width, height), (high, wide) = size, wanted
     if (width, height) == (wide, high):
         return image, []

@@ -154,7 +154,7 @@ def folders(folder: Path) -> list[Path]:
 
 
 def md5_of(path: Path, is_packed: bool = False) -> str:
-    """Of what a file holds, or of the file; empty for more than any published file does, of which no more is read."""
+    """MD5 of a file's unpacked content, or of the file; empty if it is larger than any published one."""
     known, size = hashlib.md5(usedforsecurity=False), 0
     with opened(path, is_packed) as file:
         while data := file.read(_PIECE):

@@ -102,7 +102,7 @@ def load_folders(folder: Path, frame: Frame | None = None) -> DataSet:
 
 
 def every_fifth(labels: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
-    """Which rows are held out: every fifth of each class, and none of a class that has one alone."""
+    """Mask of held-out rows: every fifth of each class, and none of a class with a single row."""
     is_test = np.zeros(len(labels), bool)
     for label in np.unique(labels):
         rows = np.flatnonzero(labels == label)
@@ -141,7 +141,7 @@ def check_filled(split: Path, names: Sequence[str], labels: Int[np.ndarray, " n"
 
 
 def _split_tree(place: Path) -> ClassFolders | None:
-    """Of folders that are called as splits are; None where there are none."""
+    """Class folders below folders named like splits; None if there are none."""
     named: dict[str, Path] = {}
     for path in folders(place):
         if split := _split_of(path):
@@ -176,7 +176,7 @@ def _split_tree(place: Path) -> ClassFolders | None:
 
 
 def _flat_tree(place: Path) -> ClassFolders:
-    """Of folders of classes alone."""
+    """Class folders without splits."""
     inside = folders(place)
     for path in inside:
         _check_undivided(path, [each.name for each in folders(path)])
@@ -195,7 +195,7 @@ def _flat_tree(place: Path) -> ClassFolders:
 
 
 def _files(folder: Path) -> list[Path]:
-    """In a class's folder, if there is one, and in those in it, but for links to others, which may lead anywhere."""
+    """Files in a class's folder and below, but not behind links, which may lead anywhere."""
     found = []
     with reading(folder):
         for place, inside, names in os.walk(folder):

@@ -32,7 +32,7 @@ class Deployment(NamedTuple):
 
 
 class ServingMethod(NamedTuple):
-    """How slots are served."""
+    """A way to serve slots."""
 
     name: str
     prepare: Callable[[Deployment], Loaded]  # once, before the first slot
