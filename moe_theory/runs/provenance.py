@@ -32,7 +32,7 @@ INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors
 
 
 def fingerprint(code: str = "") -> dict[str, str]:
-    """What decides the numbers of code with this digest (`runs.fingerprint`) on this machine, besides its inputs."""
+    """Fingerprint of machine and code (by its digest in `runs.fingerprint`): all but inputs that decides numbers."""
     known, options = versions(), jax.config.values
     return {
         **{name: known[name] for name in ("moe-theory", "jax", "jaxlib", "optax")},
