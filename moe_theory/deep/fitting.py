@@ -330,7 +330,7 @@ def seconds_per_round(plan: Plan) -> float:
 
 
 def deciding(looks: Sequence[int], error: float) -> str:
-    """Number of seeds at each look that must go one way to decide a claim about most runs."""
+    """How many of the seeds at each look must go one way for a claim about most runs to be decided."""
     found = []
     for number, seeds in enumerate(looks, start=1):
         spent = error / 4 if len(looks) == 1 else alpha_spent(error, number) / 4

@@ -146,7 +146,7 @@ class Params(NamedTuple):
 
     @property
     def routing(self) -> continual.Params:
-        """The same as parameters of `continual`, whose router this is."""
+        """What `continual` calls these: its router is the one here."""
         return continual.Params(
             num_experts=self.num_experts,
             learning_rate=self.learning_rate,

@@ -188,7 +188,7 @@ LONG_DIMS = dataclasses.replace(DIMS, max_rounds=LONG_SLOTS, max_leaves=256)
 
 
 class LongRecord(NamedTuple):
-    """Records of each slot of a long run that claims read."""
+    """What claims read of each slot of many."""
 
     cumulative_regret: Float[Array, ""]  # R_t
     regret: Float[Array, ""]  # of this slot

@@ -25,7 +25,7 @@ Sizes = TypeVar("Sizes")  # a paper's Dims
 
 BAND = (0.1, 0.9)  # quantiles over replicates that a band spans
 STRIDE, DENSE_ROUNDS = 2, 60  # every other round early on, where most happens
-SPARSE_RECORDS = 32  # of later rounds, evenly spread on a logarithmic axis
+SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
 OPTIONS = {"num_rounds": "rounds", "experts": "experts", "dims": "dims"}  # keywords of `compute`: what users call them
 RAMP = 0.55  # of viridis: from there on it is too light for a line
 LEAST_PANEL = 1.7  # inches that a panel of a row needs; in a narrower figure a row becomes rows
@@ -69,7 +69,7 @@ class FigureSpec:
 
 
 class Curves(NamedTuple):
-    """Curves of a panel of the overview, of R points each."""
+    """What a panel of the overview draws: R points of each."""
 
     x: Float[np.ndarray, " R"]
     mean: Float[np.ndarray, " R"]  # measured

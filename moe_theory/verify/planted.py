@@ -347,8 +347,8 @@ def _means(planted: Planted) -> Shares:
 
 
 def _contrasts_in_limit(planted: Planted) -> Shares:
-    """Decisions on a rate, by bending and slope at the end, or on an ordering, by the log ratios at the last two
-    points and one step further. Both from independent noise at the points, towards the side that the statement forbids.
+    """Of a rate, the bending and the slope at the end; of an ordering, the log ratios at the last two points and one
+    step further. Both from independent noise at the points, towards the side that the statement forbids.
     """
     far, near = planted.distances()[-2:]
     if planted.kind == "limit_rate":

@@ -414,7 +414,7 @@ def _wrong(where: str, value: Any, wanted: str) -> InvalidReportError:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: null for NaN and infinity, escapes for lone surrogates."""
+    """What JSON can say: null for NaN and infinity, escapes for lone surrogates."""
     if isinstance(value, str):
         return str(value).encode(errors="backslashreplace").decode()
     if isinstance(value, dict):
