@@ -41,7 +41,7 @@ from moe_theory.verify.statement import Hypothesis
 FAILURE = 0.05  # delta: what a probability that the paper leaves at delta, or at o(1), may be at most
 
 
-class MetricRecords(NamedTuple):
+class Records(NamedTuple):
     forgetting: Float[Array, ""]
     generalization_error: Float[Array, ""]
     loads: Int[Array, " M"]
@@ -59,9 +59,9 @@ class Moves(NamedTuple):
     update_norm: Float[Array, ""]
 
 
-def observe_metrics(state: State, info: Info) -> MetricRecords:
+def observe_metrics(state: State, info: Info) -> Records:
     metrics, loads = (info.forgetting, info.generalization_error), (state.visits, state.explored_visits)
-    return MetricRecords(*metrics, *loads, state.terminated, info.update_norm, info.task, info.expert)
+    return Records(*metrics, *loads, state.terminated, info.update_norm, info.task, info.expert)
 
 
 def observe_moves(state: State, info: Info) -> Moves:

@@ -38,8 +38,8 @@ def cell_name(num_experts: int) -> str:
     return f"M = {num_experts}"
 
 
-class LoadRecords(NamedTuple):
-    """Records for the closed forms and the sentences about Fig. 3."""
+class Records(NamedTuple):
+    """What the closed forms and the sentences about Fig. 3 need."""
 
     generalization_error: Float[Array, ""]
     flushed: Float[Array, ""]  # the same once pending tasks are completed
@@ -48,7 +48,7 @@ class LoadRecords(NamedTuple):
 
 
 class Models(NamedTuple):
-    """`LoadRecords`, and everything learned."""
+    """`Records`, and everything learned."""
 
     generalization_error: Float[Array, ""]
     flushed: Float[Array, ""]
@@ -61,8 +61,8 @@ class Models(NamedTuple):
     gate_probabilities: Float[Array, " M"]
 
 
-class GateObservables(NamedTuple):
-    """Changes of the gates in one round, and their sizes."""
+class GateSteps(NamedTuple):
+    """What one round did to the gates, and their sizes."""
 
     own_change: Float[Array, ""]  # of <theta, v_n> / eta, at the expert that completed a task of kind n; NaN if not one
     others_change: Float[Array, ""]  # the largest of it over the other experts
@@ -74,7 +74,7 @@ class GateObservables(NamedTuple):
 
 
 class Explored(NamedTuple):
-    """`GateObservables`, and what was learned."""
+    """`GateSteps`, and what was learned."""
 
     own_change: Float[Array, ""]
     others_change: Float[Array, ""]
@@ -92,7 +92,7 @@ class Explored(NamedTuple):
 
 
 class Assignments(NamedTuple):
-    """Routes of tasks to experts, for sums over a whole history."""
+    """Which expert got which task, for sums over a whole history."""
 
     task: Int[Array, ""]
     truth: Float[Array, " p"]
@@ -107,10 +107,10 @@ class Availability(NamedTuple):
     num_specialists: Int[Array, ""]
 
 
-def observe_errors(state: State, info: Info) -> LoadRecords:
+def observe_errors(state: State, info: Info) -> Records:
     """Errors, loads and misrouting."""
     del info
-    return LoadRecords(generalization_error(state), generalization_error_flushed(state), state.visits, state.misrouted)
+    return Records(generalization_error(state), generalization_error_flushed(state), state.visits, state.misrouted)
 
 
 def observe_models(state: State, info: Info) -> Models:
@@ -125,7 +125,7 @@ def observe_models(state: State, info: Info) -> Models:
     )
 
 
-def observe_steps(state: State, info: Info) -> GateObservables:
+def observe_steps(state: State, info: Info) -> GateSteps:
     """The gate step of a round in which one task was completed, and the gates' sizes; for a gate lag of 1."""
     kind = jnp.max(info.completed_task)  # the only one
     is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
@@ -141,7 +141,7 @@ def observe_steps(state: State, info: Info) -> GateObservables:
     lowest = jnp.min(jnp.where(exists[:, None], state.gates, jnp.inf), axis=0)
     fractions = state.visits / jnp.maximum(jnp.sum(state.visits), 1)
     all_drives = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=2)
-    return GateObservables(
+    return GateSteps(
         own_change=jnp.where(is_clear, -own, jnp.nan),
         others_change=jnp.where(
             is_clear, jnp.max(jnp.where(jnp.sign(drives) == jnp.sign(own), -jnp.inf, jnp.abs(drives))), jnp.nan
@@ -161,7 +161,7 @@ def observe_limit(state: State, info: Info) -> Explored:
 
 
 def observe_assignments(state: State, info: Info) -> Assignments:
-    """The round's task and its expert."""
+    """Which expert got which task."""
     return Assignments(info.task, info.truth, info.expert, generalization_error_flushed(state))
 
 

@@ -1,7 +1,7 @@
 """The complexities of Theorem 1: Rademacher, of experts and of sparse MoE, and Natarajan dimensions of routers.
 
 R_S(F) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) over independent fair signs sigma, given the inputs x_i; R_m(F) is its
-mean over samples. It comes in closed form, by enumeration, by Monte Carlo or by fits; a `Complexity` says which.
+mean over samples. It comes in closed form, by enumeration, by Monte Carlo or by fits; an `Estimate` says which.
 
 Points are shattered by a class if it has two functions f_0, f_1 that differ at each of them, such that every choice of
 "as f_0" or "as f_1" at each point is made by a member of the class (Definition 3). d_N is the most points shattered.
@@ -35,17 +35,17 @@ from moe_theory.generalization.training import Info, State, best_experts, system
 MOST_ENUMERATED = 20  # most samples whose 2^m sign vectors are enumerated
 ENUMERATED_BY_DEFAULT = 16  # most samples for which `fixed_router` enumerates them
 BLOCK = 2**21  # signs in memory at a time
-# How a complexity is known, in `Complexity.kind`.
+# How a complexity is known, in `Estimate.kind`.
 EXACT, MONTE_CARLO, UPPER_BOUND, LOWER_ESTIMATE = "exact", "Monte Carlo", "upper bound", "lower estimate"
 
 ROUTERS = ("fixed", "linear", "network", "free")  # one function; rows v_j; a ReLU network; every function there is
-Labeling = tuple[int, ...]  # a function's labels of the points
+Row = tuple[int, ...]  # a function's labels of the points
 Signs = Float[np.ndarray, "n m"]  # n sign vectors of m samples
 Supremum = Callable[[np.ndarray], np.ndarray]  # signs (n, m) -> sup_f (1/m) sum_i sigma_i f(x_i) for each row (n,)
 
 
 @documented
-class Complexity(NamedTuple):
+class Estimate(NamedTuple):
     """A complexity, and how it was obtained."""
 
     value: float
@@ -54,7 +54,7 @@ class Complexity(NamedTuple):
     draws: int  # sign vectors that `value` is a mean over; 0 for a closed form
 
 
-def linear_ball(features: Float[np.ndarray, "m d"], radius: float) -> Complexity:
+def linear_ball(features: Float[np.ndarray, "m d"], radius: float) -> Estimate:
     """R_S of {w.x : |w| <= B}, at most B sqrt(sum_i |x_i|^2) / m; exactly that for orthogonal inputs.
 
     The supremum for given signs is (B/m) |sum_i sigma_i x_i| (Cauchy-Schwarz). By Jensen its mean is at most the root
@@ -73,7 +73,7 @@ def linear_ball(features: Float[np.ndarray, "m d"], radius: float) -> Complexity
     features = _table("features", features)
     require(NonNegative, radius=radius)
     value = radius * math.sqrt(np.sum(features**2)) / len(features)
-    return Complexity(value, 0.0, EXACT if _are_orthogonal(features) else UPPER_BOUND, 0)
+    return Estimate(value, 0.0, EXACT if _are_orthogonal(features) else UPPER_BOUND, 0)
 
 
 def linear_ball_gaussian(num_samples: int, num_features: int, radius: float, scale: float = 1.0) -> float:
@@ -94,7 +94,7 @@ def linear_ball_gaussian(num_samples: int, num_features: int, radius: float, sca
     return radius * scale * math.sqrt(2) * _gamma_ratio(num_features / 2) / math.sqrt(num_samples)
 
 
-def linear_ball_exact(features: Float[np.ndarray, "m d"], radius: float) -> Complexity:
+def linear_ball_exact(features: Float[np.ndarray, "m d"], radius: float) -> Estimate:
     """R_S of {w.x : |w| <= B}, exactly, over all 2^m sign vectors.
 
     Source: Definition 2. Raises: InvalidParamsError for more than 20 samples.
@@ -113,7 +113,7 @@ def linear_ball_exact(features: Float[np.ndarray, "m d"], radius: float) -> Comp
 
 def linear_ball_monte_carlo(
     features: Float[np.ndarray, "m d"], radius: float, num_draws: int, seed: int = 0
-) -> Complexity:
+) -> Estimate:
     """R_S of {w.x : |w| <= B} by Monte Carlo over signs.
 
     Source: Definition 2.
@@ -148,7 +148,7 @@ def constants(num_samples: int) -> float:
     return 2 / math.sqrt(math.pi) * _gamma_ratio(math.ceil(num_samples / 2)) / num_samples
 
 
-def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int = 0) -> Complexity:
+def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int = 0) -> Estimate:
     """E sup over random signs by Monte Carlo, with its standard error; more draws extend fewer.
 
     Args:
@@ -165,10 +165,10 @@ def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int 
     blocks = _blocks_of_draws(num_samples, num_draws, seed)
     values = np.concatenate([supremum(signs) for signs in blocks])
     error = float(np.std(values, ddof=1) / math.sqrt(num_draws))
-    return Complexity(float(np.mean(values)), error, MONTE_CARLO, num_draws)
+    return Estimate(float(np.mean(values)), error, MONTE_CARLO, num_draws)
 
 
-def enumerated(supremum: Supremum, num_samples: int) -> Complexity:
+def enumerated(supremum: Supremum, num_samples: int) -> Estimate:
     """E sup over random signs, exactly, over all 2^m sign vectors.
 
     Source: Definition 2.
@@ -186,7 +186,7 @@ def enumerated(supremum: Supremum, num_samples: int) -> Complexity:
             "Use Monte Carlo."
         )
     total = sum(float(np.sum(supremum(signs))) for signs in _blocks_of_all(num_samples))
-    return Complexity(total / 2**num_samples, 0.0, EXACT, 2**num_samples)
+    return Estimate(total / 2**num_samples, 0.0, EXACT, 2**num_samples)
 
 
 def fixed_router(
@@ -195,7 +195,7 @@ def fixed_router(
     radius: float,
     num_draws: int = 1000,
     seed: int = 0,
-) -> Complexity:
+) -> Estimate:
     """R_S of sum_j a_j(x) w_j.x over all |w_j| <= B, for a given router with these gates a_j(x_i).
 
     For given signs the supremum is (B/m) sum_j |sum_i sigma_i a_ij x_i|. All sign vectors are enumerated for m <= 16,
@@ -230,7 +230,7 @@ def learned(
     num_steps: int,
     seed: int = 0,
     num_starts: int = 1,
-) -> Complexity:
+) -> Estimate:
     """Lower estimate of R_S of the class of `params`, experts and router learned, by fitting random signs as labels.
 
     Training minimises the mean of -sigma_i f(x_i) / 2, so that minus twice the least loss along the way is reached by a
@@ -270,7 +270,7 @@ def learned(
     _, reached = simulate_batch(_fitter(dims), root, count, params, num_steps, observe=_correlation, state=state)
     best = np.max(np.asarray(reached, float).reshape(num_steps, num_draws, num_starts), axis=(0, 2))
     error = float(np.std(best, ddof=1) / math.sqrt(num_draws))
-    return Complexity(float(np.mean(best)), error, LOWER_ESTIMATE, num_draws)
+    return Estimate(float(np.mean(best)), error, LOWER_ESTIMATE, num_draws)
 
 
 def spectral(weights: Sequence[np.ndarray], num_samples: int, feature_norm: float = 1.0) -> float:
@@ -503,7 +503,7 @@ def _table(name: str, values: np.ndarray) -> np.ndarray:
     return table
 
 
-def _rows(labelings: np.ndarray) -> Iterable[Labeling]:
+def _rows(labelings: np.ndarray) -> Iterable[Row]:
     table = np.asarray(labelings)
     if table.ndim != 2 or not len(table) or table.dtype.kind not in "biu":
         raise InvalidParamsError(
@@ -513,12 +513,12 @@ def _rows(labelings: np.ndarray) -> Iterable[Labeling]:
     return map(tuple, table.tolist())
 
 
-def _are_shattered(rows: set[Labeling]) -> bool:
+def _are_shattered(rows: set[Row]) -> bool:
     """Whether all the points of these labelings together are shattered."""
     num_points = len(next(iter(rows)))
     if len(rows) < 2**num_points or num_points == 0:
         return num_points == 0
-    rest_by_label: dict[int, set[Labeling]] = {}
+    rest_by_label: dict[int, set[Row]] = {}
     for row in rows:
         rest_by_label.setdefault(row[0], set()).add(row[1:])
     pairs = itertools.combinations(rest_by_label.values(), 2)
