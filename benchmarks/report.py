@@ -29,7 +29,7 @@ COST = "ns a replicate-round"
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """What was measured, and on what."""
+    """Measurements, with their machine."""
 
     machine: str  # a sentence
     entries: list[dict[str, Any]]  # the benchmarks' `extra_info`
@@ -46,7 +46,7 @@ class Record:
         return groups
 
     def peers(self) -> dict[tuple, list[dict]]:
-        """What ran the same rounds as the engine, which leads, by title and cores."""
+        """Programs that ran the engine's rounds, by title and cores; the engine comes first."""
         return self.groups("peers", lambda entry: (_peer_title(entry), entry["cores"]))
 
     def scaling(self, system: str, axis: str) -> list[tuple[float, float]]:

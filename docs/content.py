@@ -1,4 +1,4 @@
-"""What the site's generated pages and parts of pages say; how they say it is in `docs/templates`."""
+"""Content of the site's generated pages and parts of pages, for the templates in `docs/templates`."""
 
 import contextlib
 import functools
@@ -129,7 +129,7 @@ def verdicts_of(claim: str) -> list[Any]:
 
 @functools.cache
 def roles() -> dict[str, Role]:
-    """What each claim is to the first statement that it tests."""
+    """Role of each claim for the first statement that it tests."""
     of = [each.roles for paper in all_papers() for each in statements(paper)]
     return dict(pair for each in reversed(of) for pair in each.items())
 
@@ -244,7 +244,7 @@ def addresses() -> dict[int, str]:
 
 
 def help_text(name: str) -> str:
-    """What `moe-theory NAME --help` prints, whatever terminal the site is built in."""
+    """Output of `moe-theory NAME --help`, in any terminal."""
     with mock.patch.dict(os.environ, {"COLUMNS": "80"}), contextlib.redirect_stdout(io.StringIO()) as printed:
         cli.main([*name.split(), "--help"])
     return printed.getvalue().strip("\n")
@@ -266,7 +266,7 @@ def new_paper() -> str:
 
 
 def benchmark(name: str) -> str:
-    """What was measured, as `make bench` wrote it."""
+    """Measurements, as `make bench` wrote them."""
     return (gallery.FIGURES / "bench" / f"{name}.md").read_text(encoding="utf-8")
 
 
@@ -313,7 +313,7 @@ def excerpt(text: str) -> Markup:
 
 @functools.cache
 def laws() -> pd.DataFrame:
-    """What the self-test measured of laws that are not normal: false and undecided verdicts, by law and replicates."""
+    """Shares of false and undecided verdicts on laws that are not normal, by law and replicates, from the self-test."""
     rows = pd.read_csv(gallery.ROOT / "figures" / "verify" / "self-test.csv", keep_default_na=False)
     hostile = rows[(rows.law != "normal") & (rows.condition == "edge")]
     shares = hostile.pivot_table("measured", ["law", "replicates", "kind"], "decision", sort=False)

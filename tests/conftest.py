@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Fixtures and settings of all tests."""
 
 import ctypes
 import functools
@@ -52,7 +52,7 @@ if STATM.exists():
 
 
 def pytest_collection_finish() -> None:
-    """What has been imported so far lasts."""
+    """Freeze objects of imported modules for the garbage collector."""
     gc.freeze()
 
 
@@ -153,7 +153,7 @@ def compiled_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test registers is gone after it."""
+    """Undo a test's registrations."""
     from moe_theory.verify import claim, registry, statement
 
     registry.all_claims()  # imports the papers' claims, which would otherwise be gone with the test's

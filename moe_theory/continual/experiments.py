@@ -349,7 +349,7 @@ NO_TERMINATION = dataclasses.replace(
     SPECIALIZATION, name="no-termination", cells=_specialization_cells(*SPECIALIZATION_SCALES, terminate=False)
 )
 
-# The limit itself. Below sigma_0 = 1e-4 probabilities of two tasks differ by less than float32 can tell, so runs that
+# The limit itself. Below sigma_0 = 1e-4 probabilities of two tasks differ by less than float32 resolves, so runs that
 # compare them are in float64. Signals of a cluster are within O(sigma_0^1.5), as the proof of Lemma 1 supposes. The
 # gates of nearly all runs are fixed within a few rounds of T1, after which nothing that is looked at changes, so runs
 # end at 1.25 T1 or soon after; those whose gates learn for ever end at t_1, or at t_2.
@@ -552,14 +552,14 @@ def loads_of(run: Run) -> tuple[Float[np.ndarray, "R B M"], Float[np.ndarray, "R
 
 
 def bounds_of(run: Run, dims: Dims, theorem: Callable[..., theory.Bound] = theory.theorem_1) -> theory.Bound:
-    """What a theorem says of each replicate, from its pool and realised loads alone: arrays (R, B)."""
+    """A theorem's bounds for each replicate, from its pool and realised loads alone: arrays (R, B)."""
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
     return theorem(gaps_of(run), ratio, *loads_of(run), run.rounds[:, None])
 
 
 @functools.lru_cache(maxsize=2 * NUM_POOLS)  # of two readings: each look at each claim asks for those it has again
 def exact_of_pool(truths: bytes, signals: bytes, num_tasks: int, num_samples: int, num_rounds: int) -> corrected.Exact:
-    """What is exact for a pool, of the bytes of its arrays (N, d) in float64, in each round."""
+    """Exact single-expert metrics in each round; the pool as the bytes of its float64 arrays (N, d)."""
     own, seen = (np.frombuffer(each).reshape(num_tasks, -1) for each in (truths, signals))
     return corrected.single_expert(Pool(own, seen, np.arange(num_tasks)), num_samples, num_rounds)
 
@@ -573,13 +573,13 @@ def exact_of(run: Run, dims: Dims) -> corrected.Exact:
 
 
 def given_routes_of(run: Run, dims: Dims) -> corrected.Exact:
-    """What is expected in each round of a run, given the tasks and routes of all of them (T, B)."""
+    """Expected metrics in each round of a run, given the tasks and routes of all rounds (T, B)."""
     assert len(run.records.task) == run.rounds[-1], "a run that records every round"
     return corrected.given_routes(run.state.pool, dims.num_samples, run.records.task, run.records.expert)
 
 
 def expected(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
-    """What a metric is expected to be after some rounds, given the tasks and routes of a run (V, B)."""
+    """Expectation of a metric after some rounds, given the tasks and routes of a run (V, B)."""
     return lambda run: getattr(given_routes_of(run, JUST_EXPLORED.dims), name)[np.array(rounds) - 1]
 
 
@@ -654,8 +654,8 @@ def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -
 def own_share(run: Run, experts: Int[np.ndarray, "T B"]) -> Float[np.ndarray, " B"]:
     """The share of the last quarter's arrivals whose expert met the same cluster last, along these routes."""
     clusters, length = run.state.pool.clusters, len(run.rounds)
-    late, lanes = slice(length - length // 4, None), np.arange(clusters.shape[1])
-    previous, tasks = last_tasks(run.records.task, experts)[late], run.records.task[late]
+    last_quarter, lanes = slice(length - length // 4, None), np.arange(clusters.shape[1])
+    previous, tasks = last_tasks(run.records.task, experts)[last_quarter], run.records.task[last_quarter]
     return np.mean((previous >= 0) & (clusters[previous, lanes] == clusters[tasks, lanes]), axis=0)
 
 
@@ -680,7 +680,7 @@ def _draws(root: Key[Array, ""], replicates: Int[Array, " B"], count: int, law: 
 
 
 def in_blocks(function: Callable[[Int[np.ndarray, " W"]], Array], count: int) -> np.ndarray:
-    """What a function makes of all places below `count`, in blocks of one size, so that it is compiled once for all."""
+    """A function's values at all places below `count`, in blocks of one size, so that it is compiled only once."""
     places = [np.minimum(first + np.arange(BLOCK_WIDTH), count - 1) for first in range(0, count, BLOCK_WIDTH)]
     return np.concatenate([np.asarray(function(block)) for block in places])[:count]
 

@@ -162,7 +162,7 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
 def _taught(
     pool: Pool, task: Int[Array, ""], errors: Float[Array, " N"], projections: Float[Array, " N"], contraction: float
 ) -> tuple[Float[Array, " N"], Float[Array, " N"], Float[Array, ""]]:
-    """What an expert's e and a become, and E|w' - w|^2, when it learns a task."""
+    """An expert's e and a after it has learned a task, and E|w' - w|^2."""
     units = pool.signals / jnp.sqrt(jnp.sum(pool.signals**2, axis=1))[:, None]
     truth, unit, is_task = select_row(pool.truths, task), select_row(units, task), jnp.arange(len(errors)) == task
     gaps = jnp.sum((truth[None, :] - pool.truths) ** 2, axis=1)  # D_nk

@@ -1,4 +1,4 @@
-"""What an interpreter or a notebook shows: lists as tables, things in a line, and pages that reports make."""
+"""Display in an interpreter or a notebook: lists as tables, objects in a line, and pages made by reports."""
 
 import importlib
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar

@@ -143,7 +143,7 @@ def simulate_batch(
         reduce: applied inside the scan to each recorded leaf (..., B); `moments.over_replicates` keeps moments
             instead of replicates, so that memory does not grow with B.
         state: a batch to go on from, as returned by an earlier call with the same key and replicates, all at the same
-            round. Inside a caller's own program, where nobody can look at them, each goes on from its own round.
+            round. Inside a caller's own jit, where this is not checked, each goes on from its own round.
         plain: as for `simulate`.
     Returns: the final states (..., B), and the records (records, ..., B), or what `reduce` makes of them.
     Raises: as `simulate`; InvalidRunError also for more replicates than there is memory for, and for a batch whose
@@ -314,7 +314,7 @@ def _begin_once(
 
 
 def _named(leaf: Any) -> Any:
-    """What tells a parameter from others; None of one that is traced, is large or says nothing of itself."""
+    """Identity of a parameter; None for one that is traced, large, or cannot be compared."""
     if isinstance(leaf, (bool, int, float)):
         return type(leaf), leaf
     if not isinstance(leaf, (np.ndarray, np.generic, jax.Array)) or not is_known(leaf) or leaf.nbytes > NAMED_BYTES:
@@ -325,7 +325,7 @@ def _named(leaf: Any) -> Any:
 
 
 def _require_counting(like: State, done: int, num_rounds: int) -> None:
-    """Raise InvalidRunError for rounds that the `round` of such a state, or a round's key, cannot tell from others."""
+    """Raise InvalidRunError for rounds that the `round` of such a state, or a round's key, cannot distinguish."""
     dtype = jnp.result_type(like.round)
     most = min(int(jnp.iinfo(dtype).max), 2**32 - 1)
     if done + num_rounds > most:

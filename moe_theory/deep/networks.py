@@ -21,8 +21,8 @@ from moe_theory.core.errors import InvalidDimsError, InvalidSystemError, describ
 from moe_theory.core.fields import documented
 from moe_theory.deep.layers import (
     Affine,
-    Moments,
     Normalization,
+    RunningStatistics,
     Way,
     batches,
     convolve,
@@ -328,7 +328,7 @@ def resnet(
 
     def apply(
         weights: Weights, images: Float[Array, "n h w c"], is_training: bool
-    ) -> tuple[Float[Array, "n outputs"], tuple[Moments, ...]]:
+    ) -> tuple[Float[Array, "n outputs"], tuple[RunningStatistics, ...]]:
         before, after = iter(weights.statistics), []
 
         def normed(values: Array, layer: _Normed, stride: int) -> Array:

@@ -160,7 +160,7 @@ class Params(NamedTuple):
 
     @property
     def delays(self) -> edge.Params:
-        """What `edge` calls these, for its laws of delays."""
+        """The same as parameters of `edge`, for its laws of delays."""
         return edge.Params(
             num_experts=self.num_experts,
             min_transfer_delay=self.min_transfer_delay,

@@ -196,7 +196,7 @@ def run_plan(
     plan: Plan,
     on_step: Callable[[Step], None] = lambda step: None,
     num_threads: int = 2,
-    on_wait: Callable[[str], None] = lambda told: None,
+    on_wait: Callable[[str], None] = lambda holders: None,
     replicates: range | None = None,
 ) -> Runs:
     """Run what is not stored yet; all records by the cells' names, as claims and figures take them.
@@ -204,7 +204,7 @@ def run_plan(
     Args:
         replicates: the seeds to run; all of the plan's unless given.
         on_step: called from threads after every part is stored; an exception that it raises ends the runs.
-        on_wait: told which other processes are at the runs that are left.
+        on_wait: called with the holders of the remaining runs.
     Raises: OutputError for a folder that cannot be written; InvalidRunError for runs that do not fit into memory, or
         whose experts diverge.
     """
@@ -287,14 +287,14 @@ def _attributes(plan: Plan, command: str) -> dict[str, Any]:
     }
 
 
-class Checkpoint(NamedTuple):
+class RunCheckpoint(NamedTuple):
     done: int
     records: dict[str, Shaped[np.ndarray, "done ..."]]
     state: dict[str, np.ndarray]  # leaves of the state, such as "experts.params.0.kernel"; none unless they are kept
 
 
-def load(plan: Plan, cell: str, replicate: int, task: Mapping[str, Any]) -> tuple[Stored, Checkpoint | None]:
-    """What is stored of a run, and how far it is."""
+def load(plan: Plan, cell: str, replicate: int, task: Mapping[str, Any]) -> tuple[Stored, RunCheckpoint | None]:
+    """Load a run's checkpoint, and say how complete it is."""
     if plan.store is None:
         return Stored.MISSING, None
     try:
@@ -309,7 +309,7 @@ def load(plan: Plan, cell: str, replicate: int, task: Mapping[str, Any]) -> tupl
         {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
         for prefix in (_RECORD, _STATE)
     )
-    found, num_rounds = Checkpoint(len(next(iter(records.values()))), records, state), plan.preset.num_rounds
+    found, num_rounds = RunCheckpoint(len(next(iter(records.values()))), records, state), plan.preset.num_rounds
     if found.done > num_rounds:  # of a longer run
         return Stored.COMPLETE, found._replace(records={name: array[:num_rounds] for name, array in records.items()})
     if not state and (found.done < num_rounds or plan.keeps_weights):
@@ -461,8 +461,8 @@ def _require_finite(piece: Any, done: int, cell: str, replicate: int, params: Pa
 
 
 def _common_key(plan: Plan) -> dict[str, Any]:
-    """What tells runs apart whatever their cell and seed. The number of rounds is not among it, so that a run can go
-    on; the number of cores is: XLA splits sums of products among them.
+    """Key shared by all cells and seeds of a run. It leaves out the number of rounds, so that a run can be continued,
+    and includes the number of cores, among which XLA splits sums of products.
     """
     dims = dataclasses.asdict(plan.preset.dims)
     del dims["max_rounds"]

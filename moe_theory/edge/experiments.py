@@ -34,7 +34,7 @@ FIGURE_3_DIMS = figure_3_dims(FIGURE_3_EXPERTS[-1])  # padded: all cells of a po
 
 
 def cell_name(num_experts: int) -> str:
-    """The name of a cell with so many servers."""
+    """The name of a cell with `num_experts` servers."""
     return f"M = {num_experts}"
 
 

@@ -80,7 +80,7 @@ class Setting:
 
     @property
     def experts(self) -> str:
-        """What is known of the experts: LINEAR, NETWORK, only their R_m(H), OWN, or nothing, ANY."""
+        """Class of the experts: LINEAR, NETWORK, OWN if only R_m(H) is given, or ANY if nothing is."""
         if self.num_weights is not None:
             return ANY
         if self.rademacher is not None:
@@ -89,7 +89,7 @@ class Setting:
 
     @property
     def router_kind(self) -> str:
-        """What is known of the router: its class, only its d_N, OWN, or nothing, ANY."""
+        """Class of the router: one of `complexity.ROUTERS`, OWN if only d_N is given, or ANY if nothing is."""
         if self.num_weights is not None:
             return ANY
         if self.router is not None:
@@ -125,7 +125,7 @@ class Setting:
 
 
 def _weights(sizes: tuple[int, ...]) -> int:
-    """Of a network without biases, from its inputs to its outputs."""
+    """Number of weights of a network without biases, from its inputs to its outputs."""
     return sum(map(math.prod, itertools.pairwise(sizes)))
 
 
@@ -310,7 +310,7 @@ def layer_norms(setting: Setting) -> tuple[tuple[float, ...], tuple[float, ...]]
 
 
 def frobenius_norms(setting: Setting) -> tuple[float, ...]:
-    """Of an expert's layers, the largest possible: B where it is given, sqrt(q) K at rank q and spectral norm K, or the
+    """Largest Frobenius norms of an expert's layers: B if it is given, sqrt(q) K at rank q and spectral norm K, or the
     sum of the row norms.
     """
     sizes = (setting.num_features, *setting.expert_widths, 1)
@@ -360,7 +360,7 @@ def _paper_forms(setting: Setting) -> Iterator[Form]:
 
 
 def _corrected_forms(setting: Setting) -> Iterator[Form]:
-    """By complexities, where experts and router have them; by the number of weights, where that is known."""
+    """Bounds by complexities, where experts and router have them; by the number of weights, where that is known."""
     is_linear = setting.experts == LINEAR
     if is_linear and setting.router_kind == FIXED:
         yield _uniform(setting, "given-router", _given_router_complexity)
@@ -420,7 +420,7 @@ def _uniform(setting: Setting, name: str, capacity: Callable[[Setting, int], flo
 
 
 def _of_router(setting: Setting) -> tuple[str, ...]:
-    """What d_N rests on, where it does not follow from the router's class."""
+    """The source of d_N, where it does not follow from the router's class."""
     if setting.router_kind not in (NETWORK, OWN):
         return ()
     return (LEMMA_2,) if setting.natarajan is None else (NATARAJAN,)
@@ -433,7 +433,7 @@ def _given_router_complexity(setting: Setting, num_samples: int) -> float:
 
 
 def _product_complexity(setting: Setting, num_samples: int) -> float:
-    """With A in place of B c: its proof needs R(H) <= A / sqrt(n) on any n inputs of an expert.
+    """Product complexity with A in place of B c: its proof needs R(H) <= A / sqrt(n) on any n inputs of an expert.
 
     R_m(H) = A / sqrt(m) at one m is not enough: for the constants +1 and -1 it is 0.80 / sqrt(m) at m = 500, but 1 at
     m = 1, and with one input per cell the gap exceeds the bound with A = 0.80.

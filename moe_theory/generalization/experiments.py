@@ -36,7 +36,7 @@ EXACT, LEARNED = "exact", "learned"
 TO_ROUNDING = identity(within=1e-5)  # of sums in float32 of numbers that are below 100
 EXACTLY = identity(within=1e-9)  # of logarithms in float64
 SYMBOLS = {"T": "num_experts", "k": "num_active", "m": "num_samples", "W": "router_norm"}
-Sizes = Mapping[str, Any]  # values by the paper's symbols
+ClassCapacity = Mapping[str, Any]  # values by the paper's symbols
 Settings = Mapping[str, Mapping[str, Any]]  # overrides of the parameters, by the cells' names
 DEFINITION_1 = Hypothesis(
     "k of T experts are active (Definition 1)",
@@ -49,7 +49,7 @@ def cell_name(**sizes: float) -> str:
     return ", ".join(f"{symbol} = {value:g}" for symbol, value in sizes.items())
 
 
-def _settings(every: Iterable[Sizes], *, needs_reading: bool = False, **fixed: Any) -> Settings:
+def _settings(every: Iterable[ClassCapacity], *, needs_reading: bool = False, **fixed: Any) -> Settings:
     """A cell for each of the sizes that it is named by, with `fixed` sizes and parameters besides."""
     free = {} if needs_reading else {"whole_router": False}
     return {
@@ -324,7 +324,7 @@ def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int,
     return float(theory.theorem_1(*sizes, rademacher, dimension, LIPSCHITZ, float(params.delta)))
 
 
-def corrected_bounds_at(params: Any, num_features: int, share: float = 1.0) -> corrected.Bounds:
+def corrected_bounds_at(params: Any, num_features: int, share: float = 1.0) -> corrected.LinearBounds:
     """The bounds that hold for linear experts and routers, at `share` of the cell's delta."""
     norms = (float(params.expert_norm), 1.0, float(params.router_norm))
     return corrected.bounds(*sizes_of(params), num_features, *norms, LIPSCHITZ, share * float(params.delta))

@@ -1,4 +1,4 @@
-"""What serving costs: latency and memory of every method, and of Tanbr's own choice of weights.
+"""Costs of serving: latency and memory of every method, and of Tanbr's own choice of weights.
 
 Programs are timed in turn within every repetition, in a new random order, so that a slow spell of the machine meets all
 of them; ratios are within a repetition. A repetition serves one batch. Merging is timed separately: it is paid once a
@@ -32,7 +32,7 @@ from moe_theory.core.system import System
 from moe_theory.merging import policies, rewards, uncertainty
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.serving import merge, routing
-from moe_theory.merging.serving.methods import MERGED, Deployment, Method, begin_slot, loaded_bytes, named
+from moe_theory.merging.serving.methods import MERGED, Deployment, ServingMethod, begin_slot, loaded_bytes, named
 from moe_theory.merging.system import State, system
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.tasks import TRAIN, Setting, examples, tasks_of
@@ -183,7 +183,7 @@ def _pin(cores: set[int]) -> None:
 
 
 class MethodCosts(NamedTuple):
-    """What one method costs in each repetition; ratios are to one merged expert in the same repetition."""
+    """Costs of one method in each repetition; ratios are to one merged expert in the same repetition."""
 
     serving: Float[np.ndarray, "1 B"]  # seconds a batch
     merging: Float[np.ndarray, "1 B"]  # seconds a slot; 0 for what does not merge slot by slot
@@ -194,20 +194,20 @@ class MethodCosts(NamedTuple):
 
 
 class StepCosts(NamedTuple):
-    """What a step of fine-tuning costs with one method in each repetition."""
+    """Costs of a fine-tuning step with one method in each repetition."""
 
     seconds: Float[np.ndarray, "1 B"]
     peak_bytes: Float[np.ndarray, "1 B"]  # of the program
 
 
 class ChoiceCosts(NamedTuple):
-    """How long one choice of weights takes."""
+    """Duration of one choice of weights."""
 
     seconds: Float[np.ndarray, "1 B"]
 
 
 def latencies(methods: Sequence[str], setting: Setting | None = None, clock: Clock = time.process_time) -> Measure:
-    """What a batch costs by each of these methods, on an untrained model of the setting's sizes."""
+    """Measure a batch's costs with each of these methods, on an untrained model of the setting's sizes."""
     chosen = tuple(dict.fromkeys([MERGED, *methods]))
     of = Setting() if setting is None else setting
 
@@ -225,7 +225,7 @@ def latencies(methods: Sequence[str], setting: Setting | None = None, clock: Clo
 
 
 def step_times(methods: Sequence[str], setting: Setting, clock: Clock = time.process_time) -> Measure:
-    """What a step of fine-tuning costs: the gradient of a batch's loss in all norms, and in a method's routers.
+    """Measure a fine-tuning step's costs: the gradient of a batch's loss in all norms, and in a method's routers.
 
     A bandit merges anew in every step and learns its weights without a gradient. The order of norms and residual paths,
     pre-norm or post-norm, changes no operation. On an untrained model of the setting's sizes.
@@ -301,7 +301,7 @@ def _step_programs(methods: tuple[str, ...], setting: Setting, batch_size: int) 
     inputs, labels, tags = (jnp.asarray(part[batch]) for part in data)
     weights = merge.equal_weights(deployment.model)
 
-    def of(method: Method) -> Program:
+    def of(method: ServingMethod) -> Program:
         loaded = method.prepare(deployment)
         model, routers = (loaded, ()) if method.merge is not None else loaded
 
@@ -401,7 +401,7 @@ def _room_for(num_experts: int) -> Dims:
 
 
 def _with_experts(num_experts: int, params: Params | None = None) -> Params:
-    """Parameters for so many experts, of which at most 8 are active, as in the paper."""
+    """Parameters for this number of experts, of which at most 8 are active, as in the paper."""
     chosen = Params() if params is None else params
     active = min(num_experts, int(chosen.max_active))
     return chosen._replace(num_experts=num_experts, max_active=active)  # pyright: ignore[reportArgumentType]

@@ -90,7 +90,7 @@ FIXED, DRIFTING = {"mix_drift": 0.0}, {"mix_drift": 1.5}
 
 
 class Record(NamedTuple):
-    """What claims read of a recorded slot."""
+    """Records of a slot that claims read."""
 
     cumulative_regret: Float[Array, ""]  # R_t
     total_value: Float[Array, ""]  # sum of psi' f*(x) so far
@@ -107,7 +107,7 @@ class Record(NamedTuple):
 
 @functools.cache
 def recorder(reward: str) -> Callable[[State, Info], Record]:
-    """What claims read of a slot under a family of rewards; the same object for the same name."""
+    """A function that records a slot for claims, under a family of rewards; cached by name."""
     family = rewards.named(reward)
     form = uncertainty.named(uncertainty.EXACT, DIMS)
 
@@ -140,7 +140,7 @@ def _distance(learner: Learner) -> Float[Array, ""]:
 
 
 def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Float[Array, ""], Int[Array, ""]]:
-    """What the candidate whose leaf holds the best weights loses to them, and the depth of that leaf."""
+    """Loss of value from the best weights to the candidate of the leaf that holds them, and that leaf's depth."""
     best = family.best(state.world, info.mix, Params()) if family.best else info.pick.weights
     holds = tree.active & jnp.all((tree.lower <= best) & (best <= tree.upper), axis=1)
     row = jnp.argmax(holds)
@@ -248,7 +248,7 @@ ABLATION = Experiment(
 
 # Fig. 6: slots until 20 feasible leaves, of the tree alone, whose leaves are picked at random.
 STEP_EXPERTS = (4, 16, 64)
-STEP_CONSTANT = 0.3  # C: with 1 a tree seldom has 20 leaves in so many slots
+STEP_CONSTANT = 0.3  # C: with 1 a tree seldom grows 20 leaves in the run
 STEP_DIMS = Dims(max_experts=STEP_EXPERTS[-1], max_rounds=512, max_leaves=64)
 
 
@@ -274,7 +274,7 @@ STEPS = Experiment(
 
 # Slots of the trained model.
 SLOT_SIZE, SLOTS = 64, 5000  # as many slots as the paper learns in before it compares accuracies
-LATE = 128  # last slots, which accuracies average over
+LAST_SLOTS = 128  # at the end of a run, which accuracies average over
 STREAMS = 64
 TESTBED_POLICIES = {policies.TANBR: policies.TANBR, policies.NUCB: policies.NUCB, policies.MIX: policies.MIX}
 OF_TABLE_2 = ("rl-dense", "token-top-1-dense", "smear-example-linear", "smear-token-linear")  # with NUCB
@@ -300,7 +300,7 @@ def _testbed(name: str, setting: Setting, mix: Mapping[str, Any], beside: tuple[
         replicates=STREAMS,
         tier=TESTBED_TIER,
         keeps_state=False,
-        measure=evaluation.slot_accuracies(dims, TESTBED_POLICIES, SLOT_SIZE, LATE, setting),
+        measure=evaluation.slot_accuracies(dims, TESTBED_POLICIES, SLOT_SIZE, LAST_SLOTS, setting),
     )
 
 
@@ -421,13 +421,13 @@ def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
 
 
 def lead(run: Run, rival: Run) -> Float[np.ndarray, " B"]:
-    """By how much a policy ends more accurate than a rival on each stream."""
-    return late_accuracy(run) - late_accuracy(rival)
+    """Lead of a policy's final accuracy over a rival's, on each stream."""
+    return final_accuracy(run) - final_accuracy(rival)
 
 
-def late_accuracy(run: Run) -> Float[np.ndarray, " B"]:
-    """Mean accuracy over the last slots."""
-    return recorded(run, "accuracy")[-LATE:].mean(axis=0)
+def final_accuracy(run: Run) -> Float[np.ndarray, " B"]:
+    """Mean accuracy over the `LAST_SLOTS`."""
+    return recorded(run, "accuracy")[-LAST_SLOTS:].mean(axis=0)
 
 
 def is_faster(run: Run, method: str, rival: str, share: float, what: str = "serving") -> Bool[np.ndarray, " B"]:

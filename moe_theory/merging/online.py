@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.checkpoints import ExpertTensors, find_experts
-from moe_theory.checkpoints.layouts import Stack
+from moe_theory.checkpoints.layouts import ExpertStack
 from moe_theory.checkpoints.methods import add_weighted
 from moe_theory.core import programs
 from moe_theory.core.errors import OWN_CODE, InvalidRewardError, InvalidStreamError, described, shortened, unknown_name
@@ -139,7 +139,7 @@ def _slots(
 
 
 def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
-    """What a stream's `serve` returned, as arrays.
+    """Output of a stream's `serve` as arrays, checked.
 
     Raises: InvalidRewardError unless it is rewards in [0, 1] and whole counts, one a task, with at least one request.
     """
@@ -354,7 +354,7 @@ class _ModuleStream(Stream):
         }
 
 
-def _summed(stack: Stack, weights: np.ndarray, begin: np.ndarray | None) -> np.ndarray:
+def _summed(stack: ExpertStack, weights: np.ndarray, begin: np.ndarray | None) -> np.ndarray:
     try:
         return add_weighted(stack.experts(), weights, begin)
     except FloatingPointError:

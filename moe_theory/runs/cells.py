@@ -263,7 +263,7 @@ class RunningCells:
 
 
 def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
-    """The work in so many replicates of each cell."""
+    """Replicates times rounds of all cells."""
     return num_replicates * sum(cell.num_rounds for cell in cells)
 
 

@@ -29,12 +29,12 @@ class WorkerPool(Protocol):
 
     @property
     def num_workers(self) -> int:
-        """How many there are now: clusters grow and shrink."""
+        """Number of workers now: clusters grow and shrink."""
         ...
 
     @property
     def num_local(self) -> int:
-        """How many use this machine's memory, as far as is known; at least 1."""
+        """Number of workers that use this machine's memory, as far as is known; at least 1."""
         ...
 
     @property
@@ -146,7 +146,7 @@ def check_devices(number: int) -> None:
 
 
 def device_executor(num_workers: int | None = None) -> DeviceExecutor:
-    """The executor with so many threads that all work of this process shares."""
+    """The executor with `num_workers` threads that all work of this process shares."""
     return _device_executor(num_workers or num_device_workers())
 
 

@@ -1,4 +1,4 @@
-"""What a sweep will cost, before it runs: counted, or timed on a short run."""
+"""Costs of a sweep before it runs: counted, or timed on a short run."""
 
 import dataclasses
 import time
@@ -14,7 +14,7 @@ from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.files import pack
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import DevicePool
-from moe_theory.sweep.plan import Plan, Task, chunk_shapes, compute, fingerprint, memory_of, program_of
+from moe_theory.sweep.plan import SweepPlan, Task, chunk_shapes, compute, fingerprint, memory_of, program_of
 from moe_theory.sweep.runner import find_missing
 from moe_theory.sweep.specification import Specification
 
@@ -24,7 +24,7 @@ MOST_PROBES = 4  # programs that are timed; the others are taken to be like them
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """What a sweep needs."""
+    """Work, memory, disk and time that a sweep takes."""
 
     cells: int
     shape: dict[str, int]  # values on each axis
@@ -47,7 +47,7 @@ class Estimate:
 def estimate(sweep: Specification, folder: Path | None = None, workers: int | None = None) -> Estimate:
     """Count the work that a folder leaves of a sweep, and time a short run of its programs on this machine."""
     pool = DevicePool(workers)
-    plan = Plan(sweep, fingerprint(sweep.system))
+    plan = SweepPlan(sweep, fingerprint(sweep.system))
     plan.require_memory(pool.num_workers)
     missing = list(plan.chunks)
     if folder is not None and folder.is_dir():

@@ -337,7 +337,7 @@ for verdict in verdicts:
           f"error at most {verdict.error:.3f}")
 
 # %%
-def draw_verdict(panel, verdict, style):
+def plot_verdict(panel, verdict, style):
     curve, shade = verdict.curve, BAND | {"color": style["color"]}
     times = [int(label.removeprefix("t = ")) for label in curve.labels]
     predicted, margin = np.array(curve.predicted), np.array(curve.margin)
@@ -351,7 +351,7 @@ def draw_verdict(panel, verdict, style):
 
 figure, panels = plt.subplots(1, 2, sharey=True)
 for panel, verdict, style in zip(panels, verdicts, (PRINTED, RIGHT)):
-    draw_verdict(panel, verdict, style)
+    plot_verdict(panel, verdict, style)
 figure.savefig(OUT / "09-verdicts.svg")
 
 # %% [markdown]
@@ -393,7 +393,7 @@ low, high = own.interval
 print(f"{own.claim}: {own.status}, {own.replicates} replicates")
 print(f"  {own.at}: with two minus with one in [{low:.3f}, {high:.3f}]")
 figure, panel = plt.subplots()
-draw_verdict(panel, own, {"color": "0.4", "label": "one expert a task"})
+plot_verdict(panel, own, {"color": "0.4", "label": "one expert a task"})
 figure.savefig(OUT / "10-own-claim.svg")
 
 # %%

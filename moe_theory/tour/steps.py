@@ -18,15 +18,15 @@ from moe_theory.verify import Verdict
 VERDICT_FIELDS = ("claim", "status", "replicates", "at", "predicted", "observed", "interval", "margin", "error")
 
 
-class Cell(NamedTuple):
+class CodeCell(NamedTuple):
     """Code that runs at once, and the line of the script that it begins at, from 1."""
 
     code: str
     line: int
 
     def parts(self) -> tuple[str, str]:
-        """What it computes, and, from where a figure begins, what it draws; either may be empty."""
-        begins = re.search(r"^(?:figure, |def draw_)", self.code, flags=re.MULTILINE)
+        """Its code up to where a figure begins, and the code of the figure; either may be empty."""
+        begins = re.search(r"^(?:figure, |def plot_)", self.code, flags=re.MULTILINE)
         at = begins.start() if begins else len(self.code)
         return self.code[:at].strip("\n"), self.code[at:].strip("\n")
 
@@ -37,7 +37,7 @@ class Step(NamedTuple):
     number: int
     title: str
     words: str
-    cells: tuple[Cell, ...]
+    cells: tuple[CodeCell, ...]
 
 
 class Result(NamedTuple):
@@ -79,7 +79,7 @@ def parse(text: str) -> list[Step]:
             steps.append(Step(len(steps), title, words.strip(), ()))
         elif mark == "# %%":
             first = line + 1 + len(body) - len(body.lstrip("\n"))
-            steps[-1] = steps[-1]._replace(cells=(*steps[-1].cells, Cell(body.strip("\n"), first)))
+            steps[-1] = steps[-1]._replace(cells=(*steps[-1].cells, CodeCell(body.strip("\n"), first)))
         line += part.count("\n")
     return steps
 

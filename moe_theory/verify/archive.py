@@ -1,4 +1,4 @@
-"""Samples kept on disk, under names that tell what decides them, so that a verification resumes where it stopped."""
+"""Samples kept on disk, named after what decides them, so that a verification resumes where it stopped."""
 
 import glob
 import hashlib
@@ -108,7 +108,7 @@ class Archive:
 
 
 def clear_samples(folder: Path) -> None:
-    """Remove samples, those of earlier versions too, and nothing that is somebody else's."""
+    """Remove samples, those of earlier versions too, and no other files."""
     for path in folder.glob(_SAMPLES):
         path.unlink(missing_ok=True)
 
@@ -128,7 +128,7 @@ def _label(claim: Claim, reading: ReadingLike) -> str:
 class Keys:
     """Keys of claims' samples: digests of everything that decides them, which is code, parameters, seed, precision,
     versions and machine. What they share is read once, so that they are of one verification. Where a function names a
-    value that cannot be told, such as an open file's, no later verification has the same key.
+    value that cannot be hashed, such as an open file's, no later verification has the same key.
     """
 
     def __init__(self) -> None:
@@ -165,7 +165,7 @@ def _functions(claim: Claim) -> Any:
 
 
 def _code(experiment: Experiment) -> Any:
-    """What makes an experiment's runs and takes samples of them, but for the parameters."""
+    """Code that makes an experiment's runs and takes samples of them, without the parameters."""
     takes = (SequentialTest.extend, collect, failed_hypotheses, labels_of, find_overflows, compute_chunk, chunk_of)
     run = (experiment.num_rounds, experiment.record_every, experiment.keeps_state, experiment.width)
     run = (*run, experiment.lengths, experiment.is_double)

@@ -174,14 +174,14 @@ class Planted:
 
     @property
     def look_errors(self) -> tuple[float, ...]:
-        """What each look is declared to spend: written out, so that an engine that spends more is noticed."""
+        """Error that each look may spend: written out, so that an engine that spends more is noticed."""
         if self.is_single_look:
             return (self.error,)
         return tuple(self.error / (number * (number + 1)) for number in range(1, len(self.looks) + 1))
 
     @property
     def unit(self) -> float:
-        """What a margin is a multiple of in the claim's own unit."""
+        """Unit of a margin, in the claim's own unit."""
         units = {"rate": slope_deviation(), "limit_rate": slope_deviation(LIMIT_GRID[2:])}
         return units.get(self.kind, GRID_NOISE * np.sqrt(2) if self.kind == "limit_ordering" else 1.0)
 
@@ -194,7 +194,7 @@ class Planted:
         return np.array([self.distance] + [rest] * (self.num_components - 1))
 
     def frequencies(self) -> Float[np.ndarray, " V"]:
-        """How often the event of a probability, the violation of a counterexample or of an identity happens."""
+        """Frequency of a probability's event, or of violations of a counterexample or of an identity."""
         if self.kind == "identity":
             return self.margin * np.maximum(self.distances() - 1, 0)
         return np.clip(self.claimed + self.sign * self.margin * self.distances(), 0, 1)
@@ -334,7 +334,7 @@ def expected_shares(planted: Planted) -> Shares:
 
 
 def _means(planted: Planted) -> Shares:
-    """Of a walk towards the side that the statement forbids; a lower bound is a mirrored upper one."""
+    """Decisions on a walk towards the side that the statement forbids; a lower bound is a mirrored upper one."""
     walks = _walks(planted.looks, _correlated(planted.num_components))
     critical = _critical_values(planted, walks)[:, None]
     mean = walks.mean + planted.margin * planted.distances()
@@ -370,7 +370,7 @@ def _contrasts_in_limit(planted: Planted) -> Shares:
 
 
 def _critical_values(planted: Planted, walks: Walks) -> Float[np.ndarray, " K"]:
-    """Of t, which decides nothing from few replicates."""
+    """Critical values of t, which decides nothing from few replicates."""
     looks, errors = np.array(planted.looks), np.array(planted.look_errors)
     if walks.mean.shape[2] == 1:
         found = scipy.stats.t.isf(errors / 2, looks - 1)
@@ -416,7 +416,7 @@ def _identity(planted: Planted) -> Shares:
 def _deciding_counts(
     planted: Planted, count: int, error: float
 ) -> tuple[Bool[np.ndarray, " C"], Bool[np.ndarray, " C"]]:
-    """Which counts of an event refute and which support, by exact binomial tests at the margin's edge."""
+    """Counts of an event that refute and that support, by exact binomial tests at the margin's edge."""
     edge = planted.claimed + planted.sign * planted.margin
     counts = np.arange(count + 1)
     above = scipy.stats.binom.sf(counts - 1, count, edge) < error / 2
@@ -453,7 +453,7 @@ def _events(planted: Planted) -> Shares:
 
 
 def _event_in_limit(planted: Planted) -> Shares:
-    """Of counts along the grid, whose last three points are its last two decades."""
+    """Decisions on counts along the grid, whose last three points are its last two decades."""
     generator, failing = np.random.default_rng(3), np.clip(planted.margin * planted.distances(), 0, 1)
     size = (NUM_WALKS, len(LIMIT_GRID))
     failures: Int[np.ndarray, "W V"] = np.zeros(size, int)

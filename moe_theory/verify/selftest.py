@@ -112,7 +112,7 @@ FEW = 400  # claims on them
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """How often one decision was made on planted claims of one condition."""
+    """Frequency of one decision on planted claims of one condition."""
 
     kind: Kind
     side: Side | None
@@ -134,7 +134,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class SelfTest:
-    """What the self-test found."""
+    """Results of the self-test."""
 
     rows: list[Row]
     seed: int
@@ -147,7 +147,7 @@ class SelfTest:
 
     @property
     def num_claims(self) -> int:
-        """How many claims were judged; the rows of one condition share its claims."""
+        """Number of claims judged; the rows of one condition share its claims."""
         fields = ("kind", "side", "law", "num_components", "condition", "error", "replicates", "num_claims")
         return sum(key[-1] for key in {tuple(getattr(row, field) for field in fields) for row in self.rows})
 
@@ -246,7 +246,7 @@ def _placed(planted: Planted, seed: int) -> Planted:
 
 
 def _needed(planted: Planted, shares: Shares) -> int:
-    """How many claims measure a power within the tolerance, or a size."""
+    """Number of claims that measure a power within the tolerance, or a size."""
     if planted.condition == SMALLEST:
         return QUOTED
     if planted.law != NORMAL:
@@ -277,7 +277,7 @@ def _rows(planted: Planted, counts: Counter[Status], shares: Shares, tolerance: 
 
 
 def _allowed(planted: Planted, decision: Status) -> float | None:
-    """What a verdict's error allows a false decision. Each way of being wrong has half of it, and both together all of
+    """Probability of a false decision that the error allows. Each way of being wrong has half of it, and both all of
     it where values have a range. An identity is never refuted where it holds, and supported wrongly with the error at
     the frequency that it says it would have seen; of rarer violations it says nothing. Nor does a mean without a range
     of an event that none of its first replicates shows.

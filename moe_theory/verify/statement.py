@@ -49,7 +49,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclasses.dataclass(frozen=True)
 class Hypothesis:
-    """What a statement supposes of the runs that test it."""
+    """Hypothesis of a statement on the runs that test it."""
 
     text: str  # "signals are orthogonal"
     holds: Callable[[Any, Run], Any]  # (dims, run) -> bool, or one a replicate
@@ -237,7 +237,7 @@ class Declaration:
     words: str | None = None  # in place of the function's docstring
 
     def says(self, words: str) -> "Declaration":
-        """With these words in place of the function's docstring."""
+        """Replace the function's docstring by these words."""
         return dataclasses.replace(self, words=words)
 
     def __call__(self, function: F) -> F:
@@ -363,7 +363,7 @@ def _proof(folder: str, file: str) -> Proof | None:
 
 
 def suppose(*hypotheses: Hypothesis) -> None:
-    """What every statement supposes that the modules of the calling package declare from now on."""
+    """Set the hypotheses of all statements that the calling package's modules declare from now on."""
     _SUPPOSED[_caller()] = hypotheses
 
 

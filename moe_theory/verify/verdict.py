@@ -37,7 +37,7 @@ def is_id(text: str) -> bool:
 
 
 class Status(enum.StrEnum):
-    """What a verdict says."""
+    """Status of a verdict."""
 
     SUPPORTED = "SUPPORTED"  # shown within its margin; not merely "not refuted"
     REFUTED = "REFUTED"  # shown to fail by more than its margin
@@ -48,7 +48,7 @@ class Status(enum.StrEnum):
 
 
 class Role(enum.StrEnum):
-    """How a claim bears on its statement."""
+    """Role of a claim for its statement."""
 
     CHARITABLE = "charitable"  # its most favourable reading: any constant, the limit taken, its hypotheses met
     LITERAL = "literal"  # as printed, with constants 1, at the paper's own parameters
@@ -147,7 +147,7 @@ class Verdict(Shown):
 
     @property
     def settings(self) -> list[str]:
-        """What it holds for, as reports say it: its readings, each with the data set where there is one."""
+        """Settings that it holds for, as reports say it: its readings, each with its data set if there is one."""
         return [f"{reading} on {self.data}" if self.data else reading for reading in (self.reading, *self.also)]
 
     @property

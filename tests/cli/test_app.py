@@ -36,7 +36,7 @@ def terminal(monkeypatch):
 
 @pytest.fixture
 def printed(ran):
-    """What a command prints on standard output; nothing on standard error."""
+    """Standard output of a command that prints nothing on standard error."""
 
     def run(*arguments) -> str:
         streams = ran(*arguments)
@@ -250,7 +250,7 @@ def test_what_is_not_seen_is_shown_and_what_is_read_stays():
 
 @pytest.fixture
 def soon():
-    """What waits for ever fails."""
+    """Fail a test that waits for ever."""
 
     def fail(*_):
         raise AssertionError("it waits")

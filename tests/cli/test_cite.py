@@ -1,4 +1,4 @@
-"""What a run is cited with: catches a run that is not known for one, a statement lost or said of the wrong paper,
+"""Citations of a run: catches a run that is not known for one, a statement lost or said of the wrong paper,
 BibTeX that disagrees with CITATION.cff, and a damaged folder answered by a traceback."""
 
 import json
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def cited(ran):
-    """What a run is cited with, as JSON."""
+    """Citations of a run, as JSON."""
     return lambda run: json.loads(ran("cite", run, "--json").out)
 
 

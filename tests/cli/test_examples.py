@@ -67,7 +67,7 @@ def examples_of(name: str) -> list[str]:
 
 
 def document_of(name: str) -> str | None:
-    """What a command's help says of --json, if it takes it."""
+    """The help on a command's --json, if it takes it."""
     return next((option.help for option in cli.command(name).params if "--json" in option.opts), None)
 
 
@@ -99,7 +99,7 @@ def session_folder(tmp_path_factory):
 
 
 def _run(example: str) -> str:
-    """What a command prints, which goes into a file where it says so."""
+    """Output of a command, which goes into a file if it says so."""
     words, _, place = example.partition(" > ")
     said = io.StringIO()
     with contextlib.redirect_stdout(said):

@@ -140,7 +140,7 @@ OPTIONS = {"jax_debug_nans": True, "jax_default_prng_impl": "rbg", "jax_disable_
 
 @pytest.fixture
 def options() -> Iterator[dict[str, Any]]:
-    """What to set of JAX's options; they are set back."""
+    """Set options of JAX, and restore them afterwards."""
     before = {name: jax.config.values[name] for name in (*OPTIONS, STRICT)}
     yield OPTIONS
     for name, value in before.items():

@@ -157,7 +157,7 @@ print(json.dumps(said))
 
 
 def test_a_new_paper_has_everything(tmp_path):
-    """What `moe-theory new paper` writes, as pip would install it: modules and entry points."""
+    """A package from `moe-theory new paper`, as pip would install it: modules and entry points."""
     with contextlib.suppress(SystemExit):
         main(["new", "paper", "queues", "--out", str(tmp_path)])
     project = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]

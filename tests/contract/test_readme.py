@@ -44,7 +44,7 @@ def run(code: str, where: str) -> None:
 
 @pytest.fixture
 def networks(monkeypatch):
-    """What a block registers is gone after it."""
+    """Undo a block's registrations."""
     from moe_theory.deep import datasets, networks, presets
 
     for module in (networks, sys.modules["moe_theory.deep.params"], sys.modules["moe_theory.deep.training"]):

@@ -12,7 +12,7 @@ from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.report import sweeps
 from moe_theory.runs.files import pack
 from moe_theory.runs.store import Store
-from moe_theory.sweep.plan import Plan, fingerprint
+from moe_theory.sweep.plan import SweepPlan, fingerprint
 from moe_theory.sweep.results import Results, Sweep
 
 ARGUMENTS = {
@@ -39,7 +39,7 @@ SWEEPS = {
 
 def planted(folder, values=None, **changes):
     """Results of chunks that hold what `values` gives for a cell and an observable: (records, ..., 8)."""
-    plan, store = Plan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(Path(folder))
+    plan, store = SweepPlan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(Path(folder))
     records = -(-plan.sweep.rounds // plan.sweep.record_every)
     for chunk in plan.chunks:
         arrays = {}

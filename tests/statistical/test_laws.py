@@ -262,7 +262,7 @@ B, W, WIDTH, MANY = 2.0, 3.0, 5, 64
 
 
 @functools.cache
-def initial_weights(width: int) -> model.Weights:
+def initial_weights(width: int) -> model.ClassifierWeights:
     """Of many routers and experts, each of `MANY` features."""
     dims = model.Dims(3, MANY, 1, expert_width=width, router_width=width)
     params = model.Params(3, 1, 1, expert_norm=B, router_norm=W)

@@ -22,7 +22,7 @@ from moe_theory.core import programs
 from moe_theory.core.errors import OutputError
 from moe_theory.core.random import root_key
 from moe_theory.merging.testbed import transformer
-from moe_theory.merging.testbed.tasks import TRAIN, Examples, Setting, Tasks, examples, tasks_of
+from moe_theory.merging.testbed.tasks import TRAIN, Examples, Setting, TaskSet, examples, tasks_of
 from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Model, MoE, Norm
 from moe_theory.runs.files import user_cache
 from moe_theory.runs.fingerprint import code_digest
@@ -98,7 +98,7 @@ def fit(setting: Setting, progress: Progress = tell) -> Fit:
     return Fit(model, dense_losses, expert_losses)
 
 
-def initial(key: Key[Array, ""], setting: Setting, tasks: Tasks) -> Model:
+def initial(key: Key[Array, ""], setting: Setting, tasks: TaskSet) -> Model:
     """A random model with one expert a layer: weights of variance 1 / inputs, no biases."""
     embedding_key, position_key, head_key, layer_key = jax.random.split(key, 4)
     width = setting.width
@@ -141,7 +141,7 @@ def _phase(
     num_groups: int,
     progress: Progress,
 ) -> tuple[Model, np.ndarray]:
-    """Train in one program, which is called a few times so that there is something to tell."""
+    """Train in one program, which is called a few times so that there is progress to report."""
     num_steps = setting.dense_steps if name == "dense" else setting.expert_steps
     if num_steps == 0:
         return model, np.zeros(0, np.float32)
