@@ -40,6 +40,8 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	PATH="$(CURDIR)/$(BIN):$$PATH" pyright --verifytypes moe_theory --ignoreexternal --outputjson \
+	  | $(BIN)/python .ci/known_types.py 0.95
 
 figures: $(STAMP)
 	for name in overview $(PAPERS); do $(BIN)/moe-theory figures $$name --out figures || exit 1; done

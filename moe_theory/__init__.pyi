@@ -1,6 +1,6 @@
 import types
 
-import moe_theory.verify.session
+import moe_theory.verify.session as _session
 
 from .core.explain import explain as explain
 from .core.papers import Paper as Paper
@@ -28,6 +28,6 @@ from .verify.statement import statements as statements
 
 __version__: str
 
-verify = moe_theory.verify.session.verify  # the package, which can be called
+verify = _session.verify  # the package, which can be called
 
 def __getattr__(name: str) -> types.ModuleType: ...  # an installed paper
