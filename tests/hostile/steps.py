@@ -1,6 +1,6 @@
 """Random step functions, by the engine and by `jax.vmap` and `lax.scan` alone: do they give the same?
 
-python -m benchmarks.differential --seconds 3600     (a part of `make fuzz`; --seed repeats a run)
+python tests/hostile/steps.py --seconds 3600     (a part of `make fuzz`; --seed repeats a run)
 
 A program is Python source: a system over a state of many types, whose step is a list of operations drawn from `TABLE`
 and of control flow around more of them, each on values that are there. Of each program, in float32 and with x64:
@@ -661,8 +661,17 @@ for plain in (False, True):
 
 
 PARAMS = 'PARAMS = {"rate": jnp.asarray(0.375, WIDE), "size": jnp.int32(3)}'
-Bounds = dict[str, float]  # by variable: what rounding may have made of it
-Spreading = Callable[[Bounds], None]  # adds to the bounds those of what a part of a program makes
+
+
+class Rounding(NamedTuple):
+    """Of a variable what rounding may have made of it: the largest of its operands' or, with `spread`, that times their
+    sum and `own`.
+    """
+
+    name: str
+    operands: Sequence[str]
+    spread: float | None = None
+    own: float = 0.0
 
 
 class _Writer:
@@ -714,13 +723,13 @@ class _Writer:
             found.append(value)
         return found
 
-    def operation(self, values: list[Value]) -> Spreading | None:
-        """Write one of the table; what it makes of bounds."""
+    def operation(self, values: list[Value]) -> list[Rounding]:
+        """Write one of the table, if there are operands for it."""
         # In two digits, as Hypothesis prefers small numbers of a wide range.
         operation = TABLE[(16 * self.choose(-(-len(TABLE) // 16)) + self.choose(16)) % len(TABLE)]
         operands = self.operands(operation.operands, values)
         if operands is None:
-            return None
+            return []
         rank = len(operands[0].form[0])
         expression = operation.expression
         words = {
@@ -737,35 +746,34 @@ class _Writer:
         types = tuple((array.shape, array.dtype, bool(getattr(array, "weak_type", False))) for array in arrays)
         array = _outcome(expression, types, self.choices["wide"][0])
         if array is None:
-            return None
+            return []
         is_rounded = isinstance(operation.spread, int | float) or (
             operation.spread == SAME and any(not value.is_exact for value in operands)
         )
         value = Value(self.fresh(), array, not is_rounded or not _is_float(array))
         if operation.spread == SAME and _is_float(array) and not any(_is_float(each.array) for each in operands):
-            return None  # integers whose common type is a float
+            return []  # integers whose common type is a float
         for place, each in enumerate(operands):
             expression = expression.replace(f"{{{place}}}", each.name)
         self.say(f"{value.name} = {expression}")
         self.used |= {each.name for each in operands}
         self.operations.append(operation.expression)
         values.append(value)
-        spread, names, exact = operation.spread, [each.name for each in operands], value.is_exact
-        own = 0.0 if exact or spread == SAME else ROUNDING * float(jnp.finfo(array.dtype).eps)
-
-        def bound(bounds: Bounds, /) -> None:
-            before = [bounds.get(name, 0.0) for name in names]
-            bounds[value.name] = 0.0 if exact else max(before) if spread == SAME else float(spread) * sum(before) + own
-
-        return bound
+        names = [each.name for each in operands]
+        if value.is_exact:
+            return [Rounding(value.name, ())]
+        if operation.spread == SAME:
+            return [Rounding(value.name, names)]
+        own = ROUNDING * float(jnp.finfo(array.dtype).eps)
+        return [Rounding(value.name, names, float(operation.spread), own)]
 
     def body(self, head: str, arguments: list[Value], values: list[Value], like: Value | None, end: str = "{}") -> Any:
-        """Write a function; the value that it returns, like another where that is given, and its bounds."""
+        """Write a function; the value that it returns, like another where that is given, and its rounding."""
         self.say(f"{head}:")
         self.depth += 1
         inner = [*values, *arguments]
         many = len(inner)
-        bounds = self.block(inner, 1 + self.choose(4))
+        rounding = self.block(inner, 1 + self.choose(4))
         if like is None:
             fitting = [value for value in inner[many:] if value.kind != "k"] or inner[len(values) : many]
         else:
@@ -778,15 +786,15 @@ class _Writer:
         self.used.add(result.name)
         self.say(f"return {end.format(result.name)}")
         self.depth -= 1
-        return result, bounds
+        return result, rounding
 
-    def form(self, values: list[Value]) -> Spreading | None:
+    def form(self, values: list[Value]) -> list[Rounding]:
         """Write control flow around some operations."""
         form = FORMS[self.choose(len(FORMS))]
         numbers = [value for value in values if value.kind != "k" and not value.array.weak_type]
         given = self.pick([value for value in numbers if form not in ("vmap",) or value.form[0]])
         if given is None:
-            return None
+            return []
         self.used.add(given.name)
         self.operations.append(form)
         place = self.fresh("x")
@@ -794,8 +802,7 @@ class _Writer:
         result = given._replace(name=self.fresh())
         functions = [self.fresh("f")]
 
-        def entering(bounds: Bounds) -> None:
-            bounds[place] = bounds.get(given.name, 0.0)
+        entering = [Rounding(place, [given.name])]
 
         def scalar(kind: str) -> str:
             found = self.pick([value for value in values if value.kind == kind and value.form[0] == ()])
@@ -810,15 +817,8 @@ class _Writer:
             names = ", ".join(functions) if form == "cond" else f"[{', '.join(functions)}]"
             self.say(f"{result.name} = lax.{form}({chosen}, {names}, {given.name})")
             made = [result]
-
-            def bound(bounds: Bounds, /) -> None:
-                entering(bounds)
-                found = []
-                for returned, inner in branches:
-                    inner(bounds)
-                    found.append(bounds.get(returned.name, 0.0))
-                bounds[result.name] = max(found)
-
+            rounding = [step for _, inner in branches for step in inner]
+            rounding.append(Rounding(result.name, [returned.name for returned, _ in branches]))
         elif form in ("fori", "while"):
             number = Value(self.fresh("i"), jax.ShapeDtypeStruct((), jnp.int32, weak_type=False), True)
             times = f"{scalar('i')} % 4" if self.choose(2) else str(self.choose(4))
@@ -834,7 +834,8 @@ class _Writer:
             returned, inner = self.body(head, [argument, number], values, given, end)
             self.say(f"{result.name} = {call}")
             made = [result]
-            bound = _repeated(entering, inner, place, returned.name, 3, {result.name: place})
+            rounding = 3 * [*inner, Rounding(place, [place, returned.name])]
+            rounding.append(Rounding(result.name, [place]))
         elif form == "scan":
             rows = self.pick([value for value in numbers if value.form[0]])
             assert rows is not None
@@ -848,13 +849,8 @@ class _Writer:
                 f"{result.name}, {second.name} = lax.scan({functions[0]}, {given.name}, {rows.name}, reverse={reverse})"
             )
             made = [result, second]
-
-            def entering_both(bounds: Bounds) -> None:
-                entering(bounds)
-                bounds[row.name] = bounds.get(rows.name, 0.0)
-
-            names = {result.name: place, second.name: place}
-            bound = _repeated(entering_both, inner, place, returned.name, rows.form[0][0], names)
+            rounding = rows.form[0][0] * [*inner, Rounding(place, [place, returned.name])]
+            rounding = [Rounding(row.name, [rows.name]), *rounding, *(Rounding(each.name, [place]) for each in made)]
         else:
             axis, shape = -1, given.form[0]
             if form == "vmap":
@@ -872,23 +868,17 @@ class _Writer:
             self.say(f"{result.name} = {call}({given.name})")
             result = returned._replace(name=result.name, array=array)
             made = [result]
-            bound = _repeated(entering, inner, place, place, 1, {result.name: returned.name})
+            rounding = [*inner, Rounding(result.name, [returned.name])]
         values += [value for value in made if np.prod(value.form[0]) <= MOST_NUMBERS]
-        return bound
+        return [*entering, *rounding]
 
-    def block(self, values: list[Value], count: int) -> Spreading:
+    def block(self, values: list[Value], count: int) -> list[Rounding]:
         """Write so many operations, some of them control flow."""
-        parts = []
+        rounding = []
         for _ in range(count):
             way = self.choose(12) if self.depth < 4 else self.choose(11)
-            parts.append(None if way == 0 else self.form(values) if way == 11 else self.operation(values))
-
-        def bound(bounds: Bounds, /) -> None:
-            for part in parts:
-                if part is not None:
-                    part(bounds)
-
-        return bound
+            rounding += [] if way == 0 else self.form(values) if way == 11 else self.operation(values)
+        return rounding
 
 
 _KINDS = {"f": "fg", "g": "g", "i": "i", "b": "b", "k": "k", "v": "fgib"}
@@ -917,27 +907,6 @@ def _fits(pattern: str, shape: tuple[int, ...], sizes: dict[str, Any]) -> dict[s
         if known.setdefault(letter, size) != size:
             return None
     return known
-
-
-def _repeated(
-    entering: Spreading,
-    inner: Spreading,
-    place: str,
-    returned: str,
-    times: int,
-    names: dict[str, str],
-) -> Spreading:
-    """The bounds of a body that is run up to so many times on its own result."""
-
-    def bound(bounds: Bounds, /) -> None:
-        entering(bounds)
-        for _ in range(times):
-            inner(bounds)
-            bounds[place] = max(bounds.get(place, 0.0), bounds.get(returned, 0.0))
-        for name, of in names.items():
-            bounds[name] = bounds.get(of, 0.0)
-
-    return bound
 
 
 @functools.cache
@@ -993,7 +962,7 @@ def programs(draw: Callable[..., Any], size: int = 40) -> Program:
             Value(name, array, name not in rounded) for name, array in zip(state._fields[2:], state[2:], strict=True)
         ]
         start = len(values)
-        bound = writer.block(values, size)
+        rounding = writer.block(values, size)
         made = values[start:]
         after, sources = [], {}
         for name in state._fields[3:]:
@@ -1020,19 +989,21 @@ def programs(draw: Callable[..., Any], size: int = 40) -> Program:
         is_wide,
         rounds,
         record_every,
-        _bounds(bound, state, sources, shown, 2 * rounds),
+        _bounds(rounding, state, sources, shown, 2 * rounds),
         writer.operations,
     )
 
 
 def _bounds(
-    bound: Spreading, state: Any, sources: dict[str, str], shown: list[Value], rounds: int
+    rounding: list[Rounding], state: Any, sources: dict[str, str], shown: list[Value], rounds: int
 ) -> list[list[float]]:
     """By round what rounding may make of every leaf of the state and of the info."""
-    now: Bounds = {}
+    now: dict[str, float] = {}
     found = []
     for _ in range(rounds):
-        bound(now)
+        for step in rounding:
+            before = [now.get(name, 0.0) for name in step.operands]
+            now[step.name] = max(before, default=0.0) if step.spread is None else step.spread * sum(before) + step.own
         kept = {name: now.get(name, 0.0) for name in state._fields}
         for name, source in sources.items():
             eps = float(jnp.finfo(getattr(state, name).dtype).eps) if _is_float(getattr(state, name)) else 0.0
