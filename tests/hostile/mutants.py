@@ -302,11 +302,13 @@ def settle(mutant: dict[str, Any], before: dict[str, Any], place: Path, source: 
         first = [[before["by"]]] if (source / before["by"].partition("::")[0]).exists() else []
     (place / file).write_text(texts[key(mutant)])
     try:
+        said = set()
         for tests in [*first, *stages(source, file)]:
             outcome, test = tried(place, tests, limit)
             if outcome == "killed":
                 return {"outcome": outcome, "by": test, "code": code_of(source, mutant, test)}
-        return {"outcome": "survived"}
+            said.add(outcome)
+        return {"outcome": "stopped" if "stopped" in said else "survived"}
     finally:
         shutil.copy2(source / file, place / file)
 
@@ -319,7 +321,7 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="an earlier OUT.json: its mutants are tried again")
     parser.add_argument("--number", type=int, default=220)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--limit", type=float, default=300, help="seconds of each of two runs of tests a mutant")
+    parser.add_argument("--limit", type=float, default=120, help="seconds of each of two runs of tests of a mutant")
     parser.add_argument("--most", type=int, default=10**6, help="stop after that many")
     asked = parser.parse_args()
     earlier = {key(each): each for each in json.loads(asked.before.read_text())} if asked.before else {}
@@ -338,7 +340,7 @@ def main() -> None:
             print(*(mutant.get(name) for name in ("file", "line", "kind", "outcome", "by")), flush=True)
     print(Counter(mutant.get("outcome", "left") for mutant in results))
     for mutant in results:
-        if mutant.get("outcome") == "survived" and earlier.get(key(mutant), {}).get("outcome") == "killed":
+        if mutant.get("outcome") in ("survived", "stopped") and earlier.get(key(mutant), {}).get("outcome") == "killed":
             print("lives now:", *key(mutant)[:4], "| was killed by", earlier[key(mutant)]["by"])
 
 
