@@ -77,7 +77,7 @@ def simulate(
     observe: Observe = observe_info,
     state: State | None = None,
     plain: bool = False,
-) -> tuple[State, PyTree]:
+) -> tuple[State, Any]:
     """Run one replicate for `num_rounds` rounds, compiled once for each system and length.
 
     Rounds `record_every`, 2 `record_every`, ... and always the last are recorded (`recorded_rounds` names them).
@@ -128,7 +128,7 @@ def simulate_batch(
     reduce: Callable[[Array], PyTree] | None = None,
     state: State | None = None,
     plain: bool = False,
-) -> tuple[State, PyTree]:
+) -> tuple[State, Any]:
     """Run B replicates at once; leaves of state and records end in a replicate axis.
 
     A replicate is named by an integer and draws the same numbers in any batch. `replicates` is those integers, or a

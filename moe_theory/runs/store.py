@@ -40,7 +40,8 @@ class Store:
 
     def __init__(self, folder: Path, way_out: str = WAY_OUT) -> None:
         """`way_out`: what a user may do about a folder that cannot be written, for messages."""
-        self.folder, self.way_out = folder, way_out
+        self.folder: Path = folder
+        self.way_out: str = way_out
         self._opened: Locks | None = None
 
     def path(self, name: str) -> Path:

@@ -76,7 +76,7 @@ class DeviceExecutor(Executor):
         program: Hashable = None,
         rank: tuple[int, ...] = (),
         **options: Any,
-    ) -> Future:
+    ) -> Future[Any]:
         """Compute function(*arguments, **options), which runs `program` if one is named; the lowest `rank` is first."""
         call = functools.partial(function, *arguments, **options)
         job = _Job(rank, next(self._numbers), program, is_x64(), call, Future())
@@ -126,7 +126,7 @@ class _Job(NamedTuple):
     program: Hashable
     is_x64: bool  # threads do not inherit it
     call: Callable[[], Any]
-    future: Future
+    future: Future[Any]
 
 
 def num_device_workers() -> int:

@@ -51,7 +51,8 @@ class SweepPlan:
     """The chunks of a sweep as the machine of this fingerprint computes them."""
 
     def __init__(self, sweep: Specification, fingerprint: Mapping[str, str]) -> None:
-        self.sweep, self.fingerprint = sweep, dict(fingerprint)
+        self.sweep: Specification = sweep
+        self.fingerprint: dict[str, str] = dict(fingerprint)
         width = self.task_of(0)["width"]
         count = len(sweep.grid) * -(-sweep.replicates // width)
         if count > MOST_CHUNKS:

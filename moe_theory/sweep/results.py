@@ -107,8 +107,10 @@ class Results(Shown):
     """A sweep's results. Chunks are read lazily, a cell at a time."""
 
     def __init__(self, plan: SweepPlan, store: Store, partial: bool = False) -> None:
-        self.plan, self.store, self.partial = plan, store, partial
-        self.sweep = plan.sweep
+        self.plan: SweepPlan = plan
+        self.store: Store = store
+        self.partial: bool = partial
+        self.sweep: Specification = plan.sweep
         planned = [plan.chunks_of(index) for index in range(len(self.sweep.grid))]
         self._present = [[chunk for chunk in each if chunk.name in store] for each in planned]  # by cell
         self._num_chunks = sum(map(len, planned))

@@ -3,7 +3,6 @@
 import dataclasses
 import enum
 import functools
-import importlib
 import inspect
 import itertools
 import math
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from moe_theory.core.errors import InvalidReportError, InvalidStatementError, shortened
 from moe_theory.core.fields import documented
-from moe_theory.core.notebook import REPORT, Listing, Shown, shortest
+from moe_theory.core.notebook import Listing, Shown, shortest
+from moe_theory.core.pages import pages
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -188,7 +188,7 @@ class Verdict(Shown):
             >>> verdict.plot().get_size_inches().round(1).tolist()
             [2.8, 2.0]
         """
-        return importlib.import_module(REPORT).plot(self)
+        return pages().plot(self)
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary for JSON, where numbers that do not exist are null."""
@@ -347,7 +347,7 @@ class Verdicts(Listing[Verdict]):
 
     def report(self, path: str | os.PathLike[str]) -> list[Path]:
         """Write what `moe-theory verify` writes into a folder; the paths. Raises: OutputError."""
-        return importlib.import_module(REPORT).report(self.source, path)
+        return pages().report(self.source, path)
 
 
 _hints = functools.cache(typing.get_type_hints)  # of a dataclass, by field

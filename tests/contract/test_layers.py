@@ -16,8 +16,8 @@ ROOT = Path(moe_theory.__file__).parent
 # From the top; entries on one line stand beside each other and may not import one another.
 LAYERS = [
     {"cli"},
-    {"report"},
     {"tour"},
+    {"report"},
     {"deep"},
     {"continual", "edge", "generalization", "merging"},
     {"verify"},
@@ -37,6 +37,7 @@ def module(path: Path) -> str:
 
 
 MODULES = {module(path) for path in FILES}
+SCRIPT = ROOT / "tour" / "script.py"  # a user's, which runs commands
 
 
 def layer(path: Path) -> str:
@@ -56,8 +57,16 @@ def imported_names(path: Path) -> set[str]:
     return {name for name in names if name.startswith("moe_theory.")}
 
 
+def spelled(source: str) -> set[str]:
+    """The layers that strings name, as `import_module` and "module:attribute" take them, also begun as f-strings."""
+    strings = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    found = (re.fullmatch(r"moe_theory\.(\w+)(\.\w+)*\.?(:\w+)?", each) for each in strings if isinstance(each, str))
+    return {match[1] for match in found if match} & RANK.keys()
+
+
 def imported(path: Path) -> set[str]:
-    return {name.split(".")[1] for name in imported_names(path)} & RANK.keys()
+    strings = set() if path == SCRIPT else spelled(path.read_text())
+    return {name.split(".")[1] for name in imported_names(path)} & RANK.keys() | strings
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -66,6 +75,20 @@ def test_imports_point_down(path):
     assert own in RANK, f"{own} is in no layer: add it to the list, or move it"
     upward = {name for name in imported(path) if name != own and RANK[name] <= RANK[own]}
     assert not upward, f"{path} imports {upward} from above or beside it"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'import_module("moe_theory.report.notebook")',
+        '"moe_theory.report:html"',
+        'import_module(f"moe_theory.report.{name}")',
+    ],
+)
+def test_an_import_by_a_string_is_an_import(line):
+    """Would catch a layer that reaches above itself by name."""
+    assert spelled(line) == {"report"}
+    assert not spelled("'as moe_theory.report.notebook has it'")
 
 
 def test_the_page_lists_the_layers():

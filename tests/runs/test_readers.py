@@ -35,7 +35,7 @@ ELSEWHERE = {
     "report/overview.py:read": "of this project's figures, for its README",
     "report/plots.py:_read_style": "after `runs.reading` has read it",
     "report/plots.py:our_style": "of this package",
-    "report/tour.py:to_html": "what it has just written",
+    "tour/page.py:to_html": "what it has just written",
     "runs/arrays.py:_opened": "by `runs.reading`",
     "runs/files.py:_sync": "only to sync it",
     "runs/fingerprint.py:_version": "of an installed distribution",

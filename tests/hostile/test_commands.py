@@ -5,10 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import Input, Outcome, broken
 
-from benchmarks.fuzz import Input, Outcome, broken
-
-ROOT = Path(__file__).parents[2]
+SCRIPT = Path(__file__).with_name("commands.py")
 SOUND = Outcome(2, "", "moe-theory: no. Say yes.\n", [], [], 0.1, False, False)
 TRACEBACK = 'Traceback (most recent call last):\n  File "x"\nValueError\n'
 
@@ -46,7 +45,7 @@ def test_what_breaks_a_promise_is_told(change, told):
     ],
 )
 def test_inputs_break_no_promise(options):
-    command = [sys.executable, "-m", "benchmarks.fuzz", "--seed", "7", *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    command = [sys.executable, SCRIPT, "--seed", "7", *options]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert ": 0 broken promises" in done.stdout

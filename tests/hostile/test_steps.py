@@ -1,12 +1,12 @@
 """Random steps over many primitives: the engine gives what `jax.vmap` and `lax.scan` give: a batch, alone, in pieces.
 
-The programs are those of `make fuzz` (`benchmarks/differential.py`), a few of them, always the same.
+The programs are those of `make fuzz` (`steps.py`), a few of them, always the same.
 """
 
 import pytest
 from hypothesis import given, settings
+from steps import UNASKED, Counts, DifferenceError, Program, check, programs
 
-from benchmarks.differential import UNASKED, Counts, DifferenceError, Program, check, programs
 from moe_theory.core import rewriting
 
 pytestmark = pytest.mark.usefixtures("much_room")

@@ -1,6 +1,6 @@
 """What disks, power cuts and kills do to what is kept: bits flip, writes are lost or reordered, processes end anywhere.
 
-python benchmarks/hostile.py --flips 10000 --cuts 100 --kills 50     (about half an hour; the tests do a few of each)
+python tests/hostile/crashes.py --flips 10000 --cuts 100 --kills 50     (about half an hour; the tests do a few of each)
 
 Prints counts. Exits 1 when a flipped bit changes a number, when something that was reported as kept is lost or half, or
 when a killed and resumed command gives other bytes than an undisturbed one.

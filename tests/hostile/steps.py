@@ -1,6 +1,6 @@
 """Random step functions, by the engine and by `jax.vmap` and `lax.scan` alone: do they give the same?
 
-python -m benchmarks.differential --seconds 3600     (a part of `make fuzz`; --seed repeats a run)
+python tests/hostile/steps.py --seconds 3600     (a part of `make fuzz`; --seed repeats a run)
 
 A program is Python source: a system over a state of many types, whose step is a list of operations drawn from `TABLE`
 and of control flow around more of them, each on values that are there. Of each program, in float32 and with x64:
@@ -126,10 +126,18 @@ SAME, GRID = "same", "grid"
 def table(spread: float | str, text: str) -> list[Operation]:
     """Operations from lines of operands and an expression. An operand is a letter and a shape: f a float, g one on the
     grid, i an integer, b a truth, k a key, v any number; a capital for a type of its own. Shapes: none for any, the
-    same for all; + for any but a scalar's, . for a scalar, letters for sizes, ' for any of its own.
+    same for all; + for any but a scalar's, . for a scalar, letters for sizes, ' for any of its own. An expression with
+    «one or another» in it is several.
     """
     lines = [line.split(" : ", 1) for line in text.strip().splitlines()]
-    return [Operation(expression.strip(), tuple(operands.split()), spread) for operands, expression in lines]
+    return [Operation(each, tuple(operands.split()), spread) for operands, line in lines for each in alternatives(line)]
+
+
+def alternatives(line: str) -> list[str]:
+    """All expressions that a line with «one or another» in it stands for."""
+    before, mark, rest = line.partition("«")
+    choices, _, after = rest.partition("»")
+    return [before + each + after for each in choices.split()] if mark else [line]
 
 
 TABLE = [
@@ -137,47 +145,26 @@ TABLE = [
     *table(
         1,
         """
-        f : jnp.sin({0})
-        f : jnp.cos({0})
-        f : jnp.tanh({0})
-        f : lax.logistic({0})
-        f : jnp.exp({0}) / 3
-        f : jnp.exp2({0}) / 2
-        f : jnp.expm1({0}) / 3
+        f : «jnp.sin jnp.cos jnp.tanh jnp.arctan jnp.arcsinh lax.logistic lax.bessel_i0e lax.bessel_i1e»({0})
+        f : «jnp.exp jnp.expm1»({0}) / 3
+        f : «jnp.exp2 jnp.sinh jnp.cosh lax.erf lax.square jax.nn.gelu jax.nn.silu»({0}) / 2
         f : jnp.log(2 + {0}) / 2
         f : jnp.log1p({0} * {0})
-        f : jnp.sqrt({0} + 2) / 2
+        f : «jnp.sqrt lax.cbrt»({0} + 2) / 2
         f : lax.rsqrt({0} + 3)
-        f : lax.cbrt({0} + 2) / 2
-        f : lax.erf({0}) / 2
         f : (lax.erfc({0}) - 1) / 2
         f : lax.erf_inv(0.6 * {0})
-        f : jnp.arctan({0})
-        f : jnp.arcsin({0} / 2)
+        f : jnp.«arcsin arctanh tan»({0} / 2)
         f : jnp.arccos({0} / 2) / 3
-        f : jnp.sinh({0}) / 2
-        f : jnp.cosh({0}) / 2
-        f : jnp.arcsinh({0})
         f : jnp.arccosh({0} + 2.5) / 3
-        f : jnp.arctanh({0} / 2)
-        f : jnp.tan({0} / 2)
-        f : lax.lgamma({0} + 3) / 3
-        f : lax.digamma({0} + 3) / 3
-        f : lax.bessel_i0e({0})
-        f : lax.bessel_i1e({0})
+        f : lax.«lgamma digamma»({0} + 3) / 3
         f : lax.integer_pow({0}, 3) / 3
-        f : lax.square({0}) / 2
         f : 1 / ({0} + 2.5)
-        f : jax.nn.relu({0})
-        f : jax.nn.gelu({0}) / 2
-        f : jax.nn.silu({0}) / 2
-        f : bent({0})
-        f : turned({0})
+        f : «jax.nn.relu bent turned»({0})
         f : jax.checkpoint(jnp.sin)({0})
         f : jax.pure_callback(np.negative, shaped({0}), {0}, vmap_method="sequential")
-        f : jax.grad(lambda x: jnp.sum(jnp.sin(x)))({0})
+        f : jax.grad(lambda x: jnp.sum(«jnp.sin turned»(x)))({0})
         f : jax.grad(lambda x: jnp.sum(bent(x) * x) / 2)({0})
-        f : jax.grad(lambda x: jnp.sum(turned(x)))({0})
         f : jax.jvp(jnp.sin, ({0},), ({0} / 2,))[1]
         f : jax.vjp(jnp.tanh, {0})[1]({0})[0] / 2
         f : jax.linearize(jnp.cos, {0})[1]({0}) / 2
@@ -187,13 +174,11 @@ TABLE = [
         f : lax.complex({0}.astype("float32"), {0}.astype("float32")).imag
         f : lax.nextafter({0}, 2 * {0})
         f : jnp.polyval(jnp.array([0.25, -0.25, 0.25], {0}.dtype), {0})
-        f f : ({0} + {1}) / 2
-        f f : ({0} - {1}) / 2
+        f f : ({0} «+ -» {1}) / 2
         f f : {0} * {1}
         f f : {0} / ({1} + 3)
         f f : jnp.arctan2({0}, {1} + 2)
-        f f : jnp.maximum({0}, {1})
-        f f : jnp.minimum({0}, {1})
+        f f : jnp.«maximum minimum»({0}, {1})
         f f : jnp.power({0} / 2 + 1.5, {1}) / 3
         f f : lax.rem({0} / 2, 2.5 + {1})
         f f : jnp.logaddexp({0}, {1}) / 2
@@ -212,19 +197,16 @@ TABLE = [
     *table(
         1,
         """
-        f+ : jnp.mean({0}, axis={axis})
+        f+ : jnp.«mean max min»({0}, axis={axis})
         f+ : jnp.sum({0}, axis={axis}, keepdims=True) / {0}.shape[{axis}]
         f : jnp.mean({0})
         f+ : lax.cumsum({0}, {axis}, reverse={truth}) / {0}.shape[{axis}]
-        f+ : jnp.max({0}, axis={axis})
-        f+ : jnp.min({0}, axis={axis})
         f+ : jax.nn.softmax({0}, axis={axis})
         f+ : jax.nn.logsumexp({0}, axis={axis}) / 4
         f+ : lax.cumlogsumexp({0}, axis={axis}) / 4
         f+ : jnp.prod(1 + {0} / 8, axis={axis}) / 3
         f+ : lax.cumprod({0} / 2 + 0.5, {axis}) / 4
-        f+ : lax.cummax({0}, {axis}, reverse={truth})
-        f+ : lax.cummin({0}, {axis}, reverse={truth})
+        f+ : lax.«cummax cummin»({0}, {axis}, reverse={truth})
         f+ : jnp.var({0}, axis={axis}) / 2
         fnm fm : {0} @ {1} / {0}.shape[1]
         fn fn : jnp.dot({0}, {1}) / {0}.shape[0]
@@ -277,8 +259,7 @@ TABLE = [
         v : lax.reshape({0}, (1, {0}.size))
         v : {0}[None]
         vnm : jnp.squeeze({0}[:1], 0)
-        v+ : {0}[1:]
-        v+ : {0}[::-2]
+        v+ : {0}[«1: ::-2»]
         vn : {0}[-1]
         vnm : {0}[:, 1]
         v+ : lax.split({0}, (1, {0}.shape[{axis}] - 1), axis={axis})[1]
@@ -293,13 +274,10 @@ TABLE = [
         vn : jnp.pad({0}, ({count} % 3, 1))
         vn : lax.pad({0}, jnp.zeros((), {0}.dtype), (({count} % 3 - 1, 1, 1),))
         vnm : jnp.pad({0}, ((1, 0), (0, 1)), mode="edge")
-        vn : jnp.tile({0}, 2)
-        vn : jnp.repeat({0}, 2)
+        vn : jnp.«tile repeat»({0}, 2)
         vn : jnp.diag({0})
-        vnm : jnp.diagonal({0})
-        vnm : jnp.tril({0})
-        v : lax.optimization_barrier({0})
-        v : lax.stop_gradient({0})
+        vnm : jnp.«diagonal tril»({0})
+        v : lax.«optimization_barrier stop_gradient»({0})
         v : jnp.array({0}, copy=True)
         v : jax.jit(lambda x: x)({0})
         v B. v : jnp.where({1}, {0}, {2})
@@ -314,8 +292,7 @@ TABLE = [
         v+ I' : {0}.at[{1}].get(mode="clip")
         v+ I' : {0}.at[{1}].get(mode="fill", fill_value=1)
         v+ I' : {0}.at[jnp.abs({1} % {0}.shape[0])].get(mode="promise_in_bounds")
-        v+ In : jnp.take({0}, {1}, axis={axis}, mode="wrap")
-        v+ In : jnp.take({0}, {1}, axis={axis}, mode="clip")
+        v+ In : jnp.take({0}, {1}, axis={axis}, mode="«wrap clip»")
         vnm Ik : {0}[:, {1} % {0}.shape[1]]
         vnm Ik Ik : {0}[{1} % {0}.shape[0], {2} % {0}.shape[1]]
         v+ I+ : jnp.take_along_axis({0}, {1} % {0}.shape[{axis}], axis={axis})
@@ -327,8 +304,7 @@ TABLE = [
         vnm I. vm : lax.dynamic_update_index_in_dim({0}, {2}, {1}, 0)
         vnm I. vn : lax.dynamic_update_slice({0}, {2}[:, None], (0, {1} % 7))
         vnm I. vm : {0}.at[{1}].set({2})
-        vnm I. vm : {0}.at[{1}].set({2}, mode="clip")
-        vnm I. vm : {0}.at[{1}].set({2}, mode="drop")
+        vnm I. vm : {0}.at[{1}].set({2}, mode="«clip drop»")
         vnm I. vm : {0}.at[jnp.abs({1} % {0}.shape[0])].set({2}, mode="promise_in_bounds")
         vnm I. v. : {0}.at[{1} % {0}.shape[0], 1].set({2})
         vnm I. I. v. : {0}.at[{1}, {2}].set({3}, mode="drop")
@@ -362,11 +338,9 @@ TABLE = [
         g+ : jnp.sort({0}, axis={axis}, descending=True)
         g+ : lax.top_k({0}, 2)[0]
         g+ g+ : lax.sort((({0} * 8).astype("int32"), {1}), num_keys=1)[1]
-        g g : jnp.minimum({0}, {1})
-        g g : jnp.maximum({0}, {1})
+        g g : jnp.«minimum maximum»({0}, {1})
         g+ : lax.cummax({0}, {axis})
-        g+ : jnp.max({0}, axis={axis})
-        g+ : jnp.min({0}, axis={axis})
+        g+ : jnp.«max min»({0}, axis={axis})
         g+ : jnp.nanmax(jnp.where({0} > 0.5, jnp.nan, {0}), axis={axis}, initial=0)
         g+ : jnp.median({0}[:3], axis=0) if {0}.shape[0] > 2 else {0}
         g : lax.while_loop(lambda c: (c[0] < 4) & jnp.any(c[1] < 0), lambda c: (c[0] + 1, jnp.abs(c[1])), (0, {0}))[1]
@@ -377,12 +351,8 @@ TABLE = [
         GRID,
         """
         g : -{0}
-        g : jnp.abs({0})
-        g : jnp.sign({0})
-        g : jnp.floor({0})
-        g : jnp.ceil({0})
-        g : lax.round({0} * 4, lax.RoundingMethod.TO_NEAREST_EVEN) / 4
-        g : lax.round({0} * 4, lax.RoundingMethod.AWAY_FROM_ZERO) / 4
+        g : jnp.«abs sign floor ceil»({0})
+        g : lax.round({0} * 4, lax.RoundingMethod.«TO_NEAREST_EVEN AWAY_FROM_ZERO») / 4
         g : jnp.trunc({0} * 2) / 2
         g : jnp.clip({0}, -0.5, 0.25)
         g : {0}.astype({float})
@@ -405,30 +375,16 @@ TABLE = [
     *table(
         SAME,
         """
-        i i : {0} + {1}
-        i i : {0} - {1}
-        i i : {0} * {1}
-        i i : lax.div({0}, {1})
-        i i : lax.rem({0}, {1})
+        i i : {0} «+ - * & | ^» {1}
+        i i : lax.«div rem shift_left shift_right_logical shift_right_arithmetic»({0}, {1})
         i i : {0} // jnp.maximum({1}, 1)
-        i i : {0} & {1}
-        i i : {0} | {1}
-        i i : {0} ^ {1}
-        i i : jnp.maximum({0}, {1})
-        i i : jnp.minimum({0}, {1})
-        i i : lax.shift_left({0}, {1})
+        i i : jnp.«maximum minimum»({0}, {1})
         i i : lax.shift_left({0}, {1} % 5)
-        i i : lax.shift_right_logical({0}, {1})
-        i i : lax.shift_right_arithmetic({0}, {1})
         i I : {0} + {1}
         i I : {0} * 3 - {1}
         i. I : {0} ^ {1}.astype({0}.dtype)
-        i : ~{0}
-        i : -{0}
-        i : jnp.abs({0})
-        i : jnp.sign({0})
-        i : lax.population_count({0})
-        i : lax.clz({0})
+        i : «~ -»{0}
+        i : «jnp.abs jnp.sign lax.population_count lax.clz»({0})
         i : {0} ** 3
         i : lax.integer_pow({0}, 2)
         i i : {0} ** ({1} % 4)
@@ -448,64 +404,34 @@ TABLE = [
         g : lax.bitcast_convert_type({0}.astype("float32") + 2, "int32")
         b : {0}.astype({integer})
         b : ~{0}
-        b b : {0} & {1}
-        b b : {0} | {1}
-        b b : {0} ^ {1}
-        b b : {0} < {1}
-        i i : {0} == {1}
-        i i : {0} != {1}
-        i i : {0} < {1}
-        i i : {0} <= {1}
-        i i : {0} > {1}
-        i i : {0} >= {1}
+        b b : {0} «& | ^ <» {1}
+        i i : {0} «== != < <= > >=» {1}
         i I : {0} < {1}
         i i : jnp.where({0} < {1}, {0}, 2)
-        g g : {0} == {1}
-        g g : {0} != {1}
-        g g : {0} < {1}
-        g g : {0} <= {1}
-        g g : {0} > {1}
-        g g : {0} >= {1}
+        g g : {0} «== != < <= > >=» {1}
         g G : {0} < {1}
         f : lax.is_finite({0})
         f B : jnp.isnan(jnp.where({1}, jnp.nan, {0}))
         g : jnp.signbit({0} - 0.3)
         g+ I. : jnp.signbit((0 * ({0} + 0.3))[{1}])
         g+ : jnp.isnan(jnp.max(jnp.where({0} > 0.5, jnp.nan, {0}), axis={axis}))
-        i+ : jnp.sum({0}, axis={axis})
+        i+ : jnp.«sum max min diff sort argsort argmax argmin»({0}, axis={axis})
         i+ : jnp.sum({0}, dtype={0}.dtype)
         i : jnp.prod({0})
-        i+ : jnp.max({0}, axis={axis})
-        i+ : jnp.min({0}, axis={axis})
-        i+ : lax.reduce_and({0}, ({axis},))
-        i+ : lax.reduce_or({0}, ({axis},))
-        i+ : lax.reduce_xor({0}, ({axis},))
-        b+ : jnp.all({0}, axis={axis})
-        b+ : jnp.any({0}, axis={axis})
-        b+ : jnp.sum({0}, axis={axis})
+        i+ : lax.«reduce_and reduce_or reduce_xor»({0}, ({axis},))
+        b+ : jnp.«all any sum cumsum argmax»({0}, axis={axis})
         b+ : lax.reduce_xor({0}, ({axis},))
-        b+ : jnp.cumsum({0}, axis={axis})
-        i+ : lax.cumsum({0}, {axis}, reverse={truth})
-        i+ : lax.cumprod({0}, {axis})
-        i+ : lax.cummax({0}, {axis}, reverse={truth})
-        i+ : lax.cummin({0}, {axis})
-        i+ : jnp.diff({0}, axis={axis})
-        i+ : jnp.sort({0}, axis={axis})
-        i+ : jnp.argsort({0}, axis={axis})
+        i+ : lax.«cumsum cummax»({0}, {axis}, reverse={truth})
+        i+ : lax.«cumprod cummin»({0}, {axis})
         i+ : jnp.argsort({0}, axis={axis}, descending=True)
-        i+ : jnp.argmax({0}, axis={axis})
-        i+ : jnp.argmin({0}, axis={axis})
         i+ : lax.argmax({0}, {axis}, "int8")
         i+ : lax.top_k({0}, 2)[1]
         i+ I+ : lax.sort(({0}, {1}), dimension={axis}, num_keys=2)[1]
-        g+ : jnp.argsort({0}, axis={axis})
-        g+ : jnp.argmax({0}, axis={axis})
-        g+ : jnp.argmin({0}, axis={axis})
+        g+ : jnp.«argsort argmax argmin»({0}, axis={axis})
         g+ : jnp.argmax(jnp.where({0} > 0.5, jnp.nan, {0}), axis={axis})
         g+ : jnp.argmin(jnp.where({0} > 0.5, -jnp.inf, jnp.inf), axis={axis})
         g+ : jnp.argsort(jnp.where({0} > 0.5, jnp.nan, {0}), axis={axis})
         g+ : lax.top_k({0}, 1)[1]
-        b+ : jnp.argmax({0}, axis={axis})
         b+ : jnp.nonzero({0}.reshape(-1), size=3, fill_value=-1)[0]
         gn g' : jnp.searchsorted(jnp.sort({0}), {1})
         in Im : jnp.searchsorted(jnp.sort({0}), {1}.astype({0}.dtype), side="right")
@@ -523,8 +449,7 @@ TABLE = [
         inm I. im : {0}.at[{1}].add({2})
         inm I. im : {0}.at[{1}].mul({2}, mode="clip")
         in In : {0}.at[{1}].mul(3, mode="drop")
-        in In in : {0}.at[{1} % 2].min({2})
-        in In in : {0}.at[{1} % 2].max({2})
+        in In in : {0}.at[{1} % 2].«min max»({2})
         inm In in : jax.vmap(lambda x, i, y: x.at[i].add(y, mode="drop"))({0}, {1}, {2})
         inm I. I. i. : {0}.at[{1} % 3, {2}].add({3}, mode="drop")
         in In : jax.ops.segment_max({0}, {1} % 2, 2)
@@ -556,11 +481,9 @@ TABLE = [
         k. : jnp.tanh(jax.random.normal({0}, (3, 4), {wide}))
         k. : jnp.tanh(jax.random.normal({0}, (), "float32"))
         k. : jax.random.truncated_normal({0}, -1.0, 1.0, (4,))
-        k. : jnp.tanh(jax.random.laplace({0}, (3,)))
+        k. : jnp.tanh(jax.random.«laplace logistic cauchy»({0}, (3,)))
         k. : jnp.tanh(jax.random.gumbel({0}, (4,)))
-        k. : jnp.tanh(jax.random.logistic({0}, (3,)))
         k. : jnp.tanh(jax.random.exponential({0}, (3, 4)))
-        k. : jnp.tanh(jax.random.cauchy({0}, (3,)))
         k. : jnp.tanh(jax.random.multivariate_normal({0}, jnp.zeros(3), jnp.eye(3)))
         k. : jnp.tanh(jax.random.gamma({0}, 1.5, (3,)))
         k. : jax.random.beta({0}, 2.0, 3.0, (3,))
@@ -661,8 +584,17 @@ for plain in (False, True):
 
 
 PARAMS = 'PARAMS = {"rate": jnp.asarray(0.375, WIDE), "size": jnp.int32(3)}'
-Bounds = dict[str, float]  # by variable: what rounding may have made of it
-Spreading = Callable[[Bounds], None]  # adds to the bounds those of what a part of a program makes
+
+
+class Rounding(NamedTuple):
+    """Of a variable what rounding may have made of it: the largest of its operands' or, with `spread`, that times their
+    sum and `own`.
+    """
+
+    name: str
+    operands: Sequence[str]
+    spread: float | None = None
+    own: float = 0.0
 
 
 class _Writer:
@@ -714,13 +646,13 @@ class _Writer:
             found.append(value)
         return found
 
-    def operation(self, values: list[Value]) -> Spreading | None:
-        """Write one of the table; what it makes of bounds."""
+    def operation(self, values: list[Value]) -> list[Rounding]:
+        """Write one of the table, if there are operands for it."""
         # In two digits, as Hypothesis prefers small numbers of a wide range.
         operation = TABLE[(16 * self.choose(-(-len(TABLE) // 16)) + self.choose(16)) % len(TABLE)]
         operands = self.operands(operation.operands, values)
         if operands is None:
-            return None
+            return []
         rank = len(operands[0].form[0])
         expression = operation.expression
         words = {
@@ -737,35 +669,34 @@ class _Writer:
         types = tuple((array.shape, array.dtype, bool(getattr(array, "weak_type", False))) for array in arrays)
         array = _outcome(expression, types, self.choices["wide"][0])
         if array is None:
-            return None
+            return []
         is_rounded = isinstance(operation.spread, int | float) or (
             operation.spread == SAME and any(not value.is_exact for value in operands)
         )
         value = Value(self.fresh(), array, not is_rounded or not _is_float(array))
         if operation.spread == SAME and _is_float(array) and not any(_is_float(each.array) for each in operands):
-            return None  # integers whose common type is a float
+            return []  # integers whose common type is a float
         for place, each in enumerate(operands):
             expression = expression.replace(f"{{{place}}}", each.name)
         self.say(f"{value.name} = {expression}")
         self.used |= {each.name for each in operands}
         self.operations.append(operation.expression)
         values.append(value)
-        spread, names, exact = operation.spread, [each.name for each in operands], value.is_exact
-        own = 0.0 if exact or spread == SAME else ROUNDING * float(jnp.finfo(array.dtype).eps)
-
-        def bound(bounds: Bounds, /) -> None:
-            before = [bounds.get(name, 0.0) for name in names]
-            bounds[value.name] = 0.0 if exact else max(before) if spread == SAME else float(spread) * sum(before) + own
-
-        return bound
+        names = [each.name for each in operands]
+        if value.is_exact:
+            return [Rounding(value.name, ())]
+        if operation.spread == SAME:
+            return [Rounding(value.name, names)]
+        own = ROUNDING * float(jnp.finfo(array.dtype).eps)
+        return [Rounding(value.name, names, float(operation.spread), own)]
 
     def body(self, head: str, arguments: list[Value], values: list[Value], like: Value | None, end: str = "{}") -> Any:
-        """Write a function; the value that it returns, like another where that is given, and its bounds."""
+        """Write a function; the value that it returns, like another where that is given, and its rounding."""
         self.say(f"{head}:")
         self.depth += 1
         inner = [*values, *arguments]
         many = len(inner)
-        bounds = self.block(inner, 1 + self.choose(4))
+        rounding = self.block(inner, 1 + self.choose(4))
         if like is None:
             fitting = [value for value in inner[many:] if value.kind != "k"] or inner[len(values) : many]
         else:
@@ -778,15 +709,15 @@ class _Writer:
         self.used.add(result.name)
         self.say(f"return {end.format(result.name)}")
         self.depth -= 1
-        return result, bounds
+        return result, rounding
 
-    def form(self, values: list[Value]) -> Spreading | None:
+    def form(self, values: list[Value]) -> list[Rounding]:
         """Write control flow around some operations."""
         form = FORMS[self.choose(len(FORMS))]
         numbers = [value for value in values if value.kind != "k" and not value.array.weak_type]
         given = self.pick([value for value in numbers if form not in ("vmap",) or value.form[0]])
         if given is None:
-            return None
+            return []
         self.used.add(given.name)
         self.operations.append(form)
         place = self.fresh("x")
@@ -794,8 +725,7 @@ class _Writer:
         result = given._replace(name=self.fresh())
         functions = [self.fresh("f")]
 
-        def entering(bounds: Bounds) -> None:
-            bounds[place] = bounds.get(given.name, 0.0)
+        entering = [Rounding(place, [given.name])]
 
         def scalar(kind: str) -> str:
             found = self.pick([value for value in values if value.kind == kind and value.form[0] == ()])
@@ -810,15 +740,8 @@ class _Writer:
             names = ", ".join(functions) if form == "cond" else f"[{', '.join(functions)}]"
             self.say(f"{result.name} = lax.{form}({chosen}, {names}, {given.name})")
             made = [result]
-
-            def bound(bounds: Bounds, /) -> None:
-                entering(bounds)
-                found = []
-                for returned, inner in branches:
-                    inner(bounds)
-                    found.append(bounds.get(returned.name, 0.0))
-                bounds[result.name] = max(found)
-
+            rounding = [step for _, inner in branches for step in inner]
+            rounding.append(Rounding(result.name, [returned.name for returned, _ in branches]))
         elif form in ("fori", "while"):
             number = Value(self.fresh("i"), jax.ShapeDtypeStruct((), jnp.int32, weak_type=False), True)
             times = f"{scalar('i')} % 4" if self.choose(2) else str(self.choose(4))
@@ -834,7 +757,8 @@ class _Writer:
             returned, inner = self.body(head, [argument, number], values, given, end)
             self.say(f"{result.name} = {call}")
             made = [result]
-            bound = _repeated(entering, inner, place, returned.name, 3, {result.name: place})
+            rounding = 3 * [*inner, Rounding(place, [place, returned.name])]
+            rounding.append(Rounding(result.name, [place]))
         elif form == "scan":
             rows = self.pick([value for value in numbers if value.form[0]])
             assert rows is not None
@@ -848,13 +772,8 @@ class _Writer:
                 f"{result.name}, {second.name} = lax.scan({functions[0]}, {given.name}, {rows.name}, reverse={reverse})"
             )
             made = [result, second]
-
-            def entering_both(bounds: Bounds) -> None:
-                entering(bounds)
-                bounds[row.name] = bounds.get(rows.name, 0.0)
-
-            names = {result.name: place, second.name: place}
-            bound = _repeated(entering_both, inner, place, returned.name, rows.form[0][0], names)
+            rounding = rows.form[0][0] * [*inner, Rounding(place, [place, returned.name])]
+            rounding = [Rounding(row.name, [rows.name]), *rounding, *(Rounding(each.name, [place]) for each in made)]
         else:
             axis, shape = -1, given.form[0]
             if form == "vmap":
@@ -872,23 +791,17 @@ class _Writer:
             self.say(f"{result.name} = {call}({given.name})")
             result = returned._replace(name=result.name, array=array)
             made = [result]
-            bound = _repeated(entering, inner, place, place, 1, {result.name: returned.name})
+            rounding = [*inner, Rounding(result.name, [returned.name])]
         values += [value for value in made if np.prod(value.form[0]) <= MOST_NUMBERS]
-        return bound
+        return [*entering, *rounding]
 
-    def block(self, values: list[Value], count: int) -> Spreading:
+    def block(self, values: list[Value], count: int) -> list[Rounding]:
         """Write so many operations, some of them control flow."""
-        parts = []
+        rounding = []
         for _ in range(count):
             way = self.choose(12) if self.depth < 4 else self.choose(11)
-            parts.append(None if way == 0 else self.form(values) if way == 11 else self.operation(values))
-
-        def bound(bounds: Bounds, /) -> None:
-            for part in parts:
-                if part is not None:
-                    part(bounds)
-
-        return bound
+            rounding += [] if way == 0 else self.form(values) if way == 11 else self.operation(values)
+        return rounding
 
 
 _KINDS = {"f": "fg", "g": "g", "i": "i", "b": "b", "k": "k", "v": "fgib"}
@@ -917,27 +830,6 @@ def _fits(pattern: str, shape: tuple[int, ...], sizes: dict[str, Any]) -> dict[s
         if known.setdefault(letter, size) != size:
             return None
     return known
-
-
-def _repeated(
-    entering: Spreading,
-    inner: Spreading,
-    place: str,
-    returned: str,
-    times: int,
-    names: dict[str, str],
-) -> Spreading:
-    """The bounds of a body that is run up to so many times on its own result."""
-
-    def bound(bounds: Bounds, /) -> None:
-        entering(bounds)
-        for _ in range(times):
-            inner(bounds)
-            bounds[place] = max(bounds.get(place, 0.0), bounds.get(returned, 0.0))
-        for name, of in names.items():
-            bounds[name] = bounds.get(of, 0.0)
-
-    return bound
 
 
 @functools.cache
@@ -993,7 +885,7 @@ def programs(draw: Callable[..., Any], size: int = 40) -> Program:
             Value(name, array, name not in rounded) for name, array in zip(state._fields[2:], state[2:], strict=True)
         ]
         start = len(values)
-        bound = writer.block(values, size)
+        rounding = writer.block(values, size)
         made = values[start:]
         after, sources = [], {}
         for name in state._fields[3:]:
@@ -1020,19 +912,21 @@ def programs(draw: Callable[..., Any], size: int = 40) -> Program:
         is_wide,
         rounds,
         record_every,
-        _bounds(bound, state, sources, shown, 2 * rounds),
+        _bounds(rounding, state, sources, shown, 2 * rounds),
         writer.operations,
     )
 
 
 def _bounds(
-    bound: Spreading, state: Any, sources: dict[str, str], shown: list[Value], rounds: int
+    rounding: list[Rounding], state: Any, sources: dict[str, str], shown: list[Value], rounds: int
 ) -> list[list[float]]:
     """By round what rounding may make of every leaf of the state and of the info."""
-    now: Bounds = {}
+    now: dict[str, float] = {}
     found = []
     for _ in range(rounds):
-        bound(now)
+        for step in rounding:
+            before = [now.get(name, 0.0) for name in step.operands]
+            now[step.name] = max(before, default=0.0) if step.spread is None else step.spread * sum(before) + step.own
         kept = {name: now.get(name, 0.0) for name in state._fields}
         for name, source in sources.items():
             eps = float(jnp.finfo(getattr(state, name).dtype).eps) if _is_float(getattr(state, name)) else 0.0

@@ -1,6 +1,6 @@
 """The command line on hostile documents, files, modules, options and environments: does it end as promised?
 
-python -m benchmarks.fuzz --seconds 300     (`make fuzz`; --only CLASS and --number N for some of it, --seed S again)
+python tests/hostile/commands.py --seconds 300     (a part of `make fuzz`; --only CLASS for some of it, --seed S again)
 
 Of each input: no traceback; what is refused is told in a line or two and replaces nothing; it ends within 10 s of
 processor time, or had begun to compute, and then ends within 10 s of Ctrl-C; nothing is written outside the places that
@@ -222,12 +222,7 @@ class Seeds:
 
     @functools.cached_property
     def folder(self) -> Path:
-        if not (self._folder / "stream.npz").exists():  # kept ones may be used again
-            self._make(self._folder)
-        return self._folder
-
-    def _make(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = self._folder
         (folder / "grid.toml").write_text(GRID)
         for name, line in FOLDERS.items():
             words = [*line.format(here=folder).split(), "--out", str(folder / name)]
@@ -235,17 +230,11 @@ class Seeds:
             if done.returncode:
                 sys.exit(f"{' '.join(words)} failed: {done.stderr}")
             shutil.rmtree(folder / name / "programs", ignore_errors=True)
-        (folder / "deep").mkdir(exist_ok=True)
-        summary = {
-            "schema": deep.SCHEMA,
-            "preset": "continual-mnist-small",
-            "data": "digits",
-            "verdicts": [],
-            "cells": [],
-        }
-        (folder / "deep" / "summary.json").write_text(sealed(summary))
-        for name in ("model", "stream"):
-            subprocess.run([sys.executable, "-c", MAKE[name], str(folder)], check=True)
+        (folder / "deep").mkdir()
+        summary = {"preset": "continual-mnist-small", "data": "digits", "verdicts": [], "cells": []}
+        (folder / "deep" / "summary.json").write_text(sealed({"schema": deep.SCHEMA, **summary}))
+        subprocess.run([sys.executable, "-c", MAKE, str(folder)], check=True)
+        return folder
 
     def documents(self) -> list[tuple[Path, list[list[str]]]]:
         """Files with JSON in them, and the commands that read them."""
@@ -261,27 +250,20 @@ class Seeds:
         ]
 
 
-MAKE = {
-    "model": """
+MAKE = """
 import sys
+import numpy as np
 from pathlib import Path
 from moe_theory.core.random import root_key
 from moe_theory.merging.testbed import tasks, training
 from moe_theory.runs import tensors
-setting = tasks.Setting()
+setting, folder = tasks.Setting(), Path(sys.argv[1])
 model = training.initial(root_key(0), setting, training.tasks_of(setting))
-tensors.write_safetensors(Path(sys.argv[1]) / "model.safetensors", training.arrays_of(model), {})
-""",
-    "stream": """
-import sys
-import numpy as np
-from pathlib import Path
-from moe_theory.merging.testbed import tasks
-data = tasks.examples(tasks.Setting(), tasks.VALIDATION)
+tensors.write_safetensors(folder / "model.safetensors", training.arrays_of(model), {})
+data = tasks.examples(setting, tasks.VALIDATION)
 kept = {name: np.asarray(getattr(data, name))[:24] for name in ("inputs", "labels", "tasks")}
-np.savez(Path(sys.argv[1]) / "stream.npz", slots=np.arange(24) // 12, **kept)
-""",
-}
+np.savez(folder / "stream.npz", slots=np.arange(24) // 12, **kept)
+"""
 
 
 # ---------------------------------------------------------------- inputs by class
@@ -336,17 +318,7 @@ def archive(entries: Mapping[str, bytes], sizes: int = 0) -> bytes:
     return body + directory + b"PK\x05\x06" + end
 
 
-SHAPES = (
-    "(10,)",
-    "(1000000000000,)",
-    "(4294967296, 4294967296)",
-    "(-1,)",
-    "()",
-    "(0,)",
-    "(24, 16, 4)",
-    "(1,) * 40",
-    "'x'",
-)
+SHAPES = "(10,)|(1000000000000,)|(4294967296, 4294967296)|(-1,)|()|(0,)|(24, 16, 4)|(1,) * 40|'x'".split("|")
 TYPES = ("'<f8'", "'<i8'", "'<u8'", "'|O'", "'<U9'", "[('a', '<f8')]", "'|V8'", "'<c16'", "'<M8[s]'", "'nope'", "'<f2'")
 
 
@@ -361,26 +333,20 @@ def arrays(chance: random.Random, seeds: Seeds) -> Input:
     with np.load(seeds.folder / "stream.npz") as kept:
         given = {name: kept[name] for name in kept.files}
     name, way = chance.choice(sorted(given)), chance.randrange(4)
-    folder = seeds.folder / "odd.npz"
     extremes = [-1, 2**31, 2**62, 10**6, 0]
+    array = given.pop(name)
+    is_float = array.dtype.kind == "f"
     if way == 0:
-        array = given[name].astype(np.float64 if given[name].dtype.kind == "f" else np.int64)
-        array.flat[chance.randrange(array.size)] = chance.choice(
-            [np.nan, np.inf, 1e30] if array.dtype.kind == "f" else extremes
-        )
-        given[name] = array
-        np.savez(folder, **given)
+        given[name] = array.astype(np.float64 if is_float else np.int64)
+        given[name].flat[chance.randrange(array.size)] = chance.choice([np.nan, np.inf, 1e30] if is_float else extremes)
     elif way == 1:
-        given[name] = chance.choice(
-            [given[name][:3], given[name].astype(complex), given[name].astype(str), np.zeros(0)]
-        )
-        np.savez(folder, **given)
-    elif way == 2:
-        del given[name]
-        np.savez(folder, **given)
-    data = folder.read_bytes() if way < 3 else b""
-    if way == 3:
-        names = [f"{each}.npy" for each in given]
+        given[name] = chance.choice([array[:3], array.astype(complex), array.astype(str), np.zeros(0)])
+    if way < 3:  # of which one leaves it out
+        buffer = io.BytesIO()
+        np.savez(buffer, **given)
+        data = buffer.getvalue()
+    else:
+        names = [f"{each}.npy" for each in (*given, name)]
         data = archive(dict.fromkeys(names, made), chance.choice((0, 0, 2**31, 2**32 - 1)))
         data = chance.choice((data, made, damaged(chance, data)))
     words = "merge --slots 2 --checkpoint {here}/model.safetensors --stream {here}/stream.npz --out {here}/out".split()
@@ -424,17 +390,15 @@ def checkpoints(chance: random.Random, seeds: Seeds) -> Input:
         new = json.dumps(changed(chance, index)).encode()
         files["c/model.safetensors.index.json"] = chance.choice((new, new, damaged(chance, new)))
     words = ["merge", "--slots", "2", "--checkpoint", place, "--stream", "{here}/serve.py", "--out", "{here}/out"]
-    words += [
-        "--pattern",
-        chance.choice(("layers.{layer}.experts.{expert}.{name}", "{layer}{expert}{name}", "{expert}", SAID)),
-    ]
+    pattern = chance.choice(("layers.{layer}.experts.{expert}.{name}", "{layer}{expert}{name}", "{expert}", SAID))
+    words += ["--pattern", pattern]
     if chance.random() < 0.3:
         words += ["--write-merged", "{here}/out/merged"]
     if chance.random() < 0.4:  # once, without a stream, of experts that are found or named
         once = ["merge", "--checkpoint", place, "--write-merged", "{here}/merged", "--weights"]
         once += [chance.choice(("equal", "0.5,0.3,0.2", "1,0,0", "nan,1,0", ",", SAID))]
         form, method = chance.choice(("moe-1", "dense", SAID)), chance.choice(("average", "aligned", "ties", SAID))
-        words = [*once, "--as", form, "--method", method, *chance.choice(([], words[words.index("--pattern") :][:2]))]
+        words = [*once, "--as", form, "--method", method, *chance.choice(([], ["--pattern", pattern]))]
         if chance.random() < 0.5:
             config = {"model_type": chance.choice(("mixtral", "qwen3_moe", "deepseek_v3", SAID)), "num_experts": 3}
             new = json.dumps(changed(chance, config)).encode()
@@ -449,11 +413,8 @@ def specifications(chance: random.Random, seeds: Seeds) -> Input:
     for _ in range(chance.choice((1, 1, 2))):
         at = chance.randrange(len(lines))
         name, _, value = lines[at].partition("=")
-        odd = chance.choice(
-            [json.dumps(each) for each in VALUES if each is not None and not isinstance(each, dict)]
-            + list(WHOLE)
-            + list(REALS)
-        )
+        values = [json.dumps(each) for each in VALUES if each is not None and not isinstance(each, dict)]
+        odd = chance.choice([*values, *WHOLE, *REALS])
         lines[at] = chance.choice(
             [
                 f"{name}={odd}",
@@ -498,25 +459,11 @@ def modules(chance: random.Random, seeds: Seeds) -> Input:
         text = said + chance.choice(TOPS) + "\n" + own
     else:
         text = said + own.replace("return run.records.update_norm[-1]", chance.choice(BODIES))
-    command = chance.choice(("list", "run", "explore", "run"))
-    words = ["verify", "--module", "{here}/own.py", "--list"]
-    if command == "run":
-        words = [
-            "verify",
-            "--module",
-            "{here}/own.py",
-            "--reading",
-            "quick",
-            "--replicates",
-            "64",
-            "--out",
-            "{here}/out",
-        ]
-    elif command == "explore":
-        words = ["explore", "mine.moves", "--module", "{here}/own.py", "--over", "noise_scale=0.1,0.2"]
-        words += ["--replicates", "64", "--out", "{here}/out"]
-    data = text.encode(errors="surrogateescape")
-    return Input([*words, *chance.choice(([], [], ["--json"]))], {"own.py": data})
+    run = "verify --reading quick --replicates 64 --out {here}/out"
+    search = "explore mine.moves --over noise_scale=0.1,0.2 --replicates 64 --out {here}/out"
+    command = chance.choice(("verify --list", run, search, run))
+    words = f"{command} --module {{here}}/own.py".split() + chance.choice(([], [], ["--json"]))
+    return Input(words, {"own.py": text.encode(errors="surrogateescape")})
 
 
 OWN = """
@@ -659,9 +606,8 @@ def journals(chance: random.Random, seeds: Seeds) -> Input:
 def data_sets(chance: random.Random, seeds: Seeds) -> Input:
     """Published files of data sets that are none."""
     sizes = [chance.choice((0, 1, 10, 28, 2**31 - 1, 2**32 - 1)) for _ in range(3)]
-    images = (
-        bytes([0, 0, chance.choice((8, 13, 0)), chance.choice((3, 1, 255))]) + struct.pack(">III", *sizes) + bytes(7840)
-    )
+    kind, rank = chance.choice((8, 13, 0)), chance.choice((3, 1, 255))
+    images = bytes([0, 0, kind, rank]) + struct.pack(">III", *sizes) + bytes(7840)
     labels = bytes([0, 0, 8, 1]) + struct.pack(">I", sizes[0]) + bytes([chance.randrange(256)] * 10)
     packs: tuple[Callable[[bytes], bytes], ...] = (
         lambda data: data,
@@ -742,21 +688,11 @@ EXPANDING = zlib.compress(b"a" * (1 << 23))
 def images(chance: random.Random, seeds: Seeds) -> Input:
     """Pictures in folders that declare any size, expand, or are damaged; the first one or another."""
     sizes = (0, 1, 16, 9_000, 60_000, 2**31 - 1, 2**32 - 1)
-    header = struct.pack(
-        ">IIBBBBB", chance.choice(sizes), chance.choice(sizes), *chance.choices(range(9), k=2), 0, 0, 0
-    )
-    extras = (
-        b"",
-        chunk(b"zTXt", b"a\0\0" + EXPANDING),
-        chunk(b"iCCP", b"a\0\0" + EXPANDING),
-        chunk(b"tEXt", SAID.encode()),
-    )
-    body = [
-        chunk(b"IHDR", header),
-        chance.choice(extras),
-        chunk(b"IDAT", zlib.compress(bytes(784))),
-        chunk(b"IEND", b""),
-    ]
+    width, height = chance.choice(sizes), chance.choice(sizes)
+    header = struct.pack(">IIBBBBB", width, height, *chance.choices(range(9), k=2), 0, 0, 0)
+    expanding = [chunk(kind, b"a\0\0" + EXPANDING) for kind in (b"zTXt", b"iCCP")]
+    extra = chance.choice((b"", *expanding, chunk(b"tEXt", SAID.encode())))
+    body = [chunk(b"IHDR", header), extra, chunk(b"IDAT", zlib.compress(bytes(784))), chunk(b"IEND", b"")]
     if chance.random() < 0.2:
         chance.shuffle(body)
     odd = b"\x89PNG\r\n\x1a\n" + b"".join(body)
@@ -1112,13 +1048,11 @@ def inputs(seed: int, only: str | None, first: int, seeds: Seeds) -> Iterator[tu
         yield name, place, CLASSES[name][1](chance, seeds)
 
 
-def fuzz(
-    seconds: float, number: int | None, seed: int, only: str | None = None, first: int = 0, kept: Path | None = None
-) -> list[str]:
+def fuzz(seconds: float, number: int | None, seed: int, only: str | None = None, first: int = 0) -> list[str]:
     """Run inputs for so long, or so many; what broke a promise. Prints counts."""
     preload()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        seeds = Seeds(kept or Path(folder))
+        seeds = Seeds(Path(folder))
         if only != "checkpoints":  # which needs none
             assert seeds.folder
         counts, wrong, began = Counter(), [], time.monotonic()
@@ -1126,26 +1060,14 @@ def fuzz(
             if time.monotonic() - began > seconds or (number is not None and counts.total() >= number):
                 break
             found = carried_out(given)
-            counts[
-                name,
-                "interrupted"
-                if found.is_stopped
-                else {0: "accepted", 2: "refused"}.get(found.code, f"code {found.code}"),
-            ] += 1
+            end = {0: "accepted", 2: "refused"}.get(found.code, f"code {found.code}")
+            counts[name, "interrupted" if found.is_stopped else end] += 1
             if told := broken(given, found):
                 wrong.append(f"{name} {place}: {'; '.join(told)}")
-                print(
-                    f"--- {wrong[-1]}",
-                    f"    {given.words} {dict(given.environment)} {given.stdout} {given.encoding}"[:500],
-                    sep="\n",
-                )
-                print(
-                    "\n".join(
-                        f"    {line[-200:]!a}"
-                        for line in (found.err or found.out).splitlines()[-40 if "hangs" in told else -5 :]
-                    ),
-                    flush=True,
-                )
+                print(f"--- {wrong[-1]}")
+                print(f"    {given.words} {dict(given.environment)} {given.stdout} {given.encoding}"[:500])
+                for line in (found.err or found.out).splitlines()[-40 if "hangs" in told else -5 :]:
+                    print(f"    {line[-200:]!a}", flush=True)
     for (name, what), count in sorted(counts.items()):
         print(f"{name}: {count:,} {what}")
     print(f"{counts.total():,} inputs in {time.monotonic() - began:.0f} s: {len(wrong)} broken promises")
@@ -1159,10 +1081,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="default: another each time")
     parser.add_argument("--only", choices=CLASSES)
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
-    parser.add_argument("--seeds", type=Path, help="a folder to keep what is damaged in, to begin sooner again")
     asked = parser.parse_args()
     print(f"seed {asked.seed}", flush=True)
-    sys.exit(bool(fuzz(asked.seconds, asked.number, asked.seed, asked.only, asked.first, asked.seeds)))
+    sys.exit(bool(fuzz(asked.seconds, asked.number, asked.seed, asked.only, asked.first)))
 
 
 if __name__ == "__main__":
