@@ -56,8 +56,8 @@ ABOUT_MEANS = (
     "differ from it."
 )
 ABOUT_ERROR = (
-    "The error is the probability that a verdict is false: that of the whole report is split evenly over its verdicts, "
-    "and that of a verdict over the interim analyses planned for it, made or not. It is exact where the interval "
+    "The error is the probability that a verdict is false: that of the whole report is split over its verdicts, and "
+    "that of a verdict over the interim analyses planned for it, made or not. It is exact where the interval "
     "is exact; where the interval is asymptotic, it is approached as replicates grow, and it may have missed an event "
     "that is rarer than the card says."
 )
@@ -516,7 +516,7 @@ def error_words(report: Report) -> str:
     if count == 1:
         return f"{start}, spent over its interim analyses."
     each = f"{errors[0]} each" if len(errors) == 1 else f"{errors[0]} to {errors[-1]} each"
-    return f"{start}, split evenly over the verdicts of one run: {each}, each spent over its interim analyses."
+    return f"{start}: {each}, each spent over its interim analyses."
 
 
 def cut_short(report: Report) -> list[Verdict]:

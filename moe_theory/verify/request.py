@@ -7,6 +7,7 @@ replicates at every interim analysis, and of each claim the verdict before anyth
 import contextlib
 import dataclasses
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -75,7 +76,7 @@ def check_request(
     readings: str | Sequence[str] | None = None,
     replicates: int | None = None,
     seed: int = 0,
-    error: float = FAMILY_ERROR,
+    error: float | None = None,
     budget: float | None = None,
     module: str | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -86,7 +87,7 @@ def check_request(
             f"replicates={replicates} must be a whole number of at least {MIN_REPLICATES}: with fewer, an interval "
             "of a mean is not to be trusted. Raise replicates."
         )
-    if not 0 < error < 1:
+    if error is not None and not 0 < error < 1:
         raise InvalidRunError(f"error={error} must be in (0, 1): the probability of any false verdict. Change error.")
     if budget is not None and not budget > 0:
         raise InvalidRunError(f"budget={budget} must be above 0 seconds. Raise budget.")
@@ -113,7 +114,7 @@ def resolve(
     groups: Sequence[Group],
     replicates: int | None = None,
     seed: int = 0,
-    error: float = FAMILY_ERROR,
+    error: float | None = None,
     budget: float | None = None,
     module: str | None = None,
     order: Sequence[str] | None = None,
@@ -124,7 +125,7 @@ def resolve(
     """
     cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
     shared = _judged_once(groups, cells)
-    share = error / max(sum(map(len, shared)), 1)
+    shares = _shares([each.claim.paper for judged in shared for each in judged.values()], error)
     studies = []
     for (experiment, reading, _), own_cells, judged in zip(groups, cells, shared, strict=True):
         if not judged:
@@ -138,7 +139,15 @@ def resolve(
                 reading=reading,
                 claims=tuple(each.claim for each in judged.values()),
                 blanks=tuple(
-                    blank_verdict(each.claim, reading.name, runs_with, share, module, options_of(reading), each.also)
+                    blank_verdict(
+                        each.claim,
+                        reading.name,
+                        runs_with,
+                        shares[each.claim.paper],
+                        module,
+                        options_of(reading),
+                        each.also,
+                    )
                     for each in judged.values()
                 ),
                 between=tuple(each.between for each in judged.values()),
@@ -151,7 +160,21 @@ def resolve(
         )
     ids = dict.fromkeys(claim.id for _, _, claims in groups for claim in claims) if order is None else order
     readings = {f"{claim.paper}.{reading.name}": reading.summary for _, reading, of in groups for claim in of}
-    return Request(tuple(studies), tuple(ids), readings, seed, error, budget)
+    return Request(tuple(studies), tuple(ids), readings, seed, error or FAMILY_ERROR, budget)
+
+
+def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:
+    """What a verdict may spend of the error, by its claim's paper; one paper's name a verdict.
+
+    Unless the error is given, each has its part of as many verdicts as its paper declares, whatever else is judged
+    with it. Parts that would be more than the whole together shrink alike.
+    """
+    counts = Counter(papers)
+    if error is not None:
+        return dict.fromkeys(counts, error / counts.total())
+    parts = {paper: 1 / registry.most_verdicts(paper) for paper in counts}
+    whole = max(1.0, sum(parts[paper] * count for paper, count in counts.items()))
+    return {paper: FAMILY_ERROR * part / whole for paper, part in parts.items()}
 
 
 def _random(experiment: Experiment, cells: Sequence[Cell], claims: Sequence[Claim]) -> tuple[Differences | None, ...]:

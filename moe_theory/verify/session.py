@@ -22,7 +22,7 @@ from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim, Experiment
 from moe_theory.verify.evidence import RunsAtOnce, find_overflows, runs_of
 from moe_theory.verify.interim import SequentialTest
-from moe_theory.verify.request import FAMILY_ERROR, Request, Study, blank_verdict, check_request
+from moe_theory.verify.request import Request, Study, blank_verdict, check_request
 from moe_theory.verify.statement import bearing
 from moe_theory.verify.verdict import Report, Stop, Verdict, Verdicts
 
@@ -39,7 +39,7 @@ def verify(
     readings: str | Sequence[str] | None = None,
     replicates: int | None = None,
     seed: int = 0,
-    error: float = FAMILY_ERROR,
+    error: float | None = None,
     budget: float | None = None,
     settings: Mapping[str, Any] | None = None,
     progress: Progress = automatic,
@@ -54,8 +54,9 @@ def verify(
         patterns: ids, globs or papers' names.
         readings: names, `all` or `quick`; None takes each paper's defaults.
         replicates: limit for every experiment; None takes each experiment's own number, or with a budget no limit.
-        error: probability that any of the verdicts is false, split evenly over them and spent over the looks. A claim
-            is judged once for readings that differ in nothing it depends on, and counts once.
+        error: probability that any of the verdicts is false, split evenly over them and spent over the looks; None
+            for 0.01, of which each has the part that its paper declares, 1 / `Paper.most_verdicts`, whatever else is
+            judged with it. A claim is judged once for readings that differ in nothing it depends on, and counts once.
         budget: seconds after which nothing more is run; claims that are not decided by then stay INCONCLUSIVE.
         settings: parameters by name, set beside every reading's own choices.
         progress: where to tell; unless given a line in a notebook, else standard error.

@@ -311,7 +311,7 @@ class Report:
     verdicts: list[Verdict]
     command: str
     seed: int
-    error: float  # family-wise: probability that any verdict is false, split evenly over them
+    error: float  # family-wise: probability that any verdict is false, at most
     versions: dict[str, str]  # of the package, Python and the libraries that compute
     is_x64: bool  # whether runs were in double precision
     readings: dict[str, str]  # summaries by "paper.reading"

@@ -9,7 +9,8 @@ import pytest
 from moe_theory import continual, verify
 from moe_theory.core.errors import InvalidRunError, UnknownNameError
 from moe_theory.runs import Run
-from moe_theory.verify import Status, evidence, session
+from moe_theory.verify import Status, evidence, registry, session
+from moe_theory.verify.request import check_request
 
 from .declarations import make
 
@@ -150,6 +151,25 @@ def test_the_error_is_split_over_verdicts_and_experiments_run_once_a_reading(mon
     assert len(calls) == 4  # two experiments under two readings; the claims fail on these runs, and so at once
     assert all(verdict.error == pytest.approx(0.01) for verdict in verdicts)
     assert [verdict.claim for verdict in verdicts[:2]] == ["continual.lemma-3"] * 2
+
+
+@pytest.mark.parametrize("most_verdicts", [1_000, 40, 2])
+def test_a_verdict_s_share_is_its_paper_s_whatever_else_is_judged(most_verdicts, monkeypatch):
+    """Catches shares that a claim more would move, and shares that are more than the whole together."""
+    monkeypatch.setattr(registry, "most_verdicts", {"generalization": most_verdicts, "edge": 1_000}.get)
+    one = "generalization.lemma-6.growth"
+
+    def shares(*patterns):
+        request = check_request(patterns, "quick")
+        return {blank.claim: blank.error for study in request.studies for blank in study.blanks}
+
+    alone, many = shares(one)[one], shares("generalization", "edge.lemma-1*")
+    assert alone == 0.01 / most_verdicts
+    assert sum(many.values()) <= 0.01 * (1 + 1e-9)
+    is_within = most_verdicts >= len(many)
+    assert (many[one] == alone) == is_within
+    assert many["edge.lemma-1.least-change"] / many[one] == pytest.approx(most_verdicts / 1_000)
+    assert is_within or sum(many.values()) == pytest.approx(0.01)
 
 
 def test_the_same_seed_gives_the_same_verdict_twice_and_another_seed_other_numbers():
