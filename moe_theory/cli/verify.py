@@ -64,7 +64,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 )
 @json_option(
     "what verdicts.json holds, with schema, summary (verdicts by status), command, seed, error, "
-    "versions and verdicts; with --list a list of claim, reading, also (readings that make no difference to it), "
+    "versions and verdicts; with --list a list of claim, reading, also (readings with the same parameters), "
     "experiment and replicates; with --self-test passed, seed, tolerance, num_claims and rows."
 )
 def verify(out: Path, fresh: bool, only_list: bool, planted: bool, as_json: bool, **asked: Any) -> None:

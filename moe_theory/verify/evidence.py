@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.interpreters import partial_eval
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidClaimError
+from moe_theory.core.errors import OWN_CODE, InvalidClaimError
+from moe_theory.core.random import root_key
 from moe_theory.runs import Cell, Progress, replicate_rounds
 from moe_theory.runs.cells import RunningCells
 from moe_theory.verify.claim import LIMITS, Claim, Experiment, Runs, require_replicates_last
@@ -136,6 +138,35 @@ def asked(claim: Claim) -> list[tuple[str, str, Callable[[Runs], Any] | None]]:
     taken = {"identity": (), "probability": ("predicted", "trivial"), "counterexample": ("predicted", "trivial")}
     fields = taken.get(claim.kind, ("predicted",) if claim.kind in {"rate", *LIMITS} else Samples._fields)
     return [each for each in every if each[0] in fields]
+
+
+def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence[Claim]) -> frozenset[str]:
+    """The cells whose states or records a replicate's key changes; not asked unless a claim is declared exact. Stored
+    runs, and those that begin with states of their own, are taken to be random. Of measured ones it cannot be known:
+    replicates of a claim on them must agree, as of any exact one.
+    """
+    if experiment.measure is not None or not any(claim.is_computed for claim in claims):
+        return frozenset()
+    is_traced = experiment.start is None and experiment.stored is None
+    return frozenset(cell.name for cell in cells if not is_traced or _is_random(cell))
+
+
+def _is_random(cell: Cell) -> bool:
+    """Whether what is kept of a run depends on its key, which is read in the program: it is traced, and not run."""
+
+    def run(key: Any, params: Any) -> Any:
+        def one_round(state: Any, _: None) -> Any:
+            state, info = cell.system.step(key, state, params)
+            return state, cell.observe(state, info)
+
+        state, records = jax.lax.scan(one_round, cell.system.init(key, params), None, 2)
+        return (state if cell.keeps_state else None), records
+
+    try:
+        program = jax.make_jaxpr(run)(root_key(0), cell.params).jaxpr
+    except OWN_CODE:  # of a faulty system, which its runs will tell
+        return False
+    return partial_eval.dce_jaxpr(program, [True] * len(program.outvars))[1][0]
 
 
 def find_overflows(runs: Runs) -> dict[str, str]:

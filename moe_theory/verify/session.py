@@ -56,7 +56,7 @@ def verify(
         replicates: limit for every experiment; None takes each experiment's own number, or with a budget no limit.
         error: probability that any of the verdicts is false, split evenly over them and spent over the looks; None
             for 0.01, of which each has the part that its paper declares, 1 / `Paper.most_verdicts`, whatever else is
-            judged with it. A claim is judged once for readings that differ in nothing it depends on, and counts once.
+            judged with it. A claim is judged once for readings that give its experiment the same parameters.
         budget: seconds after which nothing more is run; claims that are not decided by then stay INCONCLUSIVE.
         settings: parameters by name, set beside every reading's own choices.
         progress: where to tell; unless given a line in a notebook, else standard error.
@@ -224,10 +224,8 @@ class StudyMonitor:
         self._bytes_each = 0.0  # of a replicate of them
         self._target = next(self._looks)  # replicates of the next look
         self.tests = [
-            SequentialTest(claim, blank, study.least_replicates, between=between, random=random)
-            for claim, blank, between, random in zip(
-                study.claims, study.blanks, study.between, study.random, strict=True
-            )
+            SequentialTest(claim, blank, study.least_replicates, random=study.random)
+            for claim, blank in zip(study.claims, study.blanks, strict=True)
         ]
         self.holder: Holder | None = None  # who had some of its samples when they were to be claimed, if known
         self._names: list[str] = []  # of the samples that it has claimed
@@ -263,7 +261,7 @@ class StudyMonitor:
                 return False
             self._names.append(name)
         for test in self.tests:
-            kept = self.archive.load(test.claim, *of, test.watched)
+            kept = self.archive.load(test.claim, *of)
             if kept is not None:
                 test.resume(*kept)
         return True
@@ -365,4 +363,4 @@ class StudyMonitor:
                 test.extend(runs, overflows)
                 if self.archive is not None and test.samples is not None:
                     of = (test.claim, self.study.reading, self.study.seed)
-                    self.archive.save(*of, test.samples, test.labels, test.watched)
+                    self.archive.save(*of, test.samples, test.labels)

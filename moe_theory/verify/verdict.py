@@ -134,7 +134,7 @@ class Verdict(Shown):
     side: str | None = None  # of a probability or a rate: at_most, at_least or, of a rate, equal
     data: str = ""  # the data set that the runs are on, where it is not drawn by the package
     is_computed: bool = False  # whether nothing random enters: algebra, enumeration, a constructed instance
-    also: list[str] = dataclasses.field(default_factory=list)  # readings that differ in nothing the claim depends on
+    also: list[str] = dataclasses.field(default_factory=list)  # further readings, with the same parameters
 
     @property
     def unseen(self) -> float:
