@@ -1,5 +1,6 @@
 """Evidence: runs of an experiment, and the samples that claims take from them."""
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from jaxtyping import Float
 
 from moe_theory.core.errors import OWN_CODE, InvalidClaimError
 from moe_theory.core.random import root_key
+from moe_theory.core.system import Observe, System
 from moe_theory.runs import Cell, Progress, replicate_rounds
 from moe_theory.runs.cells import RunningCells
 from moe_theory.verify.claim import LIMITS, Claim, Experiment, Runs, require_replicates_last
@@ -152,18 +154,26 @@ def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence
 
 
 def _is_random(cell: Cell) -> bool:
+    leaves, structure = jax.tree.flatten(cell.params)
+    types = (jax.typeof(leaf) for leaf in leaves)
+    shapes = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype, weak_type=each.weak_type) for each in types)
+    return _depends_on_key(cell.system, cell.observe, cell.keeps_state, structure, shapes)
+
+
+@functools.lru_cache
+def _depends_on_key(system: System, observe: Observe, keeps_state: bool, structure: Any, shapes: tuple) -> bool:
     """Whether what is kept of a run depends on its key, which is read in the program: it is traced, and not run."""
 
     def run(key: Any, params: Any) -> Any:
         def one_round(state: Any, _: None) -> Any:
-            state, info = cell.system.step(key, state, params)
-            return state, cell.observe(state, info)
+            state, info = system.step(key, state, params)
+            return state, observe(state, info)
 
-        state, records = jax.lax.scan(one_round, cell.system.init(key, params), None, 2)
-        return (state if cell.keeps_state else None), records
+        state, records = jax.lax.scan(one_round, system.init(key, params), None, 2)
+        return (state if keeps_state else None), records
 
     try:
-        program = jax.make_jaxpr(run)(root_key(0), cell.params).jaxpr
+        program = jax.make_jaxpr(run)(root_key(0), jax.tree.unflatten(structure, shapes)).jaxpr
     except OWN_CODE:  # of a faulty system, which its runs will tell
         return False
     return partial_eval.dce_jaxpr(program, [True] * len(program.outvars))[1][0]
