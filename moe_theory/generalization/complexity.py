@@ -36,7 +36,7 @@ MOST_ENUMERATED = 20  # most samples whose 2^m sign vectors are enumerated
 ENUMERATED_BY_DEFAULT = 16  # most samples for which `fixed_router` enumerates them
 BLOCK = 2**21  # signs in memory at a time
 # How a complexity is known, in `Estimate.kind`.
-EXACT, MONTE_CARLO, UPPER_BOUND, LOWER_ESTIMATE = "exact", "Monte Carlo", "upper bound", "lower estimate"
+EXACT, MONTE_CARLO, LOWER_ESTIMATE = "exact", "Monte Carlo", "lower estimate"
 
 ROUTERS = ("fixed", "linear", "network", "free")  # one function; rows v_j; a ReLU network; every function there is
 Row = tuple[int, ...]  # a function's labels of the points
@@ -50,84 +50,8 @@ class Estimate(NamedTuple):
 
     value: float
     error: float  # standard error of `value`; 0 where nothing is drawn
-    kind: str  # EXACT, MONTE_CARLO, UPPER_BOUND or LOWER_ESTIMATE
+    kind: str  # EXACT, MONTE_CARLO or LOWER_ESTIMATE
     draws: int  # sign vectors that `value` is a mean over; 0 for a closed form
-
-
-def linear_ball(features: Float[np.ndarray, "m d"], radius: float) -> Estimate:
-    """R_S of {w.x : |w| <= B}, at most B sqrt(sum_i |x_i|^2) / m; exactly that for orthogonal inputs.
-
-    The supremum for given signs is (B/m) |sum_i sigma_i x_i| (Cauchy-Schwarz). By Jensen its mean is at most the root
-    of the mean square, in which the cross terms vanish; with orthogonal inputs they vanish for all signs. It is at
-    least 1/sqrt(2) of the bound (Khintchine's inequality in a Hilbert space, Latala and Oleszkiewicz 1994).
-
-    Source: R_m(H) of Theorem 1 for linear experts. Raises: InvalidParamsError unless features are a matrix and B >= 0.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.generalization import complexity
-        >>> estimate = complexity.linear_ball(np.eye(4), radius=2.0)
-        >>> estimate.value, estimate.kind
-        (1.0, 'exact')
-    """
-    features = _table("features", features)
-    require(NonNegative, radius=radius)
-    value = radius * math.sqrt(np.sum(features**2)) / len(features)
-    return Estimate(value, 0.0, EXACT if _are_orthogonal(features) else UPPER_BOUND, 0)
-
-
-def linear_ball_gaussian(num_samples: int, num_features: int, radius: float, scale: float = 1.0) -> float:
-    """R_m of {w.x : |w| <= B} for inputs x ~ N(0, scale^2 I): B scale E|g| / sqrt(m), g ~ N(0, I_d), exactly.
-
-    Given the signs, sum_i sigma_i x_i ~ N(0, m scale^2 I). E|g| = sqrt(2) Gamma((d+1)/2) / Gamma(d/2).
-
-    Source: Definition 2. Raises: InvalidParamsError for sizes or scales out of range.
-
-    Examples:
-        >>> from moe_theory.generalization import complexity
-        >>> round(complexity.linear_ball_gaussian(num_samples=4, num_features=1, radius=2.0), 6)  # sqrt(2 / pi)
-        0.797885
-    """
-    require(Count, num_samples=num_samples)
-    require(Count, num_features=num_features)
-    require(NonNegative, radius=radius, scale=scale)
-    return radius * scale * math.sqrt(2) * _gamma_ratio(num_features / 2) / math.sqrt(num_samples)
-
-
-def linear_ball_exact(features: Float[np.ndarray, "m d"], radius: float) -> Estimate:
-    """R_S of {w.x : |w| <= B}, exactly, over all 2^m sign vectors.
-
-    Source: Definition 2. Raises: InvalidParamsError for more than 20 samples.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.generalization import complexity
-        >>> estimate = complexity.linear_ball_exact(np.eye(2), radius=2.0)
-        >>> round(estimate.value, 6), estimate.draws  # sqrt(2), of all 4 signs
-        (1.414214, 4)
-    """
-    features = _table("features", features)
-    require(NonNegative, radius=radius)
-    return enumerated(_ball(features, radius), len(features))
-
-
-def linear_ball_monte_carlo(
-    features: Float[np.ndarray, "m d"], radius: float, num_draws: int, seed: int = 0
-) -> Estimate:
-    """R_S of {w.x : |w| <= B} by Monte Carlo over signs.
-
-    Source: Definition 2.
-    Raises: InvalidParamsError unless features are a matrix, B >= 0 and there are at least 2 draws.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.generalization import complexity
-        >>> round(complexity.linear_ball_monte_carlo(np.eye(2), radius=2.0, num_draws=10).value, 6)
-        1.414214
-    """
-    features = _table("features", features)
-    require(NonNegative, radius=radius)
-    return monte_carlo(_ball(features, radius), len(features), num_draws, seed)
 
 
 def constants(num_samples: int) -> float:
@@ -277,7 +201,7 @@ def spectral(weights: Sequence[np.ndarray], num_samples: int, feature_norm: floa
     """Lemma 3 for the class of networks with the norms of a given one, from its weights.
 
     K_i are the spectral norms of its layers and b_i the sums of their rows' l2 norms. For one layer, a linear expert,
-    it is c |w| / sqrt(m), the bound of `linear_ball` for inputs of norm c.
+    it is c |w| / sqrt(m).
 
     Args:
         weights: matrices (outputs, inputs) of the layers, first to last; a vector is a matrix with one row.
@@ -444,10 +368,6 @@ def _correlation(state: State, info: Info) -> jax.Array:
     return -2 * info.loss
 
 
-def _ball(features: np.ndarray, radius: float) -> Supremum:
-    return lambda signs: radius / len(features) * np.linalg.norm(signs @ features, axis=1)
-
-
 def _experts(gates: np.ndarray, features: np.ndarray, radius: float) -> Supremum:
     shares = []  # of each expert: the samples it is active on, and a_ij x_i
     for column in gates.T:
@@ -476,14 +396,6 @@ def _blocks_of_all(num_samples: int) -> Iterator[np.ndarray]:
     for start in range(0, 2**num_samples, size):
         numbers = np.arange(start, min(start + size, 2**num_samples))
         yield 2.0 * (numbers[:, None] >> np.arange(num_samples) & 1) - 1
-
-
-def _are_orthogonal(features: np.ndarray) -> bool:
-    inputs = features[np.any(features != 0, axis=1)]
-    if len(inputs) > inputs.shape[1]:
-        return False
-    unit = inputs / np.linalg.norm(inputs, axis=1, keepdims=True)
-    return bool(np.all(np.abs(unit @ unit.T - np.eye(len(unit))) < 1e-12))
 
 
 def _gamma_ratio(argument: float) -> float:
