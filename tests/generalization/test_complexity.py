@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
-from moe_theory.generalization import Dims, Params, complexity, corrected, theory
+from moe_theory.core.errors import InvalidParamsError, UnknownNameError
+from moe_theory.generalization import complexity, corrected, theory
 
 ERRORS = 5.5  # standard errors that many draws may be off by
 
@@ -121,20 +121,14 @@ def test_more_draws_begin_with_the_same(monkeypatch: pytest.MonkeyPatch) -> None
     assert set(first.ravel()) == {-1.0, 1.0}
 
 
-def test_one_layer_has_the_bound_of_a_linear_ball() -> None:
-    """Attained by orthogonal inputs of the largest norm."""
-    weight = np.random.default_rng(7).normal(size=6)
-    attained = complexity.fixed_router(np.ones((6, 1)), np.eye(6) * 2.0, float(np.linalg.norm(weight)))
-    assert complexity.spectral([weight], 6, feature_norm=2.0) == pytest.approx(attained.value, rel=1e-12)
-
-
-def test_the_spectral_bound_is_above_what_networks_of_its_class_reach() -> None:
+def test_lemma_3_is_above_what_networks_of_its_class_reach() -> None:
     """One hidden unit along +-sum_i sigma_i x_i has the norms allowed, and its best sign is a lower estimate."""
     generator = np.random.default_rng(8)
     first, second = generator.normal(size=(5, 3)), generator.normal(size=5)
     features = generator.normal(size=(40, 3))
     features /= np.linalg.norm(features, axis=1, keepdims=True)
-    scale = np.linalg.svd(first)[1][0] * np.linalg.norm(second)
+    norms, rows = np.array([np.linalg.norm(first, 2), np.linalg.norm(second)]), np.linalg.norm(first, axis=1).sum()
+    scale = np.prod(norms)
 
     def lower(signs: np.ndarray) -> np.ndarray:
         directions = signs @ features
@@ -143,61 +137,9 @@ def test_the_spectral_bound_is_above_what_networks_of_its_class_reach() -> None:
         return scale * np.max(np.abs(np.sum(hidden * signs, axis=2)), axis=0) / 40
 
     estimate = complexity.monte_carlo(lower, 40, 2000, seed=1)
-    bound = complexity.spectral([first, second], 40)
+    bound = theory.lemma_3(40, 1.0, norms, [rows, norms[1]])
+    assert bound == pytest.approx(scale / math.sqrt(40) * ((rows / norms[0]) ** (2 / 3) + 1) ** 1.5, rel=1e-12)
     assert 0.2 * scale / math.sqrt(40) < estimate.value + ERRORS * estimate.error < bound
-
-
-def test_the_spectral_bound_is_made_of_eigenvalues_and_rows() -> None:
-    generator = np.random.default_rng(9)
-    weights = [generator.normal(size=(4, 3)), generator.normal(size=(5, 4)), generator.normal(size=(1, 5))]
-    product, total = 1.0, 0.0
-    for layer in weights:
-        operator = math.sqrt(max(np.linalg.eigvalsh(layer.T @ layer)))
-        rows = sum(math.sqrt(sum(entry**2 for entry in row)) for row in layer)
-        product *= operator
-        total += (rows / operator) ** (2 / 3)
-    assert complexity.spectral(weights, 50, 1.5) == pytest.approx(1.5 / math.sqrt(50) * product * total**1.5, rel=1e-12)
-
-
-SMALL = Dims(max_experts=2, num_features=2, max_samples=6)
-STEPS, STARTS = 300, 10
-
-
-def test_one_linear_expert_reaches_all_of_its_ball() -> None:
-    """With orthogonal inputs every sign vector has the same supremum, B / sqrt(m)."""
-    estimate = complexity.learned(SMALL, Params(1, 1, expert_norm=3.0), np.eye(2), 20, STEPS, num_starts=STARTS)
-    assert (estimate.kind, estimate.draws) == ("lower estimate", 20)
-    assert estimate.value == pytest.approx(3 / math.sqrt(2), rel=1e-3)
-    assert estimate.error <= 1e-3
-
-
-def test_learned_experts_and_router_are_below_the_supremum_and_near_it() -> None:
-    """k = 1: a linear router of two experts splits points on a plane by a line through 0. The same signs for both."""
-    features = np.random.default_rng(10).normal(size=(6, 2))
-    angles = np.arange(0, 2 * np.pi, 1e-3)
-    splits = np.unique(features @ np.stack([np.cos(angles), np.sin(angles)]) >= 0, axis=1).T
-    assert len(splits) == 12  # two a point
-
-    def supremum(signs: np.ndarray) -> np.ndarray:
-        of_cells = [np.linalg.norm(signs[:, None, :] * cells @ features, axis=2) for cells in (splits, ~splits)]
-        return np.max(of_cells[0] + of_cells[1], axis=1) / 6
-
-    exact = complexity.monte_carlo(supremum, 6, 20, seed=1).value
-    params = Params(2, 1, router_norm=16.0)
-    learned = complexity.learned(SMALL, params, features, 20, STEPS, seed=1, num_starts=STARTS)
-    assert 0.9 * exact <= learned.value <= exact * (1 + 1e-6)
-    one = complexity.learned(SMALL, params, features, 20 * STARTS, STEPS, seed=1)
-    all_of_them = complexity.monte_carlo(supremum, 6, 20 * STARTS, seed=1).value
-    assert 0.6 * all_of_them <= one.value <= all_of_them * (1 + 1e-6)
-    assert complexity.learned(SMALL, params, features, 20, STEPS, seed=1, num_starts=STARTS) == learned
-    assert complexity.learned(SMALL, params, features, 20, STEPS, seed=2, num_starts=STARTS) != learned
-
-
-@pytest.mark.parametrize("shape", [(3, 4), (7, 2)])
-def test_inputs_that_do_not_fit_are_one_clear_line(shape: tuple[int, int]) -> None:
-    with pytest.raises(InvalidDimsError, match="features of shape") as caught:
-        complexity.learned(SMALL, Params(2, 1), np.ones(shape), 5, STEPS)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -209,13 +151,7 @@ def test_inputs_that_do_not_fit_are_one_clear_line(shape: tuple[int, int]) -> No
         (lambda: complexity.fixed_router(np.ones((2, 1)), np.ones((2, 2)), -1.0), "radius=-1.0"),
         (lambda: complexity.constants(0), "num_samples=0"),
         (lambda: complexity.monte_carlo(lambda signs: signs[:, 0], 2, 1), "num_draws=1"),
-        (lambda: complexity.learned(SMALL, Params(2, 1), np.ones((3, 2)), 1, STEPS), "num_draws=1"),
-        (lambda: complexity.learned(SMALL, Params(2, 3), np.ones((3, 2)), 2, STEPS), "num_active=3"),
         (lambda: complexity.fixed_router(np.ones((3, 2)), np.ones((4, 2)), 1.0), "gates has 3 rows"),
-        (lambda: complexity.spectral([np.ones((2, 3)), np.ones((1, 4))], 5), "no network with one output"),
-        (lambda: complexity.spectral([np.ones((2, 3))], 5), "no network with one output"),
-        (lambda: complexity.spectral([], 5), "no network with one output"),
-        (lambda: complexity.spectral([np.zeros((1, 3))], 5), "layer of zeros"),
     ],
 )
 def test_what_cannot_be_computed_is_one_clear_line(call, words: str) -> None:
