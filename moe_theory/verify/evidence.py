@@ -155,14 +155,17 @@ def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence
 
 def _is_random(cell: Cell) -> bool:
     leaves, structure = jax.tree.flatten(cell.params)
-    types = (jax.typeof(leaf) for leaf in leaves)
-    shapes = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype, weak_type=each.weak_type) for each in types)
-    return _depends_on_key(cell.system, cell.observe, cell.keeps_state, structure, shapes)
+    try:
+        types = map(jax.typeof, leaves)
+        shapes = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype, weak_type=each.weak_type) for each in types)
+        return _depends_on_key(cell.system, cell.observe, cell.keeps_state, structure, shapes)
+    except OWN_CODE:  # of a faulty system, which its runs will report
+        return False
 
 
 @functools.lru_cache
 def _depends_on_key(system: System, observe: Observe, keeps_state: bool, structure: Any, shapes: tuple) -> bool:
-    """Whether what is kept of a run depends on its key, which is read in the program: it is traced, and not run."""
+    """Whether a run's records, or the state that it keeps, depend on its key: read in the program, which is not run."""
 
     def run(key: Any, params: Any) -> Any:
         def one_round(state: Any, _: None) -> Any:
@@ -172,10 +175,7 @@ def _depends_on_key(system: System, observe: Observe, keeps_state: bool, structu
         state, records = jax.lax.scan(one_round, system.init(key, params), None, 2)
         return (state if keeps_state else None), records
 
-    try:
-        program = jax.make_jaxpr(run)(root_key(0), jax.tree.unflatten(structure, shapes)).jaxpr
-    except OWN_CODE:  # of a faulty system, which its runs will tell
-        return False
+    program = jax.make_jaxpr(run)(root_key(0), jax.tree.unflatten(structure, shapes)).jaxpr
     return partial_eval.dce_jaxpr(program, [True] * len(program.outvars))[1][0]
 
 

@@ -157,10 +157,10 @@ def resolve(
 
 
 def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:
-    """What a verdict may spend of the error, by its claim's paper; one paper's name a verdict.
+    """Error that one verdict may spend, by paper; `papers` has the paper of each verdict.
 
-    Unless the error is given, each has its part of as many verdicts as its paper declares, whatever else is judged
-    with it. Parts that would be more than the whole together shrink alike.
+    An error that is given is split evenly. Otherwise a verdict has 1 / `Paper.most_verdicts` of the whole, alone or
+    with others; where the parts exceed the whole together, all shrink alike.
     """
     counts = Counter(papers)
     if error is not None:
@@ -171,9 +171,7 @@ def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:
 
 
 def _judged_once(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> list[dict[str, tuple[Claim, list[str]]]]:
-    """Of each group the claims that are judged on its runs, by id, each with the further readings that these runs are
-    of: those that give the experiment the same parameters.
-    """
+    """Claims that are judged on each group's runs, by id, with the further readings that give the same parameters."""
     found: list[dict[str, tuple[Claim, list[str]]]] = []
     decided: dict[Any, list[str]] = {}  # the further readings, by claim and parameters
     for (experiment, reading, claims), own_cells in zip(groups, cells, strict=True):
@@ -189,7 +187,7 @@ def _judged_once(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> li
 
 
 def _values(cell: Cell) -> Any:
-    """What tells a cell's parameters from others, in type too."""
+    """A cell's parameters as a hashable value: equal for the same bytes of the same types."""
     leaves, structure = jax.tree.flatten(cell.params)
     arrays = [np.asarray(leaf) for leaf in leaves]
     return structure, *((type(leaf), a.dtype, a.shape, a.tobytes()) for leaf, a in zip(leaves, arrays, strict=True))

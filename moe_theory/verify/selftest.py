@@ -34,7 +34,7 @@ from moe_theory.verify.planted import (
 from moe_theory.verify.verdict import Status
 
 ERROR = 0.1  # of a planted verdict: large enough for its size to be seen
-REPORT_ERROR = 1e-4  # of a verdict among a hundred of a report
+REPORT_ERROR = 1e-5  # a verdict's share of a report's, unless its paper declares another
 TOLERANCE = 0.05  # of a power
 CONFIDENCE = 0.999  # of a row's interval
 DEVIATIONS = 3.5  # of a measured power within the tolerance
