@@ -167,12 +167,11 @@ class _ReadRuns(Mapping[str, Run]):
         self._runs, self._random = runs, random
         self.read: set[str] = set()
 
-    def __getitem__(self, name: str) -> Run:
+    def __getitem__(self, name: str) -> Any:
         if name not in self._runs:
             raise unknown_name("cell", name, self._runs)
         self.read.add(name)
-        run: Any = self._runs[name]
-        return _Parameters(name, run) if name in self._random else run
+        return _Parameters(name, self._runs[name]) if name in self._random else self._runs[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._runs)
