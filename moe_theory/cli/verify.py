@@ -46,9 +46,10 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 @seed_option
 @click.option(
     "--error",
-    default=0.01,
+    type=float,
     help="Probability that any verdict of this report is false, split evenly over them (asymptotic where intervals "
     "are).",
+    show_default="0.01, of which each has a fixed part that its paper declares",
 )
 @module_option
 @out_option("Folder for the report and the samples to resume from.", "runs/verify")
@@ -63,7 +64,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 )
 @json_option(
     "what verdicts.json holds, with schema, summary (verdicts by status), command, seed, error, "
-    "versions and verdicts; with --list a list of claim, reading, also (readings that make no difference to it), "
+    "versions and verdicts; with --list a list of claim, reading, also (readings with the same parameters), "
     "experiment and replicates; with --self-test passed, seed, tolerance, num_claims and rows."
 )
 def verify(out: Path, fresh: bool, only_list: bool, planted: bool, as_json: bool, **asked: Any) -> None:
@@ -97,7 +98,7 @@ def request_of(
     replicates: int | None,
     budget: float | None,
     seed: int,
-    error: float,
+    error: float | None,
     module: Path | None,
 ) -> "Request":
     from moe_theory.verify.registry import load_claims

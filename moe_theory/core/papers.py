@@ -84,7 +84,15 @@ class Paper:
     overview: str = ""  # "module:attribute" of its panel in the picture of all papers, a `verify.figures.Panel`
     systems: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # by name, each a `Sweepable` or where it is
     first_look: tuple[str, ...] = ()  # globs over the ids of the claims, or tiers, that `make verify` judges
+    most_verdicts: int = 1_000  # that its error is split over in advance: a claim more moves no other's share
     rank: int = 100  # place among the papers in reports; papers of equal rank stand by name
+
+    def __post_init__(self) -> None:
+        if self.most_verdicts < 1:
+            raise InvalidPaperError(
+                f"paper {self.name!r}: most_verdicts={self.most_verdicts} must be at least 1: the error is split over "
+                "as many verdicts. Raise most_verdicts."
+            )
 
     def reading_names(self, group: str) -> tuple[str, ...]:
         """Names of the readings that a word stands for: all, the default ones, or for a first look the quick one."""

@@ -29,6 +29,7 @@ PAPER = Paper(
     statements="moe_theory.deep.statements",
     answers_for=("continual", "edge"),
     figures="moe_theory.deep.figures:FIGURES",
+    most_verdicts=100,  # a replicate trains networks for minutes, so that there are few of both
     rank=4,
 )
 reading = PAPER.reading  # a reading by its name, as `reading("uncentred")`

@@ -17,7 +17,7 @@ from moe_theory.verify import recorded
 from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.figures import FigureSpec, Panel, provenance, replicates_and_seed
 from moe_theory.verify.registry import select_readings
-from moe_theory.verify.request import check_request
+from moe_theory.verify.request import FAMILY_ERROR, check_request
 from moe_theory.verify.session import carry_out
 from moe_theory.verify.verdict import Status
 
@@ -44,7 +44,9 @@ def compute(reading: ReadingLike, replicates: int, seed: int, progress: Progress
     shown = panels()
     ids = [id for panel in shown.values() for id in (panel.printed, panel.right)]
     readings = {paper: select_readings(paper, None)[0] for paper in shown}
-    report = carry_out(check_request(ids, ["quick"], seed=seed), progress=progress)  # each paper's first default
+    report = carry_out(
+        check_request(ids, ["quick"], seed=seed, error=FAMILY_ERROR), progress=progress
+    )  # each paper's first default
     verdicts = {verdict.claim: verdict for verdict in report.verdicts}
     made = [panel.curves(readings[paper], replicates, seed, progress, verdicts) for paper, panel in shown.items()]
     length = max(len(curves.x) for curves in made)

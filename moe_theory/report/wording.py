@@ -56,8 +56,8 @@ ABOUT_MEANS = (
     "differ from it."
 )
 ABOUT_ERROR = (
-    "The error is the probability that a verdict is false: that of the whole report is split evenly over its verdicts, "
-    "and that of a verdict over the interim analyses planned for it, made or not. It is exact where the interval "
+    "The error is the probability that a verdict is false: that of the whole report is split over its verdicts, and "
+    "that of a verdict over the interim analyses planned for it, made or not. It is exact where the interval "
     "is exact; where the interval is asymptotic, it is approached as replicates grow, and it may have missed an event "
     "that is rarer than the card says."
 )
@@ -80,7 +80,6 @@ _NAMES = {  # by kind, what is predicted and what is observed
     "counterexample": ("frequency allowed", "frequency observed"),
     "limit_probability": ("probability in the limit", "frequency observed"),
     "limit_rate": ("exponent claimed", "slope observed"),
-    "limit_ordering": ("log ratio claimed, at most", "log ratio observed"),
 }
 
 
@@ -120,7 +119,7 @@ def kind_words(verdict: Verdict) -> str:
 def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
     """Whether observed - predicted may be as far below 0 as it likes, and as far above."""
     side = verdict.side or verdict.kind
-    is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample", "limit_ordering"}
+    is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample"}
     return is_below, side in {"lower_bound", "at_least"}
 
 
@@ -174,8 +173,6 @@ def claimed(verdict: Verdict) -> str:
             return f"slope {sides[verdict.side or 'equal']} {number(value)} in the limit"
         case "limit_probability":
             return f"tends to {number(value)}"
-        case "limit_ordering":
-            return f"log ratio < {number(margin)} in the limit"
         case "probability":
             return f"in {sides[verdict.side or 'at_most']} {percentage(value)}"
     return f"{sides[verdict.side or verdict.kind]} {number(value)}"
@@ -516,7 +513,7 @@ def error_words(report: Report) -> str:
     if count == 1:
         return f"{start}, spent over its interim analyses."
     each = f"{errors[0]} each" if len(errors) == 1 else f"{errors[0]} to {errors[-1]} each"
-    return f"{start}, split evenly over the verdicts of one run: {each}, each spent over its interim analyses."
+    return f"{start}: {each}, each spent over its interim analyses."
 
 
 def cut_short(report: Report) -> list[Verdict]:

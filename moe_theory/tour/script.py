@@ -323,7 +323,7 @@ figure.savefig(OUT / "08-sweep.svg")
 
 # %%
 CLAIMS = "continual.proposition-4.forgetting", "continual.exact.forgetting"
-ASKED = {"readings": "unit-signal", "replicates": CLAIM_REPLICATES}
+ASKED = {"readings": "unit-signal", "replicates": CLAIM_REPLICATES, "error": 0.01}
 verdicts = mt.verify(CLAIMS, **ASKED, seed=SEED)
 for verdict in verdicts:
     low, high = verdict.interval
@@ -388,7 +388,7 @@ def forgetting_of_two(two, one):
     return two.records["F"]  # (rounds, replicates): replicates come last
 
 # %%
-(own,) = mt.verify(name, readings="unit-signal", seed=SEED)
+(own,) = mt.verify(name, readings="unit-signal", error=0.01, seed=SEED)
 low, high = own.interval
 print(f"{own.claim}: {own.status}, {own.replicates} replicates")
 print(f"  {own.at}: with two minus with one in [{low:.3f}, {high:.3f}]")
@@ -398,7 +398,7 @@ figure.savefig(OUT / "10-own-claim.svg")
 
 # %%
 options = ["--reading", "unit-signal", "--seed", f"{SEED}"]
-options += ["--replicates", f"{CLAIM_REPLICATES}"]
+options += ["--replicates", f"{CLAIM_REPLICATES}", "--error", "0.01"]
 command = ["verify", *CLAIMS, *options, "--out", f"{OUT / 'report'}"]
 python = [sys.executable, "-m", "moe_theory.cli", *command]
 done = subprocess.run(python, stdout=subprocess.PIPE, text=True, check=True)

@@ -4,7 +4,7 @@ import glob
 import hashlib
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -51,12 +51,8 @@ class Archive:
                 "--fresh to discard them."
             )
 
-    def load(
-        self, claim: Claim, reading: ReadingLike, seed: int, also: Sequence[str] = ()
-    ) -> tuple[Samples, list[str]] | None:
-        """The samples of replicates 0, 1, ... and the components' names; None where there are none that count, for the
-        readings `also` too.
-        """
+    def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
+        """The samples of replicates 0, 1, ... and the components' names; None where there are none that count."""
         key = self._keys.of(claim, reading, seed)
         name = _name(claim, reading, key)
         try:
@@ -65,8 +61,6 @@ class Archive:
             return None
         except DamagedChunkError as failure:
             self.damaged[name] = failure.reason
-            return None
-        if not {*also} <= {*kept["also"].tolist()}:
             return None
         self.found.add(name)
         count = int(kept["count"])
@@ -77,17 +71,9 @@ class Archive:
         }
         return Samples(**parts), [str(label) for label in kept["labels"]]
 
-    def save(
-        self,
-        claim: Claim,
-        reading: ReadingLike,
-        seed: int,
-        samples: Samples,
-        labels: list[str],
-        also: Sequence[str] = (),
-    ) -> None:
-        """Write samples over those there are, with the other readings that they were seen not to depend on; others of
-        the same claim and setting go. Raises: OutputError where the folder cannot be written.
+    def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:
+        """Write samples over those there are; others of the same claim and setting go. Raises: OutputError where the
+        folder cannot be written.
         """
         key, label = self._keys.of(claim, reading, seed), _label(claim, reading)
         name = _name(claim, reading, key)
@@ -95,7 +81,6 @@ class Archive:
         # One row for all, where all replicates have the same.
         contents = {name: part[:1] if np.all(part == part[:1]) else part for name, part in known.items()}
         contents |= {"count": np.int64(samples.num_replicates), "labels": np.array(labels, str)}
-        contents["also"] = np.array(also, str)
         self.store.write(name, pack({"key": key}, contents))
         self.written.add(name)
         for path in self.store.folder.glob(f"{glob.escape(label)}-*.npz"):

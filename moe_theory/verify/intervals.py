@@ -216,22 +216,15 @@ def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
 
 
 def slope_samples(values: Float[np.ndarray, "B V"], abscissa: Float[np.ndarray, " V"]) -> Float[np.ndarray, "B 1"]:
-    """One number a replicate whose mean is the least-squares slope of log means over log x, and whose scatter its
-    error. Raises: InvalidClaimError where a mean is not positive.
-    """
-    places = np.log(abscissa) - np.mean(np.log(abscissa))
-    return contrast_samples(values, places / np.sum(places**2))
-
-
-def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray, " V"]) -> Float[np.ndarray, "B 1"]:
-    """One number a replicate whose mean is sum_v a_v log(mean_v), and whose scatter its error: by the delta method a
-    replicate's share in that is sum_v a_v (value_v / mean_v - 1).
+    """One number a replicate whose mean is the least-squares slope of log means over log x, sum_v a_v log(mean_v), and
+    whose scatter its error: by the delta method a replicate's share in that is sum_v a_v (value_v / mean_v - 1).
 
     Raises: InvalidClaimError where a mean is not positive, and so has no logarithm.
     """
-    means = values.mean(axis=0)
+    places = np.log(abscissa) - np.mean(np.log(abscissa))
+    weights, means = places / np.sum(places**2), values.mean(axis=0)
     if not np.all(means > 0):
-        raise InvalidClaimError(f"a rate or a ratio needs positive means, not {means.min():.3g}")
+        raise InvalidClaimError(f"a rate needs positive means, not {means.min():.3g}")
     return (weights @ np.log(means) + (values / means - 1) @ weights)[:, None]
 
 

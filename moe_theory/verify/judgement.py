@@ -28,7 +28,6 @@ from moe_theory.verify.intervals import (
     asymptotic_end,
     betting_intervals,
     clopper_pearson,
-    contrast_samples,
     doubt_of_logs,
     is_dependent,
     last_decades,
@@ -160,8 +159,6 @@ def _declared(claim: Claim, name: str, values: Values) -> Bounds:
 def _examine(claim: Claim, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
     if claim.kind in {"rate", "limit_rate"}:
         return _examine_rate(claim, samples, labels, error, blank)
-    if claim.kind == "limit_ordering":
-        return _examine_limit_ordering(claim, samples, labels, error, blank)
     judgement = _test(claim, samples, error)
     worst, status = judgement.worst, judgement.status
     predicted, observed = samples.predicted.mean(axis=0), samples.observed.mean(axis=0)
@@ -391,26 +388,6 @@ def judge_limit_rate(
     return judgement._replace(status=status, worst=1, margin=margin, smallest_discrepancy=float(seen))
 
 
-def judge_limit_ordering(log_ratios: Values, allowed: Values, error: float, known: Known = NOTHING) -> Judgement:
-    """Whether one positive mean is below another in a limit: whether the log of their ratio, less the margin, is below
-    0 and stays so.
-
-    The columns are the log ratios at the points of the last decade, and last that of one more step as long as this
-    decade, if the log ratio goes on changing as it did along it. SUPPORTED where all are below the margin, REFUTED
-    where all are above it; anything else is left open, such as means that are ordered and whose ratio is closing. A
-    ratio is what an ordering in a limit is about, since both means may go to 0 or to infinity, and the log ratio of two
-    power laws is straight over log x, so that a step further is exact for them.
-    """
-    judgement = judge_upper_bound(log_ratios, np.zeros_like(log_ratios), allowed, error, known, is_strict=True)
-    margin, status = float(allowed.mean()), judgement.status
-    if status is Status.REFUTED and not np.all(judgement.low > margin):
-        status = Status.INCONCLUSIVE
-    reach = (judgement.high - judgement.low) / 2
-    seen = margin + reach + student_tail(1 - POWER, len(log_ratios) - 1) * mean_and_error(log_ratios)[1]
-    worst = log_ratios.shape[1] - 2
-    return judgement._replace(status=status, worst=worst, margin=margin, smallest_discrepancy=float(np.max(seen)))
-
-
 @functools.lru_cache(maxsize=256)
 def _detectable_limit(margin: float, count: int, error: float, least_ratio: float) -> float:
     """The failure probability that is refuted as one with limit 0 with probability `POWER`, if it is the same all along
@@ -530,52 +507,12 @@ def _examine_rate(
     return verdict, _look(verdict, samples, float(measured[worst]) - exponent, error)
 
 
-def _examine_limit_ordering(
-    claim: Claim, samples: Compared, labels: list[str], error: float, blank: Verdict
-) -> tuple[Verdict, Look]:
-    """Test the log ratio of the smaller side to the larger at the points of the last decade and a step further; the
-    curve has the means.
-    """
-    both, abscissa = np.hstack([samples.observed, samples.predicted]), np.asarray(claim.abscissa, np.float64)
-    last = last_decades(abscissa, 1)
-    count = samples.observed.shape[1]
-    places = np.eye(count)[last]
-    weights = np.vstack([places, 2 * places[-1] - places[0]])
-    log_ratios = np.hstack([contrast_samples(both, np.r_[row, -row]) for row in weights])
-    allowed = np.full_like(log_ratios, claim.margin)
-    known = _known_of_logs(claim, log_ratios, np.zeros_like(log_ratios), samples)
-    judgement = judge_limit_ordering(log_ratios, allowed, error, known)
-    worst, label = judgement.worst, labels[last[-1]]
-    measured = log_ratios.mean(axis=0)
-    observed, predicted = samples.observed.mean(axis=0), samples.predicted.mean(axis=0)
-    difference = samples.observed - samples.predicted
-    around = student_intervals(difference, scheme_for(difference, error))
-    numbers = _numbers(judgement)
-    numbers["interval_kind"] = numbers["interval_kind"].replace("Student's t", "delta method, Student's t")
-    verdict = dataclasses.replace(
-        blank,
-        status=judgement.status,
-        reason=_limit_ordering_reason(judgement, measured, label, len(both)),
-        at=label,
-        predicted=0.0,
-        observed=float(measured[worst]),
-        standard_error=float(mean_and_error(log_ratios)[1][worst]),
-        **numbers,
-        curve=dataclasses.replace(
-            _curve(labels, predicted, observed, around.low, around.high, np.zeros(count)),
-            abscissa=abscissa.tolist(),
-        ),
-    )
-    return verdict, _look(verdict, samples, float(measured[worst]), error)
-
-
 def _known_of_logs(claim: Claim, contrasts: Values, claimed: Values, samples: Compared) -> Known:
     """What is known of contrasts of log means. Of those that are computed, all."""
     if claim.is_computed:
         allowed = Bounds(samples.allowed[0, 0], samples.allowed[0, 0])
         return Known(Bounds(*[(contrasts - claimed)[0]] * 2), allowed, samples.known.error)
-    both = samples.observed if claim.kind != "limit_ordering" else np.hstack([samples.observed, samples.predicted])
-    return Known(doubt=doubt_of_logs(both))
+    return Known(doubt=doubt_of_logs(samples.observed))
 
 
 def _vacuous(claim: Claim, samples: Compared, verdict: Verdict, worst: int) -> Verdict:
@@ -663,16 +600,6 @@ def _limit_rate_reason(
     if abs(bending) > margin:
         said += ", and while it bends a grid nearer to the limit is needed"
     return _open(said, num_replicates)
-
-
-def _limit_ordering_reason(judgement: Judgement, measured: np.ndarray, label: str, num_replicates: int) -> str:
-    ends = np.exp([measured[-2:], judgement.low[-2:], judgement.high[-2:]]).T
-    ratio, further = (_rounded(value, low, high, judgement) for value, low, high in ends)
-    said = (
-        f"at {label} the side claimed smaller is {ratio} times the other, claimed below "
-        f"{np.exp(judgement.margin):.3g}; one step further it would be {further} times"
-    )
-    return _open(said, num_replicates) if judgement.status is Status.INCONCLUSIVE else said
 
 
 def _open(said: str, num_replicates: int) -> str:

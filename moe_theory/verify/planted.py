@@ -183,7 +183,7 @@ class Planted:
     def unit(self) -> float:
         """Unit of a margin, in the claim's own unit."""
         units = {"rate": slope_deviation(), "limit_rate": slope_deviation(LIMIT_GRID[2:])}
-        return units.get(self.kind, GRID_NOISE * np.sqrt(2) if self.kind == "limit_ordering" else 1.0)
+        return units.get(self.kind, 1.0)
 
     def distances(self) -> Float[np.ndarray, " V"]:
         if self.kind in LIMITS:
@@ -213,11 +213,9 @@ class Planted:
             slope = EXPONENT + self.sign * self.distance * self.margin * slope_deviation()
             noise = LAWS[self.law](generator, (len(GRID), self.replicates))
             return {"observed": 3 * np.power(GRID, slope)[:, None] * (1 + GRID_NOISE * noise)}
-        if self.kind in {"limit_rate", "limit_ordering"}:
+        if self.kind == "limit_rate":
             noise = 1 + GRID_NOISE * LAWS[self.law](generator, (2, len(LIMIT_GRID), self.replicates))
             beyond = self.sign * self.margin * self.unit * self.distances()
-            if self.kind == "limit_ordering":
-                return {"observed": np.exp(beyond)[:, None] * noise[0], "predicted": noise[1]}
             logs = np.cumsum(np.r_[0, (EXPONENT + beyond) * np.diff(np.log(LIMIT_GRID))])
             return {"observed": np.exp(logs)[:, None] * noise[0]}
         if self.has_range:
@@ -327,8 +325,8 @@ def expected_shares(planted: Planted) -> Shares:
             return _one_event(planted) if planted.num_components == 1 else _events(planted)
         case "limit_probability":
             return _event_in_limit(planted)
-        case "limit_rate" | "limit_ordering":
-            return _contrasts_in_limit(planted)
+        case "limit_rate":
+            return _rate_in_limit(planted)
         case _:
             return _means(planted)
 
@@ -346,23 +344,18 @@ def _means(planted: Planted) -> Shares:
     return _first_decisions(refuted, supported)
 
 
-def _contrasts_in_limit(planted: Planted) -> Shares:
-    """Of a rate, the bending and the slope at the end; of an ordering, the log ratios at the last two points and one
-    step further. Both from independent noise at the points, towards the side that the statement forbids.
+def _rate_in_limit(planted: Planted) -> Shares:
+    """Of the bending and the slope at the end, from independent noise at the points, towards the side that the
+    statement forbids.
     """
     far, near = planted.distances()[-2:]
-    if planted.kind == "limit_rate":
-        weights, shifts = np.array([(1, -2, 1), (0, -1, 1)]) / np.sqrt(2), np.array([near - far, near])
-    else:
-        weights, shifts = np.array([(1, 0), (0, 1), (-1, 2)]), np.array([far, near, 2 * near - far])
+    weights, shifts = np.array([(1, -2, 1), (0, -1, 1)]) / np.sqrt(2), np.array([near - far, near])
     scales = np.linalg.norm(weights, axis=1)
     walks = _walks(planted.looks, tuple(map(tuple, weights / scales[:, None])))
     mean = walks.mean * scales + planted.margin * shifts
     half = _critical_values(planted, walks)[:, None] * walks.standard_error * scales
     low, high, margin = mean - half, mean + half, planted.margin
-    supported, refuted = np.all(high < margin, axis=2), np.all(low > margin, axis=2)
-    if planted.kind == "limit_rate":
-        refuted = (low[..., 1] > margin) & (low[..., 0] > -margin)
+    supported, refuted = np.all(high < margin, axis=2), (low[..., 1] > margin) & (low[..., 0] > -margin)
     if planted.side == "equal":
         supported &= np.all(low > -margin, axis=2)
         refuted |= (high[..., 1] < -margin) & (high[..., 0] < margin)

@@ -189,6 +189,11 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
     return [known.readings[name] for name in dict.fromkeys(chosen)]
 
 
+def most_verdicts(paper: str) -> int:
+    """The number of verdicts that a paper's error is split over in advance."""
+    return (_known_paper(paper) or Paper).most_verdicts
+
+
 def _nearest_argument(failure: BaseException) -> str:
     """Suggestion for a mistyped argument of a statement, a claim or a criterion."""
     functions = vars(declarations) | {"claim": declarations.Declared.claim}

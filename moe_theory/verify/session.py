@@ -22,7 +22,7 @@ from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim, Experiment
 from moe_theory.verify.evidence import RunsAtOnce, find_overflows, runs_of
 from moe_theory.verify.interim import SequentialTest
-from moe_theory.verify.request import FAMILY_ERROR, Request, Study, blank_verdict, check_request
+from moe_theory.verify.request import Request, Study, blank_verdict, check_request
 from moe_theory.verify.statement import bearing
 from moe_theory.verify.verdict import Report, Stop, Verdict, Verdicts
 
@@ -39,7 +39,7 @@ def verify(
     readings: str | Sequence[str] | None = None,
     replicates: int | None = None,
     seed: int = 0,
-    error: float = FAMILY_ERROR,
+    error: float | None = None,
     budget: float | None = None,
     settings: Mapping[str, Any] | None = None,
     progress: Progress = automatic,
@@ -54,8 +54,9 @@ def verify(
         patterns: ids, globs or papers' names.
         readings: names, `all` or `quick`; None takes each paper's defaults.
         replicates: limit for every experiment; None takes each experiment's own number, or with a budget no limit.
-        error: probability that any of the verdicts is false, split evenly over them and spent over the looks. A claim
-            is judged once for readings that differ in nothing it depends on, and counts once.
+        error: probability that any of the verdicts is false, split evenly over them and spent over the looks; None
+            for 0.01, of which each has the part that its paper declares, 1 / `Paper.most_verdicts`, whatever else is
+            judged with it. A claim is judged once for readings that give its experiment the same parameters.
         budget: seconds after which nothing more is run; claims that are not decided by then stay INCONCLUSIVE.
         settings: parameters by name, set beside every reading's own choices.
         progress: where to tell; unless given a line in a notebook, else standard error.
@@ -223,10 +224,8 @@ class StudyMonitor:
         self._bytes_each = 0.0  # of a replicate of them
         self._target = next(self._looks)  # replicates of the next look
         self.tests = [
-            SequentialTest(claim, blank, study.least_replicates, between=between, random=random)
-            for claim, blank, between, random in zip(
-                study.claims, study.blanks, study.between, study.random, strict=True
-            )
+            SequentialTest(claim, blank, study.least_replicates, random=study.random)
+            for claim, blank in zip(study.claims, study.blanks, strict=True)
         ]
         self.holder: Holder | None = None  # who had some of its samples when they were to be claimed, if known
         self._names: list[str] = []  # of the samples that it has claimed
@@ -262,7 +261,7 @@ class StudyMonitor:
                 return False
             self._names.append(name)
         for test in self.tests:
-            kept = self.archive.load(test.claim, *of, test.watched)
+            kept = self.archive.load(test.claim, *of)
             if kept is not None:
                 test.resume(*kept)
         return True
@@ -364,4 +363,4 @@ class StudyMonitor:
                 test.extend(runs, overflows)
                 if self.archive is not None and test.samples is not None:
                     of = (test.claim, self.study.reading, self.study.seed)
-                    self.archive.save(*of, test.samples, test.labels, test.watched)
+                    self.archive.save(*of, test.samples, test.labels)

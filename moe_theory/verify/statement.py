@@ -125,11 +125,6 @@ def limit_rate(
     return Criterion("limit_rate", value, margin, side)
 
 
-def limit_ordering(*, below: Any, margin: float = 0.0) -> Criterion:
-    """The mean is below another one at the end of the abscissa, and their log ratio is not closing."""
-    return Criterion("limit_ordering", below, margin)
-
-
 def _side(**sides: Any) -> tuple[Side, Any]:
     given = [(side, value) for side, value in sides.items() if value is not None]
     if len(given) != 1:
@@ -174,7 +169,7 @@ class Declared(Statement):
             id: "lemma-8.experts", which a paper's name then goes before; whole where no paper's folder declares it.
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
             criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`, or of
-                a limit: `limit_probability`, `limit_rate` and `limit_ordering`.
+                a limit: `limit_probability` and `limit_rate`.
             where: of the claim, where it is more than the statement's; for a corrected one "replaces" that.
             labels: names of the components, where the selection gives none.
             hypotheses: beside the statement's own.

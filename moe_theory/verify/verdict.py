@@ -134,7 +134,7 @@ class Verdict(Shown):
     side: str | None = None  # of a probability or a rate: at_most, at_least or, of a rate, equal
     data: str = ""  # the data set that the runs are on, where it is not drawn by the package
     is_computed: bool = False  # whether nothing random enters: algebra, enumeration, a constructed instance
-    also: list[str] = dataclasses.field(default_factory=list)  # readings that differ in nothing the claim depends on
+    also: list[str] = dataclasses.field(default_factory=list)  # further readings, with the same parameters
 
     @property
     def unseen(self) -> float:
@@ -311,7 +311,7 @@ class Report:
     verdicts: list[Verdict]
     command: str
     seed: int
-    error: float  # family-wise: probability that any verdict is false, split evenly over them
+    error: float  # family-wise: probability that any verdict is false, at most
     versions: dict[str, str]  # of the package, Python and the libraries that compute
     is_x64: bool  # whether runs were in double precision
     readings: dict[str, str]  # summaries by "paper.reading"

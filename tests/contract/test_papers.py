@@ -89,6 +89,12 @@ def test_a_place_that_cannot_be_imported_is_told(place):
             paper.import_system("mine")
 
 
+def test_an_error_cannot_be_split_over_no_verdict():
+    """Would catch a share that is infinite or negative."""
+    with pytest.raises(InvalidPaperError, match="most_verdicts=0 must be at least 1"):
+        dataclasses.replace(find_paper("continual"), most_verdicts=0)
+
+
 @pytest.mark.parametrize("paper", paper_names())
 def test_readings_are_valid_choices_with_overrides_on_top(paper):
     """Would catch a reading that chooses nothing or the default, two that are one, and a misspelt parameter ignored."""
