@@ -167,8 +167,9 @@ class Declared(Statement):
 
         The function gets one run of a selection at a time, or all runs by name where `runs` is an experiment, and
         gives one number a replicate (B,), or components (V, B): replicates come last, as in states and records. Its
-        docstring says what is claimed, in words and, between `$$`, as a formula; or `.says(...)` does, where several
-        claims share a function. Each role has a method of its name: `LEMMA.charitable("lemma-8.experts", ...)`.
+        docstring says what is claimed, in words and, between `$$`, as a formula, its statement's unless given (one that
+        is corrected has that of what holds instead); or `.says(...)` does, where several claims share a function. Each
+        role has a method of its name: `LEMMA.charitable("lemma-8.experts", ...)`.
 
         Args:
             id: "lemma-8.experts", which a paper's name then goes before; whole where no paper's folder declares it.
@@ -243,10 +244,11 @@ class Declaration:
     def __call__(self, function: F) -> F:
         """Registers the claim. Raises: InvalidClaimError for an incomplete declaration, or an id that is taken."""
         text, formula = worded(function.__doc__ or "" if self.words is None else self.words)
+        its = self.statement.corrected_formula if self.role == Role.CORRECTED else self.statement.formula
         observe = self.selection.measured(function)
         own = {} if (known := range_of(function)) is None else {"observed": known}
         about = {**self.about, "ranges": {**self.about["ranges"], **own}}
-        made = register(Claim(**about, statement=text, formula=formula, observe=observe, function=function))
+        made = register(Claim(**about, statement=text, formula=formula or its, observe=observe, function=function))
         self.statement.roles[made.id] = self.role
         if hasattr(function, "__dict__"):
             setattr(function, CLAIMED, True)

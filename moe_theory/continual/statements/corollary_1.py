@@ -28,10 +28,9 @@ COROLLARY_1 = statement(
 
 @COROLLARY_1.literal(
     "corollary-1.probabilities", QUIET, rate(at_least=2.75), instead="corollary-1.lipschitz"
-).says(r"""Two arrivals of one task are routed with probabilities within O(lambda M^2 sigma_0^1.5) = O(sigma_0^2.75).
+).says("""Two arrivals of one task are routed with probabilities within O(lambda M^2 sigma_0^1.5) = O(sigma_0^2.75).
 
-    M is fixed and lambda = sigma_0^1.25; the noise is small, so that Lemma 1 is not what fails.
-    $$\|p - \hat{p}\|_\infty = O(\lambda M^2 \sigma_0^{1.5}), \lambda = \Theta(\sigma_0^{1.25})$$""")
+    M is fixed and lambda = sigma_0^1.25; the noise is small, so that Lemma 1 is not what fails.""")
 @COROLLARY_1.charitable("corollary-1.lipschitz", QUIET, rate(at_least=0.25), where="replaces Corollary 1").says(r"""
     Where noise is O(sigma_0), they are routed with probabilities within O(sigma_0^1.5/lambda) = O(sigma_0^0.25).
     $$\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda), \lambda = \Theta(\sigma_0^{1.25})$$""")

@@ -120,9 +120,9 @@ RISE.figure(
     experiments.JUST_EXPLORED.at(experiments.MANY),
     ordering(below=early(40)),
     labels=["forgetting", "generalization error"],
-).says(r"""
+).says("""
     Both metrics first increase while experts explore: at M = 20, from t = 10 to the end of exploration, t = 40.
-    $$\mathbb{E}[F_{10}] < \mathbb{E}[F_{T_1}], \quad \mathbb{E}[G_{10}] < \mathbb{E}[G_{T_1}]$$""")(early(10))
+    """)(early(10))
 WORSE.figure(
     "figure-2.termination-forgetting",
     BOTH,
@@ -223,15 +223,15 @@ SLOWER.figure(
     ordering(below=lambda ten, twenty: mean_error(twenty)),
     where="Sec. 6, Fig. 2 (c)",
     labels=["mean over t"],
-).says(r"""Beyond M > N more experts delay convergence: the mean error over t = 20, 40, ... is less at M = 10 than 20.
-    $$\sum_{t = 20, 40, \ldots, T} \mathbb{E}[G_t \mid M = 10] < \sum_{t = 20, 40, \ldots, T} \mathbb{E}[G_t \mid M
-    = 20]$$""")(lambda ten, twenty: mean_error(ten))
+).says("""
+    Beyond M > N more experts delay convergence: the mean error over t = 20, 40, ... is less at M = 10 than 20.
+    """)(lambda ten, twenty: mean_error(ten))
 NO_BETTER.figure(
     "figure-2.more-experts-no-better",
     TEN_AND_TWENTY,
     bound(at_most=lambda ten, twenty: final("generalization_error")(twenty), margin=0.05),
     where="Sec. 6, Fig. 2 (c)",
     labels=experiments.at_rounds(experiments.FIGURE_2.num_rounds),
-).says(r"""Beyond M > N more experts do not improve the result: M = 10 ends no worse than M = 20, within 5 %.
-    $$\mathbb{E}[G_T \mid M = 10] \le 1.05\, \mathbb{E}[G_T \mid M = 20]$$
+).says("""
+    Beyond M > N more experts do not improve the result: M = 10 ends no worse than M = 20, within 5 %.
     """)(lambda ten, twenty: final("generalization_error")(ten))

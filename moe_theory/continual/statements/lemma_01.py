@@ -62,10 +62,9 @@ SAME_CLUSTER = statement(
     rate(at_least=1.5),
     where="Lemma 1, Eq. (10); full version, Eq. (25), M > N",
     instead="lemma-1.small-noise",
-).says(r"""With more experts than tasks, two arrivals of one task have outputs at every expert within O(sigma_0^1.5).
+).says("""With more experts than tasks, two arrivals of one task have outputs at every expert within O(sigma_0^1.5).
 
-    Tested at the noise level of a reading, since the statement asks nothing of it; the largest gap of an expert.
-    $$|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})$$""")
+    Tested at the noise level of a reading, since the statement asks nothing of it; the largest gap of an expert.""")
 @SAME_SIGNAL.charitable(
     "lemma-1.small-noise",
     QUIET,
@@ -80,11 +79,10 @@ SAME_CLUSTER = statement(
     rate(at_least=1.5),
     where="Lemma 1, full version, Eq. (25), M < N",
     instead="lemma-1.same-cluster-small-noise",
-).says(r"""With fewer experts than tasks, two tasks of one cluster have outputs at every expert within O(sigma_0^1.5).
+).says("""With fewer experts than tasks, two tasks of one cluster have outputs at every expert within O(sigma_0^1.5).
 
     Truths of a cluster are within O(sigma_0^1.5); of noise and signals the statement asks nothing more than a reading.
-    $$w_n, w_{n'} \in W_k \Rightarrow |h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| =
-    O(\sigma_0^{1.5})$$""")
+    """)
 @SAME_CLUSTER.charitable(
     "lemma-1.same-cluster-small-noise",
     experiments.ROUTER_GRID.over(experiments.NEAR_SIGNALS_CELLS),

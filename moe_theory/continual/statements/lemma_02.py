@@ -59,10 +59,9 @@ def steepness(run, num_experts: int, spread: float, change: float) -> Float[np.n
 
 @LEMMA_2.literal("lemma-2.constant", PERTURBED, counterexample(), labels=BY_SIZE, instead="lemma-2.lipschitz")
 def exceeds_constant(run) -> np.ndarray:
-    r"""Routing probabilities move by at most lambda M^2 times the largest move of a gate output.
+    """Routing probabilities move by at most lambda M^2 times the largest move of a gate output.
 
-    Instances, all four of a replicate: outputs within lambda/4 of 0, moved by up to lambda/4, at lambda = 0.04^1.25.
-    $$\|p - \hat{p}\|_\infty \leq \lambda M^2 \|h - \hat{h}\|_\infty$$"""
+    Instances, all four of a replicate: outputs within lambda/4 of 0, moved by up to lambda/4, at lambda = 0.04^1.25."""
     scale = float(run.params.perturbation_scale)
     return np.stack([np.all(steepness(run, number, 0.25, 0.25) > scale * number**2, axis=1) for number in SIZES])
 

@@ -26,13 +26,11 @@ GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
     runs is a seventh of that, since an expert was first chosen late.""",
 ).charitable("lemma-5.exploration", GRID, rate(at_most=1.0), where="Lemma 5, Eq. (31), first case")
 def least_explored_gradient(run) -> np.ndarray:
-    r"""In every round up to T1, the task loss's gradient at every expert is of order sigma_0 or larger.
+    """In every round up to T1, the task loss's gradient at every expert is of order sigma_0 or larger.
 
     Tested, as it is proved, on the auxiliary loss's part alone: the locality loss's has the same sign, so the whole is
     no smaller. It has the part's exponent too, but only for far smaller sigma_0 than can be run: until then the least
-    move of an expert decides, which shrinks as T1 grows.
-    $$\min_{t \leq T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty \geq \min_{t \leq T_1, m}
-    \|\nabla_{\theta_t^{(m)}} L_t^{aux}\|_\infty = \Omega(\sigma_0)$$"""
+    move of an expert decides, which shrinks as T1 grows."""
     return experiments.explored(run, "least_balance_gradient").min(axis=0)
 
 
@@ -48,8 +46,7 @@ def least_explored_gradient(run) -> np.ndarray:
     proof="gradients_past_exploration.py",
 ).charitable("lemma-5.routing", GRID, rate(at_least=1.0), where="Lemma 5, Eq. (31), second case")
 def largest_routed_gradient(run) -> np.ndarray:
-    r"""In the rounds past T1, of which 100 are tested, its gradient at every expert is O(sigma_0).
-    $$\max_{t > T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty = O(\sigma_0)$$"""
+    """In the rounds past T1, of which 100 are tested, its gradient at every expert is O(sigma_0)."""
     first = experiments.stage_rounds(run.params)
     return experiments.recorded(run, "largest_gradient", first + 1, first + experiments.ROUNDS_PAST_EXPLORATION).max(
         axis=0

@@ -44,8 +44,7 @@ OTHERS.also("lemma-7.sign-own", role="corrected")
 
 @CHOSEN.charitable("lemma-7.chosen", GRID, rate(at_least=1.0))
 def chosen_change(run) -> np.ndarray:
-    r"""In a round up to T1, the chosen expert's output for any signal changes by O(sigma_0) in size.
-    $$|\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_n \rangle| = O(\sigma_0)$$"""
+    """In a round up to T1, the chosen expert's output for any signal changes by O(sigma_0) in size."""
     return experiments.explored(run, "chosen_change").max(axis=0)
 
 
@@ -80,10 +79,8 @@ def rises_once(run) -> np.ndarray:
     hypotheses=[experiments.SMALL_NOISE],
 )
 def largest_wrong_sign(run) -> np.ndarray:
-    r"""Where the noise is O(sigma_0), the chosen expert's output for the arriving task's signal falls and others' rise.
+    """Where the noise is O(sigma_0), the chosen expert's output for the arriving task's signal falls and others' rise.
 
-    The largest change of the wrong sign up to T1, over sigma_0.
-    $$\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_{n_t} \rangle \leq 0 \leq \langle \theta_{t+1}^{(m)} -
-    \theta_t^{(m)}, v_{n_t} \rangle, \ m \neq m_t$$"""
+    The largest change of the wrong sign up to T1, over sigma_0."""
     wrong = np.maximum(experiments.explored(run, "own_rise"), experiments.explored(run, "own_fall")).max(axis=0)
     return np.maximum(wrong, 0) / float(run.params.truth_scale)

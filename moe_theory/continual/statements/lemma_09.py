@@ -19,9 +19,8 @@ LEMMA_9 = statement(
 
 @LEMMA_9.charitable(
     "lemma-9.scale", experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS), rate(at_least=0.75)
-).says(r"""
-    At T1 the gates of two experts are within O(eta^-0.5 sigma_0) of each other: O(sigma_0^0.75), as eta shrinks.
-    $$\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5} \sigma_0) = O(\sigma_0^{0.75})$$""")
+).says("""
+    At T1 the gates of two experts are within O(eta^-0.5 sigma_0) of each other: O(sigma_0^0.75), as eta shrinks.""")
 @LEMMA_9.charitable(
     "lemma-9.learning-rate", experiments.ROUTER_GRID.over(experiments.RATE_CELLS), rate(at_least=-0.5)
 ).says(r"""At T1 the gates of two experts are within O(eta^-0.5) of each other for small eta, at a fixed sigma_0.

@@ -68,11 +68,10 @@ CLUSTERS.also("lemma-11.union", role="step")
     labels=[f"N = {NUM_TASKS}, M = {MANY}"],
     hypotheses=[experiments.MORE_EXPERTS],
     instead="lemma-11.two-tasks",
-).says(r"""
+).says("""
     With M = N ln(N/delta) experts, at T1 every task has one whose gate output is largest for it, but for delta.
 
-    At sigma_0 = 0.01.
-    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n \in [N]\right) \geq 1 - \delta$$""")
+    At sigma_0 = 0.01.""")
 @CLUSTERS.charitable(
     "lemma-11.clusters",
     experiments.COVERAGE.at(f"{NUM_CLUSTERS} sets"),
@@ -81,11 +80,10 @@ CLUSTERS.also("lemma-11.union", role="step")
     labels=[f"K = {NUM_CLUSTERS}, M = {FEW}"],
     hypotheses=[experiments.FEWER_EXPERTS],
     instead="lemma-11.two-clusters",
-).says(r"""
+).says("""
     With M = K ln(K/delta) < N experts, at T1 every cluster has one that is best at a task of it, but for delta.
 
-    At sigma_0 = 0.01.
-    $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""")
+    At sigma_0 = 0.01.""")
 def no_set_is_empty(run) -> np.ndarray:
     sets = run.records.sets[np.searchsorted(run.rounds, experiments.stage_rounds(run.params))][
         : int(run.params.num_experts)

@@ -47,19 +47,16 @@ CLUSTERS = statement(
     experiments.LIMIT_MANY,
     limit_probability(to=1, margin=experiments.FAILURE),
     where="Lemma 13, M > N",
-).says(r"""
+).says("""
     With M > N, from T1 + 2 on an expert's probability is larger for its own task than for all others, but for o(1).
 
-    All experts and rounds at once; sets are those at the gates of round T1 + 1, features are the signals alone.
-    $$\pi_m(X_n, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_n, n' \neq n$$""")
+    All experts and rounds at once; sets are those at the gates of round T1 + 1, features are the signals alone.""")
 @CLUSTERS.charitable(
     "lemma-13.clusters",
     experiments.LIMIT_FEW,
     limit_probability(to=1, margin=experiments.FAILURE),
     where="Lemma 13, M < N",
-).says(r"""
-    With M < N, from T1 + 2 on an expert's probability is larger for its cluster's tasks than others, but for o(1).
-    $$\pi_m(X_n, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_k, w_n \in \mathcal{W}_k, w_{n'}
-    \notin \mathcal{W}_k$$""")
+).says("""
+    With M < N, from T1 + 2 on an expert's probability is larger for its cluster's tasks than others, but for o(1).""")
 def is_always_separated(run) -> np.ndarray:
     return run.state.is_separated

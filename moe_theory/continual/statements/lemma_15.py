@@ -52,19 +52,15 @@ CLUSTERS = statement(
     experiments.ENDLESS_MANY,
     limit_probability(to=1, margin=experiments.FAILURE),
     instead="lemma-15.one-of-two-tasks",
-).says(r"""With M > N, from T1 + 1 to t_1 a task's experts have larger probabilities for it than others, but for o(1).
+).says("""With M > N, from T1 + 1 to t_1 a task's experts have larger probabilities for it than others, but for o(1).
 
-    All tasks, experts and rounds at once; features are the signals alone.
-    $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
-    \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""")
+    All tasks, experts and rounds at once; features are the signals alone.""")
 @CLUSTERS.charitable(
     "lemma-15.clusters",
     experiments.ENDLESS_FEW,
     limit_probability(to=1, margin=experiments.FAILURE),
     instead="lemma-15.one-of-two-clusters",
-).says(r"""With M < N, from T1 + 1 to t_1 a cluster's experts have larger probabilities for it than all others.
-    $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
-    \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""")
+).says("""With M < N, from T1 + 1 to t_1 a cluster's experts have larger probabilities for it than all others.""")
 def is_always_ordered(run) -> np.ndarray:
     return run.state.is_ordered
 

@@ -86,13 +86,11 @@ CLUSTER_MODELS.also("proposition-1.contraction", role="corrected")
 
 @TASK_SETS.charitable(
     "proposition-1.sets-tasks", MANY, LIKELY, where="Proposition 1, and its full version, case 1"
-).says(r"""With M > N, every expert keeps its task's set in all rounds after T1, with probability 1 - o(1).
-    $$\mathbb{P}\left(m \in \mathcal{M}_n \text{ for all } t > T_1\right) \geq 1 - \delta$$""")
+).says("""With M > N, every expert keeps its task's set in all rounds after T1, with probability 1 - o(1).""")
 @CLUSTER_SETS.charitable(
     "proposition-1.sets-clusters", FEW, LIKELY, where="Proposition 1, full version, case 2"
-).says(r"""
-    With M < N, every expert keeps its cluster's set in all rounds after T1, with probability 1 - o(1).
-    $$\mathbb{P}\left(m \in \mathcal{M}_k \text{ for all } t > T_1\right) \geq 1 - \delta$$""")
+).says("""
+    With M < N, every expert keeps its cluster's set in all rounds after T1, with probability 1 - o(1).""")
 def is_always_stable(run) -> np.ndarray:
     return run.state.is_stable
 
@@ -106,10 +104,9 @@ def is_always_stable(run) -> np.ndarray:
     instead="proposition-1.contraction",
 )
 def is_unchanged(run) -> np.ndarray:
-    r"""With M > N, no expert moves after round T1 + 1, with probability 1 - o(1).
+    """With M > N, no expert moves after round T1 + 1, with probability 1 - o(1).
 
-    No move is one of at most a thousandth of the truths' root mean square, in every entry.
-    $$w_{T_1+1}^{(m)} = \cdots = w_T^{(m)}$$"""
+    No move is one of at most a thousandth of the truths' root mean square, in every entry."""
     return run.state.drift <= UNCHANGED * experiments.truth_length(run)
 
 
@@ -121,8 +118,7 @@ def is_unchanged(run) -> np.ndarray:
     instead="proposition-1.contraction",
 )
 def largest_drift(run) -> np.ndarray:
-    r"""With M < N, every expert stays within O(sigma_0^1.5) of what it was at round T1 + 1, in all later rounds.
-    $$\|w_t^{(m)} - w_{T_1+1}^{(m)}\|_\infty = \mathcal{O}(\sigma_0^{1.5})$$"""
+    """With M < N, every expert stays within O(sigma_0^1.5) of what it was at round T1 + 1, in all later rounds."""
     return run.state.drift
 
 
@@ -149,10 +145,9 @@ def contracted_errors(run) -> np.ndarray:
     where="replaces Proposition 1 and Lemma 12",
 )
 def remaining_errors(run) -> np.ndarray:
-    r"""After T1 a repeat of an expert's last task leaves (d - s)/(d - 1) of its squared error, in expectation.
+    """After T1 a repeat of an expert's last task leaves (d - s)/(d - 1) of its squared error, in expectation.
 
-    Sums over repeats of what is left, as a fraction, where the error before is not down to rounding.
-    $$\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = \frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2$$"""
+    Sums over repeats of what is left, as a fraction, where the error before is not down to rounding."""
     repeats, before = late_repeats(run)
     return np.sum(np.where(repeats, run.records.error / np.where(repeats, before, 1), 0), axis=0)
 

@@ -140,21 +140,17 @@ SAME_SET.charitable(
     limit_rate(at_least=1.75),
     where="Proposition 2, Eq. (12), first case, and its full version, M > N",
     instead="proposition-2.same-set-order",
-).says(r"""
+).says("""
     With M > N and no termination, at t_1 gate outputs of two experts of the task's set are O(sigma_0^1.75) apart.
 
-    The largest gap in the set, 0 in a set of fewer than two.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$
-    """)(own_gap)
+    The largest gap in the set, 0 in a set of fewer than two.""")(own_gap)
 SAME_SET_FEW.charitable(
     "proposition-2.same-set-clusters",
     BY_FEW,
     limit_rate(at_least=1.75),
     where="Proposition 2, full version, item 1, first case, M < N",
     instead="proposition-2.same-set-clusters-order",
-).says(r"""With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0^1.75) apart.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$
-    """)(own_gap)
+).says("""With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0^1.75) apart.""")(own_gap)
 SAME_SET.replacement(
     "proposition-2.same-set-order",
     BY_MANY,
@@ -182,19 +178,17 @@ OTHER_SET.charitable(
     limit_rate(equal=0.75),
     where="Proposition 2, Eq. (12), second case, and its full version, M > N",
     instead="proposition-2.other-set-order",
-).says(r"""With M > N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
+).says("""With M > N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
 
-    The largest gap of two experts in different sets, so that the claim has the best chance.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$
-    """)(other_gap)
+    The largest gap of two experts in different sets, so that the claim has the best chance.""")(other_gap)
 OTHER_SET_FEW.charitable(
     "proposition-2.other-set-clusters",
     BY_FEW,
     limit_rate(equal=0.75),
     where="Proposition 2, full version, item 1, second case, M < N",
     instead="proposition-2.other-set-clusters-order",
-).says(r"""With M < N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$
+).says("""
+    With M < N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
     """)(other_gap)
 OTHER_SET.replacement(
     "proposition-2.other-set-order",
@@ -218,8 +212,8 @@ ALL.charitable(
     limit_rate(at_least=1.75),
     where="Proposition 2, Eq. (13), and its full version, M > N",
     instead="proposition-2.all-experts-order",
-).says(r"""With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.
-    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$
+).says("""
+    With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.
     """)(any_gap)
 ALL_FEW.charitable(
     "proposition-2.all-experts-clusters",
@@ -227,17 +221,19 @@ ALL_FEW.charitable(
     limit_rate(at_least=1.75),
     where="Proposition 2, full version, item 2, M < N",
     instead="proposition-2.all-experts-clusters-order",
-).says(r"""With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.
-    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$
+).says("""
+    With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.
     """)(any_gap)
 ALL.replacement(
     "proposition-2.all-experts-order", BY_MANY_LONG, limit_rate(at_least=1.0), where="replaces Proposition 2, Eq. (13)"
-).says(r"""With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.
-    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0)$$""")(any_gap)
+).says("""
+    With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.
+    """)(any_gap)
 ALL_FEW.replacement(
     "proposition-2.all-experts-clusters-order",
     BY_FEW_LONG,
     limit_rate(at_least=1.0),
     where="replaces Proposition 2, full version, item 2, M < N",
-).says(r"""With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.
-    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0)$$""")(any_gap)
+).says("""
+    With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.
+    """)(any_gap)

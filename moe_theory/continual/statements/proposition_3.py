@@ -64,15 +64,13 @@ CLUSTERS.also("proposition-3.leader", role="corrected")
     experiments.LIMIT_MANY,
     limit_probability(to=1, margin=experiments.FAILURE),
     where="Proposition 3, T2, M > N",
-).says(r"""With M > N, the gates are fixed by T2, but for o(1): they are by 1.25 T1, which is sooner.
-    $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)$$""")
+).says("""With M > N, the gates are fixed by T2, but for o(1): they are by 1.25 T1, which is sooner.""")
 @TERMINATION.charitable(
     "proposition-3.time-clusters",
     experiments.LIMIT_FEW,
     limit_probability(to=1, margin=experiments.FAILURE),
     where="Proposition 3, T2, M < N",
-).says(r"""With M < N, the gates are fixed by T2, but for o(1): they are by the end of runs that are shorter.
-    $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)$$""")
+).says("""With M < N, the gates are fixed by T2, but for o(1): they are by the end of runs that are shorter.""")
 def is_soon_terminated(run) -> np.ndarray:
     return run.state.state.terminated
 
@@ -157,11 +155,10 @@ def bounded_share(run) -> np.ndarray:
     where="Proposition 3, and its full version, case 1",
     hypotheses=[experiments.MORE_EXPERTS],
     instead="proposition-3.leader",
-).says(r"""
+).says("""
     With M > N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_n|.
 
-    Over arrivals past T2 with at least two experts in the set, as shares of all rounds.
-    $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2$$""")
+    Over arrivals past T2 with at least two experts in the set, as shares of all rounds.""")
 @CLUSTERS.literal(
     "proposition-3.uniform-clusters",
     FEW,
@@ -169,9 +166,8 @@ def bounded_share(run) -> np.ndarray:
     where="Proposition 3, full version, case 2",
     hypotheses=[experiments.FEWER_EXPERTS],
     instead="proposition-3.leader",
-).says(r"""
-    With M < N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_k|.
-    $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}, \quad t > T_2$$""")
+).says("""
+    With M < N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_k|.""")
 @TASKS.ours(
     "proposition-3.uniform-own",
     AT_FIGURE_2,
@@ -190,12 +186,10 @@ def bounded_share(run) -> np.ndarray:
     ),
     bound(at_most=bounded_share, trivial=lambda run: share(contested(run))),
     where="replaces Proposition 3, identical probabilities",
-).says(r"""
+).says("""
     Once the gates are fixed a set's leader is chosen with chance 1/|M_n| plus the set's gap over lambda, at most.
 
-    The density of r_m is 1/lambda: to close a gap moves the chance to win by the gap over lambda or less.
-    $$\mathbb{P}(m_t = m) \leq \frac{1}{|\mathcal{M}_{n_t}|} + \frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}}
-    |h_m - h_{m'}|$$""")
+    The density of r_m is 1/lambda: to close a gap moves the chance to win by the gap over lambda or less.""")
 def leader_share(run) -> np.ndarray:
     return share(contested(run) & run.records.led)
 

@@ -184,8 +184,8 @@ DECAY.charitable(
     equality(frozen_forgetting, margin=0.05, scale=task_gap),
     labels=experiments.at_rounds(*LATE),
     instead="theorem-1.late-forgetting-given-routes",
-).says(r"""After exploration nothing more is forgotten: E[F_t] = (T1 - 1)/(t - 1) E[F_T1] for t > T1.
-    $$\mathbb{E}[F_t] = \frac{T_1 - 1}{t - 1}\, \mathbb{E}[F_{T_1}], \quad T_1 < t \le T$$
+).says("""
+    After exploration nothing more is forgotten: E[F_t] = (T1 - 1)/(t - 1) E[F_T1] for t > T1.
     """)(experiments.metric("forgetting", *LATE))
 GENERALIZATION_ERROR.charitable(
     "theorem-1.generalization-error",

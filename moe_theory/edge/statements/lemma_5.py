@@ -92,8 +92,7 @@ def printed_shortfall(run) -> np.ndarray:
     "lemma-5.lower-of-the-smaller", PAIRS, identity(within=TOLERANCE), where="replaces Lemma 5, second case"
 )
 def smaller_shortfall(run) -> np.ndarray:
-    r"""|pi_m - pi_m'| is at least min(pi_m, pi_m') |h_m - h_m'|, for all pairs of experts.
-    $$\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \min(\pi_m, \pi_{m'}) \left\lvert h_m - h_{m'} \right\rvert$$"""
+    """|pi_m - pi_m'| is at least min(pi_m, pi_m') |h_m - h_m'|, for all pairs of experts."""
     gap, difference, other = gaps_of_pairs(run)
     smaller = np.minimum(other, other.transpose(1, 0, 2))
     return np.maximum(smaller * gap - difference, 0).max(axis=(0, 1))

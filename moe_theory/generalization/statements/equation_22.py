@@ -56,8 +56,7 @@ def inversion_error(run) -> np.ndarray:
 
 @EQUATION_23.charitable("equation-23.binomial", FORMULA, EXACTLY, **COMPUTED)
 def binomial_excess(run) -> np.ndarray:
-    r"""Bounding the binomial coefficient only raises the bound: (22) is at most (23), for every k up to T = 64.
-    $$\log \binom{T}{k} \le k \left( 1 + \log \frac{T}{k} \right)$$"""
+    """Bounding the binomial coefficient only raises the bound: (22) is at most (23), for every k up to T = 64."""
     grid = sparsity_grid()
     return alike(run, np.max(grid["binomial"] - grid["printed"]).clip(0))
 

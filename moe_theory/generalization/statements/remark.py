@@ -89,8 +89,7 @@ def term_of_few(run) -> np.ndarray:
     exact=True,
 )
 def largest_excess(run) -> np.ndarray:
-    r"""Going from k active experts to one lowers the term by a factor of at most sqrt(k), for every T up to 64.
-    $$\sqrt{k \left( 1 + \log \frac{T}{k} \right)} \le \sqrt{k (1 + \log T)}, \quad 1 \le k \le T$$"""
+    """Going from k active experts to one lowers the term by a factor of at most sqrt(k), for every T up to 64."""
     return alike(run, largest_over_sizes(lambda term: term - np.sqrt(np.arange(1, len(term) + 1)) * term[0]))
 
 
@@ -208,5 +207,6 @@ MORE_EXPERTS.replacement(
     GROWING,
     rate(equal=0.5, margin=0.05),
     where="replaces the remark on sparsity awareness, growth with T",
-).says(r"""With one active expert of T fixed cells, complexity grows like sqrt(T) as long as T is well below m.
-    $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \Theta(\sqrt{T})$$""")(shows("masked"))
+).says("""
+    With one active expert of T fixed cells, complexity grows like sqrt(T) as long as T is well below m.
+    """)(shows("masked"))

@@ -62,8 +62,7 @@ def slows_down(run) -> np.ndarray:
 
 @SUBLINEAR.literal("abstract.sublinear-root", TANBR_LONG, MOSTLY, where="Abstract, on a reward with one peak")
 def grows_like_root(run) -> np.ndarray:
-    r"""There the exponent of its regret over log T, fitted over slots 312 to 5,000, is at most 0.6 in most worlds.
-    $$R_T = \mathcal{O}(\sqrt{T} \log T)$$"""
+    """There the exponent of its regret over log T, fitted over slots 312 to 5,000, is at most 0.6 in most worlds."""
     regret = np.maximum(recorded(run, "cumulative_regret")[np.array(SLOTS) - 1], 1e-9)
     return exponent_over_log(regret, SLOTS) <= 0.5 + TOLERANCE
 

@@ -35,8 +35,7 @@ EQUATION_8 = statement(
     instead="lemma-1.leaves",
 )
 def candidates_beyond(run) -> np.ndarray:
-    r"""There are at slot t no more candidates than (8) says, from the first slot on.
-    $$N_t \le 2^{1/(1-\rho)} \frac{t \nu_1^2}{C^2 \log(T/\delta)}$$"""
+    """There are at slot t no more candidates than (8) says, from the first slot on."""
     bound = theory.leaf_bound_at(run.rounds.astype(float), int(run.rounds[-1]), run.params)
     return excess(candidates(run), np.reshape(bound, (-1, 1))).max(axis=0)
 
