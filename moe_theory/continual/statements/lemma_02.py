@@ -25,7 +25,6 @@ LEMMA_2 = statement(
     "probabilities move by 7/32, while lambda M^2 times the move is 1/5000.",
     corrected=r"""They move by at most 2 / lambda times the largest move of an output, and no smaller constant will do.
     $$\|p - \hat{p}\|_\infty \leq \frac{2}{\lambda} \|h - \hat{h}\|_\infty$$""",
-    witness="lemma_02.py",
     disproof="two_outputs.py",
     proof="lemma_02.py",
     amendment="1/lambda in place of lambda",

@@ -20,7 +20,6 @@ LEMMA_3 = statement(
     corrected=r"""A repeat multiplies the expected squared error by (d - s)/(d - 1): the error falls, and does not stay.
     $$\mathbb{E}\left\lVert w_t^{(m_t)} - w_{n_t} \right\rVert^2 = \frac{d - s}{d - 1}\, \mathbb{E}\left\lVert
     w_{t-1}^{(m_t)} - w_{n_t} \right\rVert^2$$""",
-    witness="lemma_03.py",
     disproof="lemma_03.py",
     derivation="repeat_contraction.py",
 )

@@ -55,7 +55,6 @@ LEMMA_5_APART = statement(
     corrected=r"""With the smaller of the two probabilities as the factor the inequality holds for all pairs.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \min(\pi_m, \pi_{m'}) \left\lvert h_m - h_{m'} \right\rvert$$""",
     note="Holds with two hypotheses that it leaves out: bounded outputs, and a number of experts that stays.",
-    witness="lemma_5.py",
     disproof="powers_of_two.py",
     proof="lemma_05_apart.py",
     amendment="for bounded outputs and a fixed number of experts",

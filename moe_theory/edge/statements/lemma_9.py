@@ -36,7 +36,6 @@ SETTLED = statement(
     corrected="How a task's error goes on after T1 follows from the tasks that its server gets: "
     "`edge.theorem-1.given-routes`.",
     note="The paper takes it from Propositions 2 and 3 without a proof of its own.",
-    witness="theorem_1.py",
     proof="blind_routing_satisfies_it.py",
 )
 SETTLED.also("theorem-1.given-routes", role="corrected")

@@ -114,7 +114,6 @@ THEOREM_1 = statement(
     instance="Fig. 3's settings: the task gap is 27 sigma_0^2, and uniform routing ends at 27 sigma_0^2.",
     corrected=f"{EARLY_TASKS} {ALONG_ROUTES}{EARLY_TASKS_KEEP}",
     note="What the text under it says O(sigma_0^2) is, the gap inside a cluster, is judged in `edge.theorem-1-floor`.",
-    witness="theorem_1.py",
     proof="blind_routing_satisfies_it.py",
 )
 THEOREM_1.charitable(

@@ -34,7 +34,6 @@ COROLLARY_4 = statement(
     $$\sup_f \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{D}}(f) \right\rvert \leq 2 C c \prod_l F_l \left(\sqrt{2 L
     \log 2} + 1\right) \sqrt{\frac{\min(T, m)}{m}} + 2 \sqrt{\frac{\log \Gamma(m)}{2m}} + \sqrt{\frac{\log(2 /
     \delta)}{2m}}, \quad k = 1$$""",
-    witness="corollary_4.py",
     disproof="linear_networks_corollary_4.py",
 )
 

@@ -25,7 +25,6 @@ LEMMA_5 = statement(
     instance="""Two cells of probability 1/2, each with an expert +1 or -1, and two samples with labels of fair coins:
     over all draws the mean of phi is 35/64, and 2 C R_2(H) is 1/2. At T = 64 and m = 256 it is .277 against .050.""",
     corrected=f"The complexity is that of all models with this mask, not of one expert.{HOLDS_24}",
-    witness="lemma_05.py",
     disproof="two_cells_lemma_05.py",
     derivation="lemma_05_instead.py",
 )
@@ -62,7 +61,6 @@ EQUATION_31 = statement(
     corrected="Given the router, with A the mean of |a(x)|^2 over the sample, linear experts |w| <= B with |x| <= c "
     "have at most B c sqrt(T A / m), where A = 1 at k = 1; it falls as more experts share an input."
     f"$${FIXED_ROUTER}$$",
-    witness="cells.py",
     disproof="two_cells_equation_31.py",
     derivation="fixed_router.py",
 )

@@ -181,7 +181,6 @@ MORE_EXPERTS = statement(
     like T^0.49, 3.9-fold, and 1 + log(T) only 2.2-fold.""",
     corrected=r"""For k = 1 and a given router the cost is a factor of sqrt(T), as long as T is below m.
     $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \Theta(\sqrt{T})$$""",
-    witness="cells.py",
     disproof="fixed_cells_more_experts.py",
     derivation="root_experts.py",
 )
