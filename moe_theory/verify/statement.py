@@ -150,6 +150,27 @@ class Declared(Statement):
         """The same without what its claims are checked by."""
         return Statement(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Statement)})
 
+    def twin(
+        self, id: str, *, where: str, says: str, hypotheses: Iterable[Hypothesis] | None = None, **texts: str
+    ) -> "Declared":
+        """Declares the statement of another case, with all that this one has unless given, and claims of its own.
+
+        Args: as of `statement`; `texts` are such as `why` and `instance`.
+        """
+        checks = self.checks if hypotheses is None else (*_SUPPOSED.get(_folder(_caller()), ()), *hypotheses)
+        own = {"id": id, "where": where, "roles": {}, "checks": checks, "hypotheses": [each.text for each in checks]}
+        return dataclasses.replace(self, **own, **_told(says=says, **texts))._registered()
+
+    def _registered(self) -> "Declared":
+        if not is_id(self.id):
+            raise InvalidStatementError(f"statement {shortened(self.id)} of {self.paper}: its id must be {ID_WORDS}.")
+        if not (self.where and self.says):
+            raise InvalidStatementError(f"statement {self.id} of {self.paper}: say where it stands, and what it says.")
+        if (self.paper, self.id) in _DECLARED:
+            raise InvalidStatementError(f"statement {self.id} of {self.paper} is declared already. Choose another id.")
+        _DECLARED[self.paper, self.id] = self
+        return self
+
     def claim(
         self,
         id: str,
@@ -319,45 +340,36 @@ def statement(
         True
     """
     module = _caller()
-    home, folder = paper_of(module), module.rpartition(".")[0]
+    home, folder = paper_of(module), _folder(module)
     hypotheses = (*_SUPPOSED.get(folder, ()), *hypotheses)
     paper = paper or home
     if paper is None:
         raise InvalidStatementError(
             f"statement {shortened(id)}: name its paper, as paper=...: the module {module} is in no paper's folder."
         )
-    if not is_id(id):
-        raise InvalidStatementError(f"statement {shortened(id)} of {paper}: its id must be {ID_WORDS}.")
-    if not (where and says):
-        raise InvalidStatementError(f"statement {id} of {paper}: say where it stands, and what it says.")
-    if (paper, id) in _DECLARED:
-        raise InvalidStatementError(f"statement {id} of {paper} is declared already. Choose another id.")
-    text, formula = worded(says)
-    instead, instead_formula = worded(corrected)
-    made = Declared(
+    texts = {"why": why, "instance": instance, "untestable": untestable, "note": note, "amendment": amendment}
+    return Declared(
         id=id,
         paper=paper,
         where=where,
-        says=text,
-        formula=formula,
+        **_told(says=says, corrected=corrected, **texts),
         hypotheses=[each.text for each in hypotheses],
-        why=worded(why)[0],
-        instance=worded(instance)[0],
-        corrected=instead,
-        corrected_formula=instead_formula,
-        untestable=worded(untestable)[0],
-        note=worded(note)[0],
         witness=f"{folder}:witnesses/{witness}" if witness else "",
         disproof=_proof(folder, disproof),
         proof=_proof(folder, proof),
         derivation=_proof(folder, derivation),
-        amendment=worded(amendment)[0],
         checks=hypotheses,
         judged_under=home or paper,
         is_of_a_paper=home is not None,
-    )
-    _DECLARED[paper, id] = made
-    return made
+    )._registered()
+
+
+def _told(**texts: str) -> dict[str, str]:
+    """Words of a statement by field, and the formulas in what it says and in what holds instead."""
+    words = {name: worded(text) for name, text in texts.items()}
+    formulas = {"formula": "says", "corrected_formula": "corrected"}
+    found = {field: words[name][1] for field, name in formulas.items() if name in words}
+    return found | {name: text for name, (text, _) in words.items()}
 
 
 def _proof(folder: str, file: str) -> Proof | None:
@@ -460,6 +472,10 @@ def _checked(hypotheses: Sequence[Hypothesis], selection: Selection) -> Callable
         return found
 
     return check
+
+
+def _folder(module: str) -> str:
+    return module.rpartition(".")[0]
 
 
 def _caller() -> str:

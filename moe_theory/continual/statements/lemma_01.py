@@ -34,7 +34,7 @@ SAME_SIGNAL = statement(
     proof="lemma_01.py",
     amendment="sigma_t = O(sigma_0), and one strength beta in both",
 )
-SAME_CLUSTER = statement(
+SAME_CLUSTER = SAME_SIGNAL.twin(
     "lemma-1-fewer-experts",
     where="Lemma 1 (full version, M < N), Eq. (25)",
     says=r"""The same gap of O(sigma_0^1.5) holds between arrivals of two tasks that share a cluster.
@@ -49,10 +49,6 @@ SAME_CLUSTER = statement(
     lemma holds.
     $$\sigma_t = O(\sigma_0), \beta = \tilde{\beta}, \|v_n - v_{n'}\|_\infty = O(\sigma_0^{1.5}) \Rightarrow |h_m(X) -
     h_m(\tilde{X})| = O(\sigma_0^{1.5})$$""",
-    witness="lemma_01.py",
-    disproof="strengths_differ.py",
-    proof="lemma_01.py",
-    amendment="sigma_t = O(sigma_0), and one strength beta in both",
 )
 
 

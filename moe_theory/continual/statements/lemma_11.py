@@ -41,20 +41,15 @@ TASKS = statement(
     disproof="orthogonal_tasks_coverage.py",
     derivation="two_sets_at_least.py",
 )
-CLUSTERS = statement(
+CLUSTERS = TASKS.twin(
     "lemma-11-fewer-experts",
     where="Appendix E, Lemma 11, M < N",
     says=r"""With Omega(K ln K) experts, though fewer than tasks, every cluster has a specialist, except with vanishing
     probability.
     $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""",
-    why=WHY,
     instance="""Six clusters of five tasks that are alike, orthonormal signals, sigma_0 = 0.01, M = 29 >= K ln(K/0.05):
     in 0 of 12 runs has every cluster a specialist. Two clusters have one each always, since gates that sum to 0 over
     experts cannot all prefer the same one of two signals.""",
-    corrected=CORRECTED,
-    witness="lemma_11.py",
-    disproof="orthogonal_tasks_coverage.py",
-    derivation="two_sets_at_least.py",
 )
 CLUSTERS.also("lemma-11.product", role="step")
 CLUSTERS.also("lemma-11.union", role="step")

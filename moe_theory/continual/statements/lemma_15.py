@@ -6,16 +6,6 @@ from moe_theory.continual import experiments
 from moe_theory.core.gating import pairs_of
 from moe_theory.verify.statement import identity, limit_probability, statement
 
-WHY = """A set says for which signal an expert's own output is largest, (11), and nothing of how it compares with
-other experts. The proof gets the comparison from (35), where an upper bound of O(sigma_0^0.5) on differences of
-outputs is turned into a lower bound Omega(sigma_0^0.5) by Lemma 10."""
-CORRECTED = r"""One of the two inequalities holds of every pair, if each argmax in (11) is unique: the outputs that
-(40) compares then add up to more than 0.
-$$\left[ h_m(X_n) - h_{m'}(X_n) \right] + \left[ h_{m'}(X_{n'}) - h_m(X_{n'}) \right] > 0, \quad
-m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$"""
-INSTANCE = """M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2, sigma_0 = 0.01 to 0.0001:
-already at T1 + 1 (40) holds in 2 to 8 % of the runs only."""
-
 TASKS = statement(
     "lemma-15-more-experts",
     where="Lemma 15, Eq. (40), M > N",
@@ -25,25 +15,25 @@ TASKS = statement(
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""",
     hypotheses=[*experiments.MORE, experiments.ENDLESS],
-    why=WHY,
-    instance=INSTANCE,
-    corrected=CORRECTED,
+    why="""A set says for which signal an expert's own output is largest, (11), and nothing of how it compares with
+    other experts. The proof gets the comparison from (35), where an upper bound of O(sigma_0^0.5) on differences of
+    outputs is turned into a lower bound Omega(sigma_0^0.5) by Lemma 10.""",
+    instance="""M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2, sigma_0 = 0.01 to 0.0001:
+    already at T1 + 1 (40) holds in 2 to 8 % of the runs only.""",
+    corrected=r"""One of the two inequalities holds of every pair, if each argmax in (11) is unique: the outputs that
+    (40) compares then add up to more than 0.
+    $$\left[ h_m(X_n) - h_{m'}(X_n) \right] + \left[ h_{m'}(X_{n'}) - h_m(X_{n'}) \right] > 0, \quad
+    m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""",
     derivation="lemma_15.py",
 )
-CLUSTERS = statement(
+CLUSTERS = TASKS.twin(
     "lemma-15-fewer-experts",
     where="Lemma 15, Eq. (40), M < N",
-    witness="lemma_15.py",
-    disproof="orthogonal_tasks_order.py",
     says=r"""Between T1 and t1 each of two specialists of different clusters has the higher probability for tasks of its
     own.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""",
     hypotheses=[*experiments.FEWER, experiments.ENDLESS],
-    why=WHY,
-    instance=INSTANCE,
-    corrected=CORRECTED,
-    derivation="lemma_15.py",
 )
 
 

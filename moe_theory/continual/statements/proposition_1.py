@@ -25,9 +25,6 @@ FLIPS = """Two opposite tasks, M = 3, alpha = sigma_0^1.5, Gamma = sigma_0^2: ro
 1/4, whatever sigma_0."""
 DRIFTS = """M = 12 and N = 6 orthonormal tasks (for M < N 24 in six clusters), d = 8, s = 2: within T1/2 rounds after T1
 some model drifts by at least 1.1, 1.2 and 1.25 sigma_0 in each of 100 runs, at sigma_0 = 0.01, 0.001 and 0.0001."""
-CORRECTED = r"""A repeat leaves (d - s)/(d - 1) of an expert's squared error in expectation, so that models settle
-slowly.
-$$\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = \frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2$$"""
 
 TASK_SETS = statement(
     "proposition-1-more-experts-set",
@@ -52,25 +49,20 @@ TASK_MODELS = statement(
     why="""It rests on Lemma 3, by which an expert does not move when its task repeats. It does: s samples show the
     truth on s of d directions only, so that each repeat takes away a part of the error and none takes all.""",
     instance=DRIFTS,
-    corrected=CORRECTED,
+    corrected=r"""A repeat leaves (d - s)/(d - 1) of an expert's squared error in expectation, so that models settle
+    slowly.
+    $$\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = \frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2$$""",
 )
-CLUSTER_SETS = statement(
+CLUSTER_SETS = TASK_SETS.twin(
     "proposition-1-fewer-experts-set",
     where="Proposition 1 (full version, M < N)",
     says=r"""With fewer experts than tasks every expert keeps, from T1 on, the one cluster it specialises in.
     $$\mathbb{P}\left(m \in \mathcal{M}_k \text{ for all } t > T_1\right) \geq 1 - \delta$$""",
     hypotheses=[*experiments.FEWER, experiments.PAST_T1],
-    disproof="small_threshold_sets.py",
-    amendment="Gamma = Theta(sigma_0^1.25) and, unless signals are orthogonal, alpha = o(sigma_0^0.75)",
-    why=THRESHOLD,
-    instance=FLIPS,
-    note=EMPTY,
 )
-CLUSTER_MODELS = statement(
+CLUSTER_MODELS = TASK_MODELS.twin(
     "proposition-1-fewer-experts-model",
     where="Proposition 1 (full version, M < N)",
-    witness="proposition_1.py",
-    disproof="opposite_truths_drift.py",
     says=r"""With fewer experts than tasks an expert's model stays within O(sigma_0^1.5), in every entry, of what it is
     just after T1.
     $$\|w_t^{(m)} - w_{T_1+1}^{(m)}\|_\infty = \mathcal{O}(\sigma_0^{1.5})$$""",
@@ -78,8 +70,6 @@ CLUSTER_MODELS = statement(
     why="""The proof bounds a model's move after T1 by the distances inside its cluster, as if the expert had learned
     the cluster by T1. One that has met other clusters is still of order sigma_0 away, and its next arrivals move it by
     that much.""",
-    instance=DRIFTS,
-    corrected=CORRECTED,
 )
 CLUSTER_MODELS.also("proposition-1.contraction", role="corrected")
 

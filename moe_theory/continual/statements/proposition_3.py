@@ -10,18 +10,6 @@ FEW = experiments.SPECIALIZATION.over(experiments.FEW_SMALLEST)
 AT_FIGURE_2 = experiments.SPECIALIZATION.over(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2)
 SHARE_MARGIN = 0.1  # of a share 1/|M_n|
 REDUCED_MARGIN = 0.05  # of all arrivals
-WHY = """The proof takes from Proposition 2 that outputs outside a set are lower by Theta(sigma_0^0.75), far more
-than the perturbation lambda = Theta(sigma_0^1.25) can bridge. Sets are not ordered so: (11) compares an expert's
-outputs for different tasks, and for a task an expert of another set may well be above those of the task's own, as
-Lemma 15's failure shows."""
-INSTANCE = """M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2: about half of the arrivals
-leave their set, at sigma_0 = 0.01 as at 0.0001."""
-CORRECTED = r"""Whether tasks keep to their experts is decided by kappa over lambda, how far a step of the gates
-moves an output over the perturbation, and not by sigma_0: the share of arrivals whose expert met their kind last is
-that of `continual.reduced`, to 0.05, where of an expert nothing is left but its expected distances to the truths. A
-leader's chance is 1/|M_n| plus the set's gap over lambda, at most: r_m has density 1/lambda.
-$$\mathbb{P}(m_t = m) \leq \frac{1}{|\mathcal{M}_{n_t}|} + \frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}} |h_m
-- h_{m'}|$$"""
 
 TERMINATION = statement(
     "proposition-3-termination",
@@ -38,25 +26,28 @@ TASKS = statement(
     disproof="opposite_truths_routing.py",
     says=r"""After T2 an arriving task goes to each of its specialists equally often, and to no other expert.
     $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2$$""",
-    why=WHY,
-    instance=INSTANCE,
-    corrected=CORRECTED,
+    why="""The proof takes from Proposition 2 that outputs outside a set are lower by Theta(sigma_0^0.75), far more
+    than the perturbation lambda = Theta(sigma_0^1.25) can bridge. Sets are not ordered so: (11) compares an expert's
+    outputs for different tasks, and for a task an expert of another set may well be above those of the task's own, as
+    Lemma 15's failure shows.""",
+    instance="""M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2: about half of the arrivals
+    leave their set, at sigma_0 = 0.01 as at 0.0001.""",
+    corrected=r"""Whether tasks keep to their experts is decided by kappa over lambda, how far a step of the gates
+    moves an output over the perturbation, and not by sigma_0: the share of arrivals whose expert met their kind last is
+    that of `continual.reduced`, to 0.05, where of an expert nothing is left but its expected distances to the truths. A
+    leader's chance is 1/|M_n| plus the set's gap over lambda, at most: r_m has density 1/lambda.
+    $$\mathbb{P}(m_t = m) \leq \frac{1}{|\mathcal{M}_{n_t}|} + \frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}} |h_m
+    - h_{m'}|$$""",
 )
-CLUSTERS = statement(
+CLUSTERS = TASKS.twin(
     "proposition-3-fewer-experts",
     where="Proposition 3 (full version, M < N)",
-    witness="lemma_15.py",
-    disproof="opposite_truths_routing.py",
     says=r"""After T2, with fewer experts than tasks, an arriving task goes to each specialist of its cluster equally
     often.
     $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}, \quad t > T_2$$""",
-    why=WHY,
-    instance=INSTANCE,
-    corrected=CORRECTED,
 )
 CLUSTERS.also("proposition-3.leader", role="corrected")
 CLUSTERS.also("proposition-3.inside-own", "proposition-3.uniform-own", role="ours")
-CLUSTERS.also("proposition-3.leader", role="corrected")
 
 
 @TERMINATION.charitable(
