@@ -174,10 +174,9 @@ FORGETTING.charitable(
     bound(at_most=printed("forgetting", *EARLY)),
     labels=experiments.at_rounds(*EARLY),
     instead="theorem-1.forgetting-given-routes",
-).says(
-    "With more experts than tasks, expected forgetting during exploration is below the load bound of (19)."
-    + EQUATION_19
-)(experiments.metric("forgetting", *EARLY))
+).says("With more experts than tasks, expected forgetting during exploration is below the load bound of (19).")(
+    experiments.metric("forgetting", *EARLY)
+)
 DECAY.charitable(
     "theorem-1.forgetting-decay",
     experiments.FIGURE_2.at(experiments.MANY),

@@ -119,17 +119,16 @@ EXPLORATION.charitable(
     labels=experiments.at_rounds(*EXPLORING),
     instead="theorem-2.exploration-given-routes",
 ).says(
-    "With fewer experts than tasks, expected forgetting during exploration is below the load bound of (19) "
-    "as well." + EQUATION_19
+    "With fewer experts than tasks, expected forgetting during exploration is below the load bound of (19) as well."
 )(experiments.metric("forgetting", *EXPLORING))
 FORGETTING.literal(
     "theorem-2.forgetting",
     experiments.FIGURE_2.at(experiments.FEW),
     bound(at_most=printed("forgetting", *LATE, form=theory.theorem_2)),
     labels=experiments.at_rounds(*LATE),
-).says(
-    "With fewer experts than tasks, expected forgetting is below (21) as printed, for t from 100 to 2000." + EQUATION_21
-)(experiments.metric("forgetting", *LATE))
+).says("With fewer experts than tasks, expected forgetting is below (21) as printed, for t from 100 to 2000.")(
+    experiments.metric("forgetting", *LATE)
+)
 FORGETTING.charitable(
     "theorem-2.forgetting-exponent",
     experiments.FIGURE_2.at(experiments.FEW),
@@ -146,10 +145,9 @@ GENERALIZATION_ERROR.charitable(
     bound(at_most=printed("generalization_error", *LATE, form=theory.theorem_2)),
     labels=experiments.at_rounds(*LATE),
     instead="theorem-2.error-given-routes",
-).says(
-    "With fewer experts than tasks, expected overall generalization error is below (22), for T from 100 to "
-    "2000." + EQUATION_22
-)(experiments.metric("generalization_error", *LATE))
+).says("With fewer experts than tasks, expected overall generalization error is below (22), for T from 100 to 2000.")(
+    experiments.metric("generalization_error", *LATE)
+)
 GENERALIZATION_ERROR.literal(
     "theorem-2.generalization-error-appendix",
     experiments.FIGURE_2.at(experiments.FEW),

@@ -39,7 +39,6 @@ LEMMA_8 = statement(
 )
 @LEMMA_8.charitable("lemma-8.scale", BY_SCALE, limit_rate(at_least=0.75, margin=MARGIN)).says(
     "At T1 the gates of two experts are within O(eta^-0.5 sigma_0), which is O(sigma_0^0.75) for eta = sigma_0^0.5."
-    + GAP % r"\eta^{-1/2} \sigma_0"
 )
 def largest_difference(run) -> np.ndarray:
     return explored(run, "gate_gap")[-1]

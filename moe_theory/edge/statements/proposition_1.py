@@ -81,7 +81,6 @@ def excess(run, quantile: str, round_up: bool = False) -> np.ndarray:
     exact=True,
 ).says(
     "A kind of task arrives more than M_th times in d_u = 10 rounds with probability at most delta, with (16) as it is."
-    f"$${TAIL % ('M_{th}', NORMAL_QUANTILE)}$$"
 )
 def normal_excess(run) -> np.ndarray:
     return excess(run, "normal")

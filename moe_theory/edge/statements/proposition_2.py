@@ -161,7 +161,6 @@ ROUTING.charitable("proposition-2.routing", BY_SCALE, VANISHING, instead="propos
 )(misrouted_share)
 ROUTING.replacement("proposition-2.share-stays", BY_SCALE, limit_rate(equal=0, margin=0.1)).says(
     "The share of tasks past T1 that go to an expert that specialises in another kind stays as it is as sigma_0 falls."
-    f"$${SHARE} = \\Theta(1)$$"
 )(misrouted_share)
 
 

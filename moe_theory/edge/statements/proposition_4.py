@@ -68,9 +68,9 @@ for server, cells, offloading, mixture in (
         equality(by(theory.proposition_4), margin=0.02),
         hypotheses=[ISOTROPIC],
         instead=f"exact.{server}",
-    ).says(f"{under} is {mixture}.{EQUATION_22}")(observed)
+    ).says(f"{under} is {mixture}.")(observed)
     PROPOSITION_4.replacement(f"exact.{server}", cells, equality(exact, margin=0.02)).says(
-        f"{under} given the loads is the exact moment recursion's.{BY_LOADS}"
+        f"{under} given the loads is the exact moment recursion's."
     )(observed)
 PROPOSITION_4.replacement(
     "proposition-4.nearest-own-task",
@@ -105,6 +105,4 @@ statement(
     NEAREST.over("num_experts", 10),
     equality(lambda run: np.asarray(experiments.gaps_of(run).task_gap), margin=0.02),
     instead="exact.nearest",
-).says(f"With a long horizon the nearest-server strategy's error approaches the gap between two random tasks.{LIMIT}")(
-    observed
-)
+).says("With a long horizon the nearest-server strategy's error approaches the gap between two random tasks.")(observed)

@@ -33,7 +33,7 @@ LEMMA_5.charitable(
     BY_CELLS,
     bound(at_most=lambda run: 2 * LIPSCHITZ * shown(run, "lone")),
     instead="lemma-5.masked-class",
-).says(f"With a router that is given the mean of phi is at most 2 C times the complexity of one expert.{EQUATION_24}")(
+).says("With a router that is given the mean of phi is at most 2 C times the complexity of one expert.")(
     shows("paired_gap")
 )
 LEMMA_5.replacement(
@@ -41,9 +41,9 @@ LEMMA_5.replacement(
     BY_CELLS,
     bound(at_most=lambda run: 2 * LIPSCHITZ * shown(run, "masked")),
     where="replaces Lemma 5",
-).says(
-    f"With a router that is given the mean of phi is at most 2 C times the complexity of all models with it.{HOLDS_24}"
-)(shows("paired_gap"))
+).says("With a router that is given the mean of phi is at most 2 C times the complexity of all models with it.")(
+    shows("paired_gap")
+)
 
 FIXED_ROUTER = (
     r"\mathcal{R}_m(\mathcal{F}_a) \le B c \sqrt{\frac{T A}{m}}, \quad A = \frac{1}{m} \sum_{i=1}^{m} "
@@ -117,10 +117,9 @@ EQUATION_31.replacement(
     every(LINEAR_ROUTER),
     bound(at_most=fixed_router_bound, trivial=1.0),
     where="replaces Eqs. (29) to (32) for a given router",
-).says(
-    "Linear experts in a ball with a given linear router, of mean square gate A, have at most B c sqrt(T A / m)."
-    rf"$${FIXED_ROUTER}$$"
-)(shows("routed"))
+).says("Linear experts in a ball with a given linear router, of mean square gate A, have at most B c sqrt(T A / m).")(
+    shows("routed")
+)
 EQUATION_31.replacement(
     "equation-31.ratio",
     LINEAR_ROUTER.over(ALL),

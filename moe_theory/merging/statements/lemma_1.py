@@ -36,7 +36,6 @@ LEMMA_1 = statement(
 
 @LEMMA_1.charitable("lemma-1.candidates", by_ratio("in-turn"), EXACTLY, where="Lemma 1, Eq. (5), C = 1").says(
     "With C = 1 there are at no slot more candidates than (5) says, which is more than T for rho of 0.7 and 0.9."
-    f"$${EQUATION_5}$$"
 )
 @LEMMA_1.literal(
     "lemma-1.large-constant",
@@ -44,7 +43,7 @@ LEMMA_1 = statement(
     EXACTLY,
     where="Lemma 1, Eq. (5), C = 30",
     instead="lemma-1.leaves",
-).says(f"With a large C there are at no slot more candidates than (5) says. $${EQUATION_5}$$")
+).says("With a large C there are at no slot more candidates than (5) says.")
 def candidates_beyond(run) -> np.ndarray:
     """Excess over (5) in the worst slot (B,)."""
     return excess(candidates(run), theory.leaf_bound(int(run.rounds[-1]), run.params)).max(axis=0)

@@ -35,7 +35,6 @@ LEMMA_2 = statement(
 
 @LEMMA_2.charitable("lemma-2.depth", by_ratio("deepest"), EXACTLY, where="Lemma 2, Eq. (7), C = 1").says(
     "With C = 1 the tree is at no slot deeper than (7) says, even if the deepest leaf is always picked."
-    f"$${EQUATION_7}$$"
 )
 @LEMMA_2.literal(
     "lemma-2.large-constant",
@@ -43,7 +42,7 @@ LEMMA_2 = statement(
     EXACTLY,
     where="Lemma 2, Eq. (7), C = 30",
     instead="lemma-2.right-depth",
-).says(f"With a large C the tree is at no slot deeper than (7) says. $${EQUATION_7}$$")
+).says("With a large C the tree is at no slot deeper than (7) says.")
 def depth_beyond(run) -> np.ndarray:
     """Excess over (7) in the worst slot (B,)."""
     return excess(recorded(run, "max_depth"), theory.depth_bound(int(run.rounds[-1]), run.params)).max(axis=0)
@@ -73,10 +72,7 @@ def depth_beyond_right(runs: Runs) -> np.ndarray:
 
 @LEMMA_2.replacement(
     "lemma-2.simple-depth", TREES_BY_RATIO, EXACTLY, where="replaces Lemma 2, Eq. (7), in closed form"
-).says(
-    "One level more than the proof's bound, with the least logarithm that a threshold after the root's can have. "
-    f"$${SIMPLE}$$"
-)
+).says("One level more than the proof's bound, with the least logarithm that a threshold after the root's can have.")
 def depth_beyond_simple(runs: Runs) -> np.ndarray:
     """Excess over `corrected.simple_depth_bound` (V, B)."""
     return worst_excess(runs, "deepest", "max_depth", corrected.simple_depth_bound)
