@@ -31,7 +31,7 @@ from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.engine import BLOCK_WIDTH
 from moe_theory.core.linear import ceil_to_rounds
 from moe_theory.core.random import normals, replicate_keys, root_key, uniforms
-from moe_theory.core.system import observe_info
+from moe_theory.core.system import fields, observe_info
 from moe_theory.core.tasks import Pool, draw_pool
 from moe_theory.runs import Run
 from moe_theory.verify import Experiment
@@ -41,42 +41,19 @@ from moe_theory.verify.statement import Hypothesis
 FAILURE = 0.05  # delta: what a probability that the paper leaves at delta, or at o(1), may be at most
 
 
-class Records(NamedTuple):
-    forgetting: Float[Array, ""]
-    generalization_error: Float[Array, ""]
-    loads: Int[Array, " M"]
-    explored_loads: Int[Array, " M"]
-    terminated: Int[Array, ""]
-    update_norm: Float[Array, ""]
-    task: Int[Array, ""]
-    expert: Int[Array, ""]
-
-
-class Moves(NamedTuple):
-    task: Int[Array, ""]
-    expert: Int[Array, ""]
-    error: Float[Array, ""]
-    update_norm: Float[Array, ""]
-
-
-def observe_metrics(state: State, info: Info) -> Records:
-    metrics, loads = (info.forgetting, info.generalization_error), (state.visits, state.explored_visits)
-    return Records(*metrics, *loads, state.terminated, info.update_norm, info.task, info.expert)
-
-
-def observe_moves(state: State, info: Info) -> Moves:
-    del state
-    return Moves(info.task, info.expert, info.error, info.update_norm)
-
-
-class Route(NamedTuple):
-    task: Int[Array, ""]
-    expert: Int[Array, ""]
-
-
-def observe_route(state: State, info: Info) -> Route:
-    del state
-    return Route(info.task, info.expert)
+observe_route = fields("info.task", "info.expert")
+observe_moves = fields(observe_route, "info.error", "info.update_norm")
+observe_metrics = fields(
+    observe_route,
+    "info.forgetting",
+    "info.generalization_error",
+    "info.update_norm",
+    "state.terminated",
+    loads="state.visits",
+    explored_loads="state.explored_visits",
+)
+observe_error = fields("info.generalization_error")
+observe_sets = fields(sets=lambda state, info: expert_sets(state))
 
 
 class GateSpan(NamedTuple):
@@ -88,20 +65,6 @@ def observe_gate_span(state: State, info: Info) -> GateSpan:
     exists = info.gate_probabilities > 0
     highest = jnp.max(jnp.where(exists, info.gate_outputs, -jnp.inf))
     return GateSpan(highest - jnp.min(jnp.where(exists, info.gate_outputs, jnp.inf)))
-
-
-def observe_error(state: State, info: Info) -> Float[Array, ""]:
-    del state
-    return info.generalization_error
-
-
-class Sets(NamedTuple):
-    sets: Int[Array, " M"]
-
-
-def observe_sets(state: State, info: Info) -> Sets:
-    del info
-    return Sets(expert_sets(state))
 
 
 # Appendix A.2: N = 6 tasks, d = 10, s = 6. Experts are padded to an experiment's largest M: one program for all cells.

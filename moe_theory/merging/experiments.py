@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from moe_theory.core.system import observe_info
+from moe_theory.core.system import fields, observe_info
 from moe_theory.merging import adversary, corrected, costs, evaluation, policies, rewards, theory, uncertainty
 from moe_theory.merging.params import CYCLIC_SPLIT, LINE_POINT, RANDOM_SPLIT, Dims, Params
 from moe_theory.merging.policies import Learner
@@ -187,19 +187,6 @@ LONG_SLOTS, LONG_WORLDS = 5000, 128
 LONG_DIMS = dataclasses.replace(DIMS, max_rounds=LONG_SLOTS, max_leaves=256)
 
 
-class LongRecord(NamedTuple):
-    """What claims read of each slot of many."""
-
-    cumulative_regret: Float[Array, ""]  # R_t
-    regret: Float[Array, ""]  # of this slot
-    depth: Int[Array, ""]  # h_t
-    left_out: Int[Array, ""]  # splits that the tree had no room for
-
-
-def _record_long(state: State, info: Info) -> LongRecord:
-    return LongRecord(state.regret, info.regret, info.pick.depth, info.pick.left_out)
-
-
 LONG = Experiment(
     name="long",
     dims=LONG_DIMS,
@@ -207,7 +194,7 @@ LONG = Experiment(
     cells={policies.TANBR: FIXED},
     num_rounds=LONG_SLOTS,
     record_every=1,
-    observe=_record_long,
+    observe=fields("info.regret", "info.pick.depth", "info.pick.left_out", cumulative_regret="state.regret"),
     keeps_state=False,
     replicates=LONG_WORLDS,
     tier=SURFACES_TIER,

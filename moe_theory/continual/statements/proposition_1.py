@@ -193,4 +193,4 @@ def last_error(run) -> np.ndarray:
     sigma_0^1.25: their ratio goes to 0. Delta is the mean squared distance of two random tasks.
     At sigma_0 = 1e-6.
     $$\mathbb{E}[G_T] \geq 0.9\, \Delta, \quad \sigma_0 \to 0$$"""
-    return run.records[-1]
+    return run.records.generalization_error[-1]
