@@ -508,6 +508,11 @@ def gaps_of(run: Run) -> theory.Gaps:
     return theory.Gaps(*np.transpose([theory.gaps(pool) for pool in pools_of(run)]))
 
 
+def task_gap(run: Run) -> Float[np.ndarray, " B"]:
+    """Delta, the mean squared distance of two random tasks."""
+    return np.asarray(gaps_of(run).task_gap)
+
+
 def loads_of(run: Run) -> tuple[Float[np.ndarray, "R B M"], Float[np.ndarray, "R B M"]]:
     """Loads L_t(m) and explored loads at the recorded rounds, experts last, as the closed forms take them."""
     loads, explored = (np.moveaxis(leaf, 1, -1) for leaf in (run.records.loads, run.records.explored_loads))
@@ -518,6 +523,18 @@ def bounds_of(run: Run, dims: Dims, theorem: Callable[..., theory.Bound] = theor
     """What a theorem says of each replicate, from its pool and realised loads alone: arrays (R, B)."""
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
     return theorem(gaps_of(run), ratio, *loads_of(run), run.rounds[:, None])
+
+
+def printed(
+    name: str, *rounds: int, form: Callable[..., theory.Bound] = theory.theorem_1
+) -> Callable[[Run], np.ndarray]:
+    """What a theorem says of a metric at some of the rounds that runs of Fig. 2's sizes have recorded (V, B)."""
+
+    def values(run: Run) -> np.ndarray:
+        said = getattr(bounds_of(run, FIGURE_2_DIMS, form), name)
+        return said[np.searchsorted(run.rounds, rounds)].astype(np.float64)
+
+    return values
 
 
 @functools.lru_cache(maxsize=2 * NUM_POOLS)  # of two readings: each look at each claim asks for those it has again
@@ -579,6 +596,11 @@ def metric(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
         return getattr(run.records, name)[rows].astype(np.float64)
 
     return values
+
+
+def final(name: str) -> Callable[[Run], np.ndarray]:
+    """A recorded number in the last round (B,)."""
+    return lambda run: getattr(run.records, name)[-1].astype(np.float64)
 
 
 def at_rounds(*rounds: int) -> list[str]:

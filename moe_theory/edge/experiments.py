@@ -289,6 +289,11 @@ def gaps_of(run: Run) -> theory.Gaps:
     return theory.Gaps(*np.transpose([theory.gaps(pool, spread) for pool in pools_of(run)]))
 
 
+def task_gap(run: Run) -> Float[np.ndarray, " B"]:
+    """The mean squared distance of two tasks: what one expert's error tends to."""
+    return np.asarray(gaps_of(run).task_gap)
+
+
 def loads_of(run: Run) -> Float[np.ndarray, "R B M"]:
     """Loads L_t(m) at the recorded rounds, experts last, as the closed forms take them."""
     return np.moveaxis(run.records.loads, 1, -1).astype(np.float64)

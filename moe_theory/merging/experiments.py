@@ -31,8 +31,9 @@ from moe_theory.merging.testbed.tasks import Setting
 from moe_theory.merging.tree import Tree
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Experiment, Runs, Selection, excess
-from moe_theory.verify.statement import Hypothesis
+from moe_theory.verify.statement import Hypothesis, identity, probability
 
+MOSTLY, EXACTLY = probability(at_least=0.5), identity(within=0)
 EXACT_TIER, SURFACES_TIER, TESTBED_TIER, CLOCKS_TIER = "exact", "surfaces", "testbed", "clocks"
 SMOOTHNESS_RATIOS = (0.3, 0.5, 0.7, 0.9)  # rho, in the paper's experiments
 RANDOM_LEAF = "uniform"

@@ -197,7 +197,8 @@ class Declared(Statement):
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
             criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`, or of
                 a limit: `limit_probability`, `limit_rate` and `limit_ordering`.
-            where: of the claim, where it is more than the statement's; for a corrected one "replaces" that.
+            where: of the claim, where it is more than the statement's, with the paper if that is another one; for a
+                corrected one "replaces" that.
             labels: names of the components, where the selection gives none.
             hypotheses: beside the statement's own.
             instead: id of the claim that holds where this one does not, written likewise.
@@ -211,10 +212,11 @@ class Declared(Statement):
         ranges = {"predicted": range_of(criterion.value), "scale": range_of(criterion.scale)}
         its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
         checks = (*self.checks, *hypotheses)
+        place = self.where if self.paper == self.judged_under else f"{self.paper}, {self.where}"
         about = {
             "id": self._whole(id),
             "paper": self.judged_under,
-            "where": where or (f"replaces {self.where}" if role == Role.CORRECTED else self.where),
+            "where": where or (f"replaces {place}" if role == Role.CORRECTED else place),
             "kind": criterion.kind,
             "margin": criterion.margin,
             "experiment": selection.experiment,
@@ -364,7 +366,7 @@ def statement(
     )._registered()
 
 
-def _told(**texts: str) -> dict[str, str]:
+def _told(**texts: str) -> dict[str, Any]:
     """Words of a statement by field, and the formulas in what it says and in what holds instead."""
     words = {name: worded(text) for name, text in texts.items()}
     formulas = {"formula": "says", "corrected_formula": "corrected"}

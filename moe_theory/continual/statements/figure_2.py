@@ -84,10 +84,6 @@ def of_rest(measure: Measure) -> Callable[..., np.ndarray]:
     return lambda *runs: np.stack([measure(run) for run in runs[len(MOE_SIZES) :]])
 
 
-def final(name: str) -> Measure:
-    return lambda run: experiments.metric(name, experiments.FIGURE_2.num_rounds)(run)[0]
-
-
 def second_half(run, name: str) -> np.ndarray:
     return getattr(run.records, name)[run.rounds > experiments.FIGURE_2.num_rounds // 2].astype(np.float64)
 
@@ -126,21 +122,21 @@ RISE.figure(
 WORSE.figure(
     "figure-2.termination-forgetting",
     BOTH,
-    ordering(below=of_rest(final("forgetting"))),
+    ordering(below=of_rest(experiments.final("forgetting"))),
     where="Sec. 6, Fig. 2 (a), (b)",
     labels=BY_SIZE,
 ).says(r"""Terminating the gate updates ends in less forgetting than never terminating them, for every size of MoE.
     $$\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{continue}], \quad M \in \{5, 10, 20\}$$
-    """)(of_first(final("forgetting")))
+    """)(of_first(experiments.final("forgetting")))
 WORSE.figure(
     "figure-2.termination-generalization",
     BOTH,
-    ordering(below=of_rest(final("generalization_error"))),
+    ordering(below=of_rest(experiments.final("generalization_error"))),
     where="Sec. 6, Fig. 2 (c), (d)",
     labels=BY_SIZE,
 ).says(r"""Terminating the gate updates ends in less overall generalization error than never terminating them.
     $$\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{continue}], \quad M \in \{5, 10, 20\}$$
-    """)(of_first(final("generalization_error")))
+    """)(of_first(experiments.final("generalization_error")))
 SWINGS.literal(
     "figure-2.oscillation-forgetting",
     BOTH,
@@ -167,26 +163,26 @@ MISROUTING.figure("figure-2.misrouting", BOTH, ordering(below=of_rest(mean_move)
 AGAINST_SINGLE.figure(
     "figure-2.moe-forgetting",
     AGAINST_ONE,
-    ordering(below=of_rest(final("forgetting"))),
+    ordering(below=of_rest(experiments.final("forgetting"))),
     where="Sec. 6, Fig. 2 (a)",
     labels=BY_SIZE,
 ).says(r"""A Mixture-of-Experts with termination forgets less than a single expert.
     $$\mathbb{E}[F_T \mid M] < \mathbb{E}[F_T \mid M = 1], \quad M \in \{5, 10, 20\}$$
-    """)(of_first(final("forgetting")))
+    """)(of_first(experiments.final("forgetting")))
 AGAINST_SINGLE.figure(
     "figure-2.moe-generalization",
     AGAINST_ONE,
-    ordering(below=of_rest(final("generalization_error"))),
+    ordering(below=of_rest(experiments.final("generalization_error"))),
     where="Sec. 6, Fig. 2 (c)",
     labels=BY_SIZE,
 ).says(r"""A Mixture-of-Experts with termination generalizes better than a single expert.
     $$\mathbb{E}[G_T \mid M] < \mathbb{E}[G_T \mid M = 1], \quad M \in \{5, 10, 20\}$$
-    """)(of_first(final("generalization_error")))
+    """)(of_first(experiments.final("generalization_error")))
 
 
 def tolerated(*runs) -> np.ndarray:
     single = runs[-1]
-    return np.stack([ALMOST_ZERO * final(name)(single) for name in METRICS for _ in MOE_SIZES])
+    return np.stack([ALMOST_ZERO * experiments.final(name)(single) for name in METRICS for _ in MOE_SIZES])
 
 
 @ZERO.literal(
@@ -199,15 +195,13 @@ def both_final(*runs) -> np.ndarray:
     r"""With termination both metrics end at almost zero, read as at most 5 % of a single expert's.
     $$\mathbb{E}[F_T \mid M = 10] \le 0.05\, \mathbb{E}[F_T \mid M = 1], \quad \mathbb{E}[G_T \mid M = 10] \le
     0.05\, \mathbb{E}[G_T \mid M = 1]$$"""
-    return np.stack([final(name)(run) for name in METRICS for run in runs[: len(MOE_SIZES)]])
+    return np.stack([experiments.final(name)(run) for name in METRICS for run in runs[: len(MOE_SIZES)]])
 
 
 def ends_near_zero(*runs) -> np.ndarray:
-    return np.stack([final("generalization_error")(run) <= ALMOST_ZERO * task_gap(run) for run in runs])
-
-
-def task_gap(run) -> np.ndarray:
-    return np.asarray(experiments.gaps_of(run).task_gap)
+    return np.stack(
+        [experiments.final("generalization_error")(run) <= ALMOST_ZERO * experiments.task_gap(run) for run in runs]
+    )
 
 
 ZERO.ours(
@@ -229,9 +223,9 @@ SLOWER.figure(
 NO_BETTER.figure(
     "figure-2.more-experts-no-better",
     TEN_AND_TWENTY,
-    bound(at_most=lambda ten, twenty: final("generalization_error")(twenty), margin=0.05),
+    bound(at_most=lambda ten, twenty: experiments.final("generalization_error")(twenty), margin=0.05),
     where="Sec. 6, Fig. 2 (c)",
     labels=experiments.at_rounds(experiments.FIGURE_2.num_rounds),
 ).says("""
     Beyond M > N more experts do not improve the result: M = 10 ends no worse than M = 20, within 5 %.
-    """)(lambda ten, twenty: final("generalization_error")(ten))
+    """)(lambda ten, twenty: experiments.final("generalization_error")(ten))

@@ -30,12 +30,7 @@ DIVERSITY = statement(
 )
 
 
-def final_forgetting(run) -> np.ndarray:
-    return run.records.forgetting[-1].astype(np.float64)
-
-
-def final_error(run) -> np.ndarray:
-    return run.records.generalization_error[-1].astype(np.float64)
+final_forgetting, final_error = (experiments.final(name) for name in ("forgetting", "generalization_error"))
 
 
 def mean_error(runs) -> np.ndarray:
@@ -49,7 +44,7 @@ def mean_error(runs) -> np.ndarray:
     equality(
         lambda first, *others: final_forgetting(first)[None],
         margin=FORGETTING_MARGIN,
-        scale=lambda first, *others: np.asarray(experiments.gaps_of(first).task_gap)[None],
+        scale=lambda first, *others: experiments.task_gap(first)[None],
     ),
     where="App. A.7, Fig. 9",
     labels=OTHERS,

@@ -1,11 +1,8 @@
 """Theorem 1: bounds from the loads, with more experts than tasks."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, bound, equality, ranged, statement
 
 EARLY = (20, 40)  # the recorded rounds up to T1 = 40 of M = 20
@@ -95,17 +92,6 @@ def says_along_routes(name: str) -> str:
     return f"{GIVEN_ROUTES} To 2 % this is the mean {name.replace('_', ' ')}. {RECURSION}"
 
 
-def printed(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
-    """What the theorem says at some of the recorded rounds (V, B)."""
-
-    def values(run) -> np.ndarray:
-        return getattr(experiments.bounds_of(run, experiments.FIGURE_2.dims), name)[
-            np.searchsorted(run.rounds, rounds)
-        ].astype(np.float64)
-
-    return values
-
-
 def explored_pairs(run) -> tuple[np.ndarray, np.ndarray]:
     """For the arrivals up to T1 whether their expert has met a task before, and the squared distance to it (T1, B)."""
     rows = slice(experiments.stage_rounds(run.params))
@@ -116,7 +102,7 @@ def explored_pairs(run) -> tuple[np.ndarray, np.ndarray]:
 
 
 def random_distance(run) -> np.ndarray:
-    return explored_pairs(run)[0].mean(axis=0) * np.asarray(experiments.gaps_of(run).task_gap)
+    return explored_pairs(run)[0].mean(axis=0) * experiments.task_gap(run)
 
 
 @ranged(0, 1)
@@ -164,14 +150,10 @@ def frozen_forgetting(run) -> np.ndarray:
     return experiments.metric("forgetting", explored)(run) * (explored - 1) / (np.array(LATE)[:, None] - 1)
 
 
-def task_gap(run) -> np.ndarray:
-    return np.asarray(experiments.gaps_of(run).task_gap)[None]
-
-
 FORGETTING.charitable(
     "theorem-1.forgetting",
     experiments.FIGURE_2.at(experiments.MANY),
-    bound(at_most=printed("forgetting", *EARLY)),
+    bound(at_most=experiments.printed("forgetting", *EARLY)),
     labels=experiments.at_rounds(*EARLY),
     instead="theorem-1.forgetting-given-routes",
 ).says("With more experts than tasks, expected forgetting during exploration is below the load bound of (19).")(
@@ -180,7 +162,7 @@ FORGETTING.charitable(
 DECAY.charitable(
     "theorem-1.forgetting-decay",
     experiments.FIGURE_2.at(experiments.MANY),
-    equality(frozen_forgetting, margin=0.05, scale=task_gap),
+    equality(frozen_forgetting, margin=0.05, scale=lambda run: experiments.task_gap(run)[None]),
     labels=experiments.at_rounds(*LATE),
     instead="theorem-1.late-forgetting-given-routes",
 ).says("""
@@ -189,7 +171,7 @@ DECAY.charitable(
 GENERALIZATION_ERROR.charitable(
     "theorem-1.generalization-error",
     experiments.FIGURE_2.at(experiments.MANY),
-    bound(at_most=printed("generalization_error", *LATE)),
+    bound(at_most=experiments.printed("generalization_error", *LATE)),
     labels=experiments.at_rounds(*LATE),
 ).says(r"""
     With more experts than tasks, the expected overall generalization error is below (20), for T from 100 to 2000.
@@ -200,7 +182,7 @@ GENERALIZATION_ERROR.charitable(
 GENERALIZATION_ERROR.literal(
     "theorem-1.generalization-error-early",
     experiments.JUST_EXPLORED.at(experiments.MANY),
-    bound(at_most=printed("generalization_error", *JUST_AFTER)),
+    bound(at_most=experiments.printed("generalization_error", *JUST_AFTER)),
     labels=experiments.at_rounds(*JUST_AFTER),
     instead="theorem-1.error-given-routes",
 ).says(r"""
@@ -228,11 +210,7 @@ ERROR_REDUCED = r"""the mean overall generalization error is that of Algorithm 1
     For kappa/lambda from 0.01 to 100 and T = 1000: nothing is known beforehand of routes, nor of any expert but its
     expected distances to the truths.
     $$\left|\mathbb{E}[G_T] - \mathbb{E}[G_T^{\mathrm{reduced}}]\right| \leq 0.05\, \Delta$$"""
-REDUCED = equality(
-    lambda run: run.records.reduced_error[-1].astype(np.float64),
-    margin=0.05,
-    scale=lambda run: np.asarray(experiments.gaps_of(run).task_gap),
-)
+REDUCED = equality(experiments.final("reduced_error"), margin=0.05, scale=experiments.task_gap)
 
 
 @GENERALIZATION_ERROR.replacement(

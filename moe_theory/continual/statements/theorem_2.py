@@ -1,7 +1,6 @@
 """Theorem 2: bounds from the loads, with fewer experts than tasks."""
 
 import functools
-from collections.abc import Callable
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from moe_theory.continual.statements.theorem_1 import (
     last_error,
     says_along_routes,
 )
-from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, bound, equality, statement
 
 EXPLORING = (5, 10)  # the recorded rounds up to T1 = 10 of M = 5
@@ -101,20 +99,10 @@ GENERALIZATION_ERROR = statement(
 )
 
 
-def printed(name: str, *rounds: int, form: Callable[..., theory.Bound]) -> Callable[[Run], np.ndarray]:
-    """What a theorem says at some of the recorded rounds (V, B)."""
-
-    def values(run) -> np.ndarray:
-        said = getattr(experiments.bounds_of(run, experiments.FIGURE_2.dims, form), name)
-        return said[np.searchsorted(run.rounds, rounds)].astype(np.float64)
-
-    return values
-
-
 EXPLORATION.charitable(
     "theorem-2.exploration-forgetting",
     experiments.JUST_EXPLORED.at(experiments.FEW),
-    bound(at_most=printed("forgetting", *EXPLORING, form=theory.theorem_1)),
+    bound(at_most=experiments.printed("forgetting", *EXPLORING)),
     where="Theorem 2, first line, Eq. (19)",
     labels=experiments.at_rounds(*EXPLORING),
     instead="theorem-2.exploration-given-routes",
@@ -124,7 +112,7 @@ EXPLORATION.charitable(
 FORGETTING.literal(
     "theorem-2.forgetting",
     experiments.FIGURE_2.at(experiments.FEW),
-    bound(at_most=printed("forgetting", *LATE, form=theory.theorem_2)),
+    bound(at_most=experiments.printed("forgetting", *LATE, form=theory.theorem_2)),
     labels=experiments.at_rounds(*LATE),
 ).says("With fewer experts than tasks, expected forgetting is below (21) as printed, for t from 100 to 2000.")(
     experiments.metric("forgetting", *LATE)
@@ -132,7 +120,7 @@ FORGETTING.literal(
 FORGETTING.charitable(
     "theorem-2.forgetting-exponent",
     experiments.FIGURE_2.at(experiments.FEW),
-    bound(at_most=printed("forgetting", *LATE, form=corrected.theorem_2)),
+    bound(at_most=experiments.printed("forgetting", *LATE, form=corrected.theorem_2)),
     where="Theorem 2, Eq. (21), third term as Appendix J derives it",
     labels=experiments.at_rounds(*LATE),
     instead="theorem-2.forgetting-given-routes",
@@ -142,7 +130,7 @@ FORGETTING.charitable(
 GENERALIZATION_ERROR.charitable(
     "theorem-2.generalization-error",
     experiments.FIGURE_2.at(experiments.FEW),
-    bound(at_most=printed("generalization_error", *LATE, form=theory.theorem_2)),
+    bound(at_most=experiments.printed("generalization_error", *LATE, form=theory.theorem_2)),
     labels=experiments.at_rounds(*LATE),
     instead="theorem-2.error-given-routes",
 ).says("With fewer experts than tasks, expected overall generalization error is below (22), for T from 100 to 2000.")(
@@ -151,7 +139,11 @@ GENERALIZATION_ERROR.charitable(
 GENERALIZATION_ERROR.literal(
     "theorem-2.generalization-error-appendix",
     experiments.FIGURE_2.at(experiments.FEW),
-    bound(at_most=printed("generalization_error", *LATE, form=functools.partial(theory.theorem_2, form="appendix"))),
+    bound(
+        at_most=experiments.printed(
+            "generalization_error", *LATE, form=functools.partial(theory.theorem_2, form="appendix")
+        )
+    ),
     where="Theorem 2, Eq. (22) as Appendix J ends",
     labels=experiments.at_rounds(*LATE),
 ).says(

@@ -122,7 +122,6 @@ def claim_below(figure: Figure, panel: Panel, short: str, others: Measure, words
         f"{figure.id.removesuffix('-transfer')}.{short}-{panel.short}",
         figure.experiment,
         MOSTLY,
-        where=f"continual, {figure.where}",
         labels=by_size(figure.sizes),
     ).says(
         f"{words} (M = {listed}) ends, in most runs, with {panel.words} than {other[0]}."

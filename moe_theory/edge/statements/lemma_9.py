@@ -10,7 +10,7 @@ from moe_theory.edge.experiments import (
     HISTORY_DIMS,
     ISOTROPIC,
     exploration_rounds,
-    gaps_of,
+    task_gap,
 )
 from moe_theory.edge.statements.theorem_1 import late_errors
 from moe_theory.edge.theory import overparameterization_ratio
@@ -19,7 +19,7 @@ from moe_theory.verify.statement import Hypothesis, bound, equality, statement
 
 def both_errors(run) -> np.ndarray:
     """Twice the task gap: two errors of routing that does not look at the task (B,)."""
-    return 2 * np.asarray(gaps_of(run).task_gap)
+    return 2 * task_gap(run)
 
 
 SETTLED = statement(

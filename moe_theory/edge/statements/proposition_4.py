@@ -103,6 +103,6 @@ statement(
 ).charitable(
     "proposition-4.limit",
     NEAREST.over("num_experts", 10),
-    equality(lambda run: np.asarray(experiments.gaps_of(run).task_gap), margin=0.02),
+    equality(experiments.task_gap, margin=0.02),
     instead="exact.nearest",
 ).says("With a long horizon the nearest-server strategy's error approaches the gap between two random tasks.")(observed)

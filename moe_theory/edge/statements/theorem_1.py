@@ -40,12 +40,7 @@ SPECIALISES = Hypothesis(
 SUFFICIENT = Hypothesis("as many servers as Fig. 3 calls enough", lambda dims, run: run.params.num_experts >= ENOUGH[0])
 
 
-def task_gap(run) -> np.ndarray:
-    """The mean squared distance of two tasks: what one expert's error tends to (B,)."""
-    return np.asarray(experiments.gaps_of(run).task_gap)
-
-
-def below(formula: Callable, floor: Callable, trivial: Callable = task_gap) -> Criterion:
+def below(formula: Callable, floor: Callable, trivial: Callable = experiments.task_gap) -> Criterion:
     """A bound by (23), or its correction, from each replicate's loads, L_T1 from the first record past T1, with the
     floor that `floor` makes of the pool's gaps.
     """

@@ -10,6 +10,7 @@ import numpy as np
 from moe_theory.merging.experiments import (
     LONG_SLOTS,
     MERGES,
+    MOSTLY,
     ON_REWARDS,
     SERVING,
     TANBR_LONG,
@@ -20,7 +21,7 @@ from moe_theory.merging.experiments import (
     recorded,
 )
 from moe_theory.merging.serving.methods import MERGED
-from moe_theory.verify.statement import Declared, alike, bound, probability, statement
+from moe_theory.verify.statement import Declared, alike, bound, statement
 
 SLOTS = (312, 625, 1250, 2500, LONG_SLOTS)  # where growth is looked at
 # Seconds of Table I: of token-level and of task-level routing with 1, 2 and 3 experts, and with all merged.
@@ -31,7 +32,6 @@ ROOT = r"R_T = \mathcal{O}(\sqrt{T} \log T)"
 FASTER = r"\mathbb{P}(s_{\text{merged}} \le %.2g s_{\text{%s}}) \ge \frac{1}{2}"
 BYTES = dataclasses.replace(SERVING, labels=("share of the bytes",))
 SHARE = r"\frac{b_{\text{merged}}}{b_{\text{all}}}"
-MOSTLY = probability(at_least=0.5)
 
 SUBLINEAR = statement(
     "abstract-sublinear",

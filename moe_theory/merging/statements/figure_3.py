@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from moe_theory.merging.experiments import MERGES, SERVING, TESTBEDS, computed, is_faster
+from moe_theory.merging.experiments import MERGES, MOSTLY, SERVING, TESTBEDS, computed, is_faster
 from moe_theory.merging.serving.methods import MERGED
-from moe_theory.merging.statements.abstract import MOSTLY, TANBR_SECONDS, TOKEN_SECONDS, claim_saving
+from moe_theory.merging.statements.abstract import TANBR_SECONDS, TOKEN_SECONDS, claim_saving
 from moe_theory.verify.statement import alike, bound, statement
 
 ONE_EXPERT, SMEAR = 0.65, 0.98  # shares of time saved: against RL and Switch, and "nearly 99 %"

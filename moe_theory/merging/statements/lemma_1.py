@@ -6,14 +6,13 @@ Trees are run alone, their leaves picked by the rule that is worst for the state
 import numpy as np
 
 from moe_theory.merging import corrected, theory
-from moe_theory.merging.experiments import ON_TREES, TREES_BY_RATIO, by_ratio, candidates, worst_excess
+from moe_theory.merging.experiments import EXACTLY, ON_TREES, TREES_BY_RATIO, by_ratio, candidates, worst_excess
 from moe_theory.verify.claim import Runs, excess
-from moe_theory.verify.statement import identity, statement
+from moe_theory.verify.statement import statement
 
 EQUATION_5 = r"N_t \le 2^{1/(1-\rho)} \frac{T \nu_1^2}{C^2 \log(T/\delta)}"
 LEAVES = r"1 + \sum_h \min\left(2^h, \frac{T_h}{m_h}\right), \quad m_h = \max(1, \lceil \tau_h(e_h) \rceil)"
 
-EXACTLY = identity(within=0)
 
 LEMMA_1 = statement(
     "lemma-1",

@@ -3,14 +3,13 @@
 import numpy as np
 
 from moe_theory.merging import corrected, theory
-from moe_theory.merging.experiments import ON_TREES, TREES_BY_RATIO, by_ratio, computed, recorded, worst_excess
+from moe_theory.merging.experiments import EXACTLY, ON_TREES, TREES_BY_RATIO, by_ratio, computed, recorded, worst_excess
 from moe_theory.verify.claim import Runs, excess
-from moe_theory.verify.statement import alike, identity, statement
+from moe_theory.verify.statement import alike, statement
 
 EQUATION_7 = r"H(t) \le \frac{1}{1-\rho} \log \frac{T \nu_1^2}{C^2 \log(T/\delta)}"
 SIMPLE = r"H(T) \le 1 + \max\left(0, \frac{1}{2 \log(1/\rho)} \log \frac{T \nu_1^2}{C^2 \log(2/\delta)}\right)"
 TIMES = np.arange(3, 1025, dtype=float)
-EXACTLY = identity(within=0)
 
 LEMMA_2 = statement(
     "lemma-2",

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from moe_theory.merging.experiments import MERGES, SERVING, computed, is_faster
+from moe_theory.merging.experiments import MERGES, MOSTLY, SERVING, computed, is_faster
 from moe_theory.merging.serving.methods import MERGED
-from moe_theory.merging.statements.abstract import MOSTLY, TASK_SECONDS, TOKEN_SECONDS
+from moe_theory.merging.statements.abstract import TASK_SECONDS, TOKEN_SECONDS
 from moe_theory.verify.statement import alike, identity, statement
 
 SAVED, ROUGHLY = 0.35, 0.05  # "about 35 %"
