@@ -41,7 +41,6 @@ QUANTILE = statement(
     instance="d_u = 10, N = 10: M_th = 2.56 for delta = 0.05 is exceeded with probability 0.0702; M_th = 5.51 for "
     "delta = 1e-6 with 1.5e-4, and rounded up to 6 with 9.1e-6.",
     corrected=f"The binomial's own quantile.$${BINOMIAL_QUANTILE}$$",
-    witness="proposition_1.py",
     disproof="poisson_arrivals.py",
     amendment="for a d_u / N that grows, at a fixed delta",
 )

@@ -53,7 +53,6 @@ PROPOSITION_4 = statement(
     "error 0.900.",
     corrected="Given the loads each expert has a single one's error, exact by a recursion for the moments of its model."
     + BY_LOADS,
-    witness="proposition_4.py",
     disproof="opposite_truths_offloading.py",
     derivation="haar_moments.py",
 )
