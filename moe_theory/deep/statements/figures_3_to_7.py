@@ -5,14 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from moe_theory.deep import experiments
-from moe_theory.deep.experiments import (
-    DRIVE,
-    EXPLORES,
-    MOSTLY,
-    Measure,
-    by_size,
-    of_experts,
-)
 from moe_theory.deep.gate import FREEZING_DRIVES
 from moe_theory.deep.presets import SMALL, STRONG, WEAK, expert_cell
 from moe_theory.verify import Experiment
@@ -105,7 +97,7 @@ MADE = {
         paper="continual",
         where=figure.where,
         says=figure.says,
-        hypotheses=[EXPLORES],
+        hypotheses=[experiments.EXPLORES],
         untestable=NOT_HERE % (figure.images, figure.experiment.name.removesuffix(SMALL)),
         note=figure.note + " Beside it: small networks on digits of 8 x 8 pixels, run by run on the same tasks.",
     )
@@ -113,16 +105,18 @@ MADE = {
 }
 
 
-def claim_below(figure: Figure, panel: Panel, short: str, others: Measure, words: str, other: tuple[str, str]) -> None:
+def claim_below(
+    figure: Figure, panel: Panel, short: str, others: experiments.Measure, words: str, other: tuple[str, str]
+) -> None:
     """That in most runs of the same tasks every number of experts ends with less than others do."""
     listed = ", ".join(map(str, figure.sizes))
     among = rf"\quad M \in \{{{listed}\}}" if len(figure.sizes) > 1 else rf"\quad M = {listed}"
-    own = of_experts(panel.metric, figure.sizes)
+    own = experiments.of_experts(panel.metric, figure.sizes)
     MADE[figure.id].ours(
         f"{figure.id.removesuffix('-transfer')}.{short}-{panel.short}",
         figure.experiment,
-        MOSTLY,
-        labels=by_size(figure.sizes),
+        experiments.MOSTLY,
+        labels=experiments.by_size(figure.sizes),
     ).says(
         f"{words} (M = {listed}) ends, in most runs, with {panel.words} than {other[0]}."
         rf"$$\mathbb{{P}}\left( {panel.symbol}^{{(M)}} < {panel.symbol}^{{\text{{{other[1]}}}}} \right) \ge "
@@ -132,8 +126,8 @@ def claim_below(figure: Figure, panel: Panel, short: str, others: Measure, words
 
 for figure in FIGURES:
     for panel in figure.panels:
-        one = of_experts(panel.metric, (1,) * len(figure.sizes))
-        endless = of_experts(panel.metric, figure.sizes, terminate=False)
+        one = experiments.of_experts(panel.metric, (1,) * len(figure.sizes))
+        endless = experiments.of_experts(panel.metric, figure.sizes, terminate=False)
         claim_below(
             figure, panel, "moe", one, "With termination a Mixture-of-Experts", ("a single expert", "one expert")
         )
@@ -171,7 +165,7 @@ HIGH = Hypothesis(
     lambda dims, run: bool(run.params.terminate) or median_drive(run) > HIGH_DRIVE,
 )
 AT_WEAK, AT_STRONG = (
-    DRIVE.together(*(expert_cell(DRIVE_EXPERTS, terminate, scale) for terminate in (False, True)))
+    experiments.DRIVE.together(*(expert_cell(DRIVE_EXPERTS, terminate, scale) for terminate in (False, True)))
     for scale in (WEAK, STRONG)
 )
 LABEL = [f"M = {DRIVE_EXPERTS}"]
@@ -180,7 +174,7 @@ LABEL = [f"M = {DRIVE_EXPERTS}"]
 @FIGURE_3.ours(
     "drive.superfluous",
     AT_STRONG,
-    MOSTLY,
+    experiments.MOSTLY,
     where=f"replaces {KEY_DESIGN}",
     labels=LABEL,
     hypotheses=[HIGH],
@@ -195,7 +189,7 @@ def costs_little(endless, ended) -> np.ndarray:
 @FIGURE_3.ours(
     "drive.strong",
     AT_STRONG,
-    MOSTLY,
+    experiments.MOSTLY,
     where=KEY_DESIGN,
     labels=LABEL,
     hypotheses=[HIGH],
@@ -204,7 +198,7 @@ def costs_little(endless, ended) -> np.ndarray:
     "Where gate steps move the router far (kappa above 20), never terminating costs, in most runs of the same tasks, "
     "at least 25 % more error too." + COSTS
 )
-@FIGURE_3.ours("drive.weak", AT_WEAK, MOSTLY, where=KEY_DESIGN, labels=LABEL, hypotheses=[LOW]).says(
+@FIGURE_3.ours("drive.weak", AT_WEAK, experiments.MOSTLY, where=KEY_DESIGN, labels=LABEL, hypotheses=[LOW]).says(
     "Where gate steps move the router little (kappa below 10), never terminating costs, in most runs of the same "
     "tasks, at least 25 % more error." + COSTS
 )
