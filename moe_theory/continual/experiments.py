@@ -36,9 +36,10 @@ from moe_theory.core.tasks import Pool, draw_pool
 from moe_theory.runs import Run
 from moe_theory.verify import Experiment
 from moe_theory.verify.claim import Selection
-from moe_theory.verify.statement import Hypothesis
+from moe_theory.verify.statement import Hypothesis, limit_probability
 
 FAILURE = 0.05  # delta: what a probability that the paper leaves at delta, or at o(1), may be at most
+LIKELY, UNLIKELY = (limit_probability(to=limit, margin=FAILURE) for limit in (1, 0))
 
 
 observe_route = fields("info.task", "info.expert")
@@ -207,14 +208,6 @@ _ROUTER_VARIANTS = {
     "small noise": lambda scale: {"noise_scale": NOISE_SHARE * scale},
     "near signals": lambda scale: _FEWER | {"noise_scale": NOISE_SHARE * scale, "cluster_spread": scale**2.5},
 }
-ROUTER_CELLS, FEWER_EXPERTS_CELLS, SMALL_NOISE_CELLS, NEAR_SIGNALS_CELLS = (
-    {router_cell(scale, variant): scale for scale in ROUTER_SCALES} for variant in _ROUTER_VARIANTS
-)
-RATE_CELLS = {router_rate_cell(rate): rate for rate in ROUTER_RATES}
-EXPERT_CELLS, UNIFORM_CELLS = (
-    {router_experts_cell(number, variant): number for number in ROUTER_EXPERTS} for variant in ("", UNIFORM)
-)
-
 ROUTER_GRID = Experiment(
     name="router-grid",
     dims=ROUTER_DIMS,
@@ -234,6 +227,10 @@ ROUTER_GRID = Experiment(
     observe=observe_info,
     replicates=2048,
 )
+BY_SCALE, BY_SCALE_FEWER, BY_SCALE_QUIET, BY_SCALE_NEAR = (
+    ROUTER_GRID.over({router_cell(scale, variant): scale for scale in ROUTER_SCALES}) for variant in _ROUTER_VARIANTS
+)
+BY_RATE = ROUTER_GRID.over({router_rate_cell(rate): rate for rate in ROUTER_RATES})
 
 ROUTER_EXPERT_GRID = Experiment(
     name="router-expert-grid",
@@ -248,6 +245,10 @@ ROUTER_EXPERT_GRID = Experiment(
     record_every=1,
     observe=observe_info,
     replicates=1024,
+)
+BY_EXPERTS, BY_EXPERTS_BLIND = (
+    ROUTER_EXPERT_GRID.over({router_experts_cell(number, variant): number for number in ROUTER_EXPERTS})
+    for variant in ("", UNIFORM)
 )
 
 # A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with the sizes of steps that

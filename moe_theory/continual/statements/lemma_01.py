@@ -9,8 +9,6 @@ import numpy as np
 from moe_theory.continual import experiments
 from moe_theory.verify.statement import Hypothesis, counterexample, probability, rate, statement
 
-GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
-QUIET = experiments.ROUTER_GRID.over(experiments.SMALL_NOISE_CELLS)
 EVEN = Hypothesis("beta_t is constant", lambda dims, run: run.params.min_strength == run.params.max_strength)
 
 SAME_SIGNAL = statement(
@@ -54,7 +52,7 @@ SAME_CLUSTER = SAME_SIGNAL.twin(
 
 @SAME_SIGNAL.literal(
     "lemma-1.same-signal",
-    GRID,
+    experiments.BY_SCALE,
     rate(at_least=1.5),
     where="Lemma 1, Eq. (10); full version, Eq. (25), M > N",
     instead="lemma-1.small-noise",
@@ -63,7 +61,7 @@ SAME_CLUSTER = SAME_SIGNAL.twin(
     Tested at the noise level of a reading, since the statement asks nothing of it; the largest gap of an expert.""")
 @SAME_SIGNAL.charitable(
     "lemma-1.small-noise",
-    QUIET,
+    experiments.BY_SCALE_QUIET,
     rate(at_least=1.5),
     where="replaces Lemma 1, M > N",
     hypotheses=[experiments.SMALL_NOISE],
@@ -71,7 +69,7 @@ SAME_CLUSTER = SAME_SIGNAL.twin(
     $$\sigma_t = O(\sigma_0) \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})$$""")
 @SAME_CLUSTER.literal(
     "lemma-1.same-cluster",
-    experiments.ROUTER_GRID.over(experiments.FEWER_EXPERTS_CELLS),
+    experiments.BY_SCALE_FEWER,
     rate(at_least=1.5),
     where="Lemma 1, full version, Eq. (25), M < N",
     instead="lemma-1.same-cluster-small-noise",
@@ -81,7 +79,7 @@ SAME_CLUSTER = SAME_SIGNAL.twin(
     """)
 @SAME_CLUSTER.charitable(
     "lemma-1.same-cluster-small-noise",
-    experiments.ROUTER_GRID.over(experiments.NEAR_SIGNALS_CELLS),
+    experiments.BY_SCALE_NEAR,
     rate(at_least=1.5),
     where="replaces Lemma 1, M < N",
     hypotheses=[experiments.SMALL_NOISE],
@@ -95,7 +93,7 @@ def output_gap(run) -> np.ndarray:
 
 @SAME_SIGNAL.literal(
     "lemma-1.probability",
-    GRID,
+    experiments.BY_SCALE,
     probability(at_most=experiments.FAILURE),
     where="Lemma 1, with probability at least 1 - o(1)",
     instead="lemma-1.small-noise-probability",
@@ -112,7 +110,7 @@ def exceeds_proof(run) -> np.ndarray:
 
 @SAME_SIGNAL.step(
     "lemma-1.product",
-    GRID,
+    experiments.BY_SCALE,
     counterexample(),
     where="Lemma 1, proof, first display",
     instead="lemma-1.small-noise-probability",
@@ -131,7 +129,7 @@ def exceeds_product(run) -> np.ndarray:
 
 @SAME_SIGNAL.replacement(
     "lemma-1.small-noise-probability",
-    QUIET,
+    experiments.BY_SCALE_QUIET,
     probability(at_most=experiments.FAILURE),
     where="replaces Lemma 1, with probability at least 1 - o(1)",
     hypotheses=[EVEN],

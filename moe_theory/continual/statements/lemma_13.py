@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.verify.statement import limit_probability, statement
+from moe_theory.verify.statement import statement
 
 WHY = """Early termination fixes the gates at once where Gamma is above all differences of outputs at T1 + 1, as one of
 order sigma_0^1.25 is in the limit. Algorithm 1 asks for O(sigma_0^1.25): below a step of the gates each move of a model
@@ -35,21 +35,11 @@ CLUSTERS = TASKS.twin(
 )
 
 
-@TASKS.charitable(
-    "lemma-13.tasks",
-    experiments.LIMIT_MANY,
-    limit_probability(to=1, margin=experiments.FAILURE),
-    where="Lemma 13, M > N",
-).says("""
+@TASKS.charitable("lemma-13.tasks", experiments.LIMIT_MANY, experiments.LIKELY, where="Lemma 13, M > N").says("""
     With M > N, from T1 + 2 on an expert's probability is larger for its own task than for all others, but for o(1).
 
     All experts and rounds at once; sets are those at the gates of round T1 + 1, features are the signals alone.""")
-@CLUSTERS.charitable(
-    "lemma-13.clusters",
-    experiments.LIMIT_FEW,
-    limit_probability(to=1, margin=experiments.FAILURE),
-    where="Lemma 13, M < N",
-).says("""
+@CLUSTERS.charitable("lemma-13.clusters", experiments.LIMIT_FEW, experiments.LIKELY, where="Lemma 13, M < N").says("""
     With M < N, from T1 + 2 on an expert's probability is larger for its cluster's tasks than others, but for o(1).""")
 def is_always_separated(run) -> np.ndarray:
     return run.state.is_separated

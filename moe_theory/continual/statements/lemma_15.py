@@ -4,7 +4,7 @@ import numpy as np
 
 from moe_theory.continual import experiments
 from moe_theory.core.gating import pairs_of
-from moe_theory.verify.statement import identity, limit_probability, statement
+from moe_theory.verify.statement import identity, statement
 
 TASKS = statement(
     "lemma-15-more-experts",
@@ -38,18 +38,12 @@ CLUSTERS = TASKS.twin(
 
 
 @TASKS.charitable(
-    "lemma-15.tasks",
-    experiments.ENDLESS_MANY,
-    limit_probability(to=1, margin=experiments.FAILURE),
-    instead="lemma-15.one-of-two-tasks",
+    "lemma-15.tasks", experiments.ENDLESS_MANY, experiments.LIKELY, instead="lemma-15.one-of-two-tasks"
 ).says("""With M > N, from T1 + 1 to t_1 a task's experts have larger probabilities for it than others, but for o(1).
 
     All tasks, experts and rounds at once; features are the signals alone.""")
 @CLUSTERS.charitable(
-    "lemma-15.clusters",
-    experiments.ENDLESS_FEW,
-    limit_probability(to=1, margin=experiments.FAILURE),
-    instead="lemma-15.one-of-two-clusters",
+    "lemma-15.clusters", experiments.ENDLESS_FEW, experiments.LIKELY, instead="lemma-15.one-of-two-clusters"
 ).says("""With M < N, from T1 + 1 to t_1 a cluster's experts have larger probabilities for it than all others.""")
 def is_always_ordered(run) -> np.ndarray:
     return run.state.is_ordered

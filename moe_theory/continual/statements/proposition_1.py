@@ -7,7 +7,7 @@ import numpy as np
 
 from moe_theory.continual import experiments
 from moe_theory.continual.theory import error_contraction
-from moe_theory.verify.statement import bound, equality, limit_probability, limit_rate, statement
+from moe_theory.verify.statement import bound, equality, limit_rate, statement
 
 UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
 HARDLY = 0.9  # of the error of random tasks: what counts as no specialisation
@@ -15,7 +15,6 @@ LEARNED = 1e-4  # of the truths' mean square: squared errors below are too near 
 MANY = experiments.LIMIT_MANY
 FEW = experiments.LIMIT_FEW
 SMALLEST = MANY.experiment.at(experiments.specialization_cell(experiments.MANY_EXPERTS, experiments.LIMIT_SCALES[0]))
-LIKELY = limit_probability(to=1, margin=experiments.FAILURE)
 EMPTY = """It holds in the limit, and for a reason that says little: Algorithm 1 fixes nearly all gates within a few
 rounds of T1, and what is fixed cannot change. What the sets are worth is another matter, see (34) and Proposition 3."""
 THRESHOLD = """Early termination fixes the gates at once where Gamma is above all differences of outputs at T1 + 1, as
@@ -75,10 +74,10 @@ CLUSTER_MODELS.also("proposition-1.contraction", role="corrected")
 
 
 @TASK_SETS.charitable(
-    "proposition-1.sets-tasks", MANY, LIKELY, where="Proposition 1, and its full version, case 1"
+    "proposition-1.sets-tasks", MANY, experiments.LIKELY, where="Proposition 1, and its full version, case 1"
 ).says("""With M > N, every expert keeps its task's set in all rounds after T1, with probability 1 - o(1).""")
 @CLUSTER_SETS.charitable(
-    "proposition-1.sets-clusters", FEW, LIKELY, where="Proposition 1, full version, case 2"
+    "proposition-1.sets-clusters", FEW, experiments.LIKELY, where="Proposition 1, full version, case 2"
 ).says("""
     With M < N, every expert keeps its cluster's set in all rounds after T1, with probability 1 - o(1).""")
 def is_always_stable(run) -> np.ndarray:
@@ -88,7 +87,7 @@ def is_always_stable(run) -> np.ndarray:
 @TASK_MODELS.charitable(
     "proposition-1.unchanged",
     MANY,
-    LIKELY,
+    experiments.LIKELY,
     where="Proposition 1, and its full version, case 1",
     hypotheses=[experiments.MORE_EXPERTS],
     instead="proposition-1.contraction",
@@ -143,11 +142,11 @@ def remaining_errors(run) -> np.ndarray:
 
 
 @TASK_SETS.step(
-    "proposition-1.order-tasks", MANY, LIKELY, where="Proposition 1, proof: Eq. (34), M > N"
+    "proposition-1.order-tasks", MANY, experiments.LIKELY, where="Proposition 1, proof: Eq. (34), M > N"
 ).says(r"""With M > N, after T1 for each task's signal the experts of its set are above all others, but for o(1).
     $$\pi_m(X_n, \Theta_{T_1}) > \pi_{m'}(X_n, \Theta_{T_1}), \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""")
 @CLUSTER_SETS.step(
-    "proposition-1.order-clusters", FEW, LIKELY, where="Proposition 1, proof: Eq. (34), M < N"
+    "proposition-1.order-clusters", FEW, experiments.LIKELY, where="Proposition 1, proof: Eq. (34), M < N"
 ).says(r"""With M < N, after T1 for each signal the experts of its cluster's set are above all others, but for o(1).
     $$\pi_m(X_k, \Theta_{T_1}) > \pi_{m'}(X_k, \Theta_{T_1}), \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""")
 def is_ordered_after_exploration(run) -> np.ndarray:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.verify.statement import bound, equality, limit_probability, probability, ranged, statement
+from moe_theory.verify.statement import bound, equality, probability, ranged, statement
 
 MANY = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST)
 FEW = experiments.SPECIALIZATION.over(experiments.FEW_SMALLEST)
@@ -51,16 +51,10 @@ CLUSTERS.also("proposition-3.inside-own", "proposition-3.uniform-own", role="our
 
 
 @TERMINATION.charitable(
-    "proposition-3.time",
-    experiments.LIMIT_MANY,
-    limit_probability(to=1, margin=experiments.FAILURE),
-    where="Proposition 3, T2, M > N",
+    "proposition-3.time", experiments.LIMIT_MANY, experiments.LIKELY, where="Proposition 3, T2, M > N"
 ).says("""With M > N, the gates are fixed by T2, but for o(1): they are by 1.25 T1, which is sooner.""")
 @TERMINATION.charitable(
-    "proposition-3.time-clusters",
-    experiments.LIMIT_FEW,
-    limit_probability(to=1, margin=experiments.FAILURE),
-    where="Proposition 3, T2, M < N",
+    "proposition-3.time-clusters", experiments.LIMIT_FEW, experiments.LIKELY, where="Proposition 3, T2, M < N"
 ).says("""With M < N, the gates are fixed by T2, but for o(1): they are by the end of runs that are shorter.""")
 def is_soon_terminated(run) -> np.ndarray:
     return run.state.state.terminated
@@ -94,7 +88,7 @@ def tolerated_outside(run) -> np.ndarray:
 @TASKS.charitable(
     "proposition-3.inside-tasks",
     experiments.LIMIT_MANY,
-    limit_probability(to=0, margin=experiments.FAILURE),
+    experiments.UNLIKELY,
     where="Proposition 3, and its full version, case 1",
     hypotheses=[experiments.MORE_EXPERTS],
 ).says(r"""With M > N, once the gates are fixed an arrival whose set is not empty goes outside it with probability o(1).
@@ -104,7 +98,7 @@ def tolerated_outside(run) -> np.ndarray:
 @CLUSTERS.charitable(
     "proposition-3.inside-clusters",
     experiments.LIMIT_FEW,
-    limit_probability(to=0, margin=experiments.FAILURE),
+    experiments.UNLIKELY,
     where="Proposition 3, full version, case 2",
     hypotheses=[experiments.FEWER_EXPERTS],
 ).says(r"""With M < N, once the gates are fixed an arrival whose cluster has specialists goes to none with chance o(1).
