@@ -9,11 +9,16 @@ import numpy as np
 
 from moe_theory.continual import corrected, experiments, theory
 from moe_theory.runs import Run
+from moe_theory.verify.claim import Selection
 from moe_theory.verify.statement import alike, identity, probability, statement
 
 COVERAGE_SIZES = ((2, 2), (3, 3), (3, 6), (6, 12), (6, 24), (10, 53))  # sets N and experts M
 BY_SIZES = [f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in COVERAGE_SIZES]
-(NUM_TASKS, MANY), (NUM_CLUSTERS, FEW) = experiments.COVERAGE_EXPERTS.items()  # M = N ln(N / delta), K ln(K / delta)
+# M = N ln(N / delta) and K ln(K / delta).
+OF_TASKS, OF_CLUSTERS = (
+    Selection(experiments.COVERAGE, (f"{count} sets",), (f"{sets} = {count}, M = {number}",))
+    for sets, (count, number) in zip("NK", experiments.COVERAGE_EXPERTS.items(), strict=True)
+)
 
 WHY = """An expert specialises in the task for which its own gate output is largest, (11); M_n is the set of those who
 do in task n. The proof takes experts as independent, each in M_n with probability 1/N, but they share their past. A
@@ -57,10 +62,9 @@ CLUSTERS.also("lemma-11.union", role="step")
 
 @TASKS.charitable(
     "lemma-11.tasks",
-    experiments.COVERAGE.at(f"{NUM_TASKS} sets"),
+    OF_TASKS,
     probability(at_least=1 - experiments.FAILURE),
     where="Lemma 11, first case",
-    labels=[f"N = {NUM_TASKS}, M = {MANY}"],
     hypotheses=[experiments.MORE_EXPERTS],
     instead="lemma-11.two-tasks",
 ).says("""
@@ -69,10 +73,9 @@ CLUSTERS.also("lemma-11.union", role="step")
     At sigma_0 = 0.01.""")
 @CLUSTERS.charitable(
     "lemma-11.clusters",
-    experiments.COVERAGE.at(f"{NUM_CLUSTERS} sets"),
+    OF_CLUSTERS,
     probability(at_least=1 - experiments.FAILURE),
     where="Lemma 11, second case",
-    labels=[f"K = {NUM_CLUSTERS}, M = {FEW}"],
     hypotheses=[experiments.FEWER_EXPERTS],
     instead="lemma-11.two-clusters",
 ).says("""
@@ -94,7 +97,7 @@ def shortfalls(bound: Callable[[int, int], float]) -> Callable[[Run], np.ndarray
 
 TASKS.step(
     "lemma-11.product",
-    experiments.COVERAGE.at(f"{NUM_TASKS} sets"),
+    OF_TASKS,
     identity(within=1e-9),
     where="Lemma 11, proof: first inequality of the union bound",
     labels=BY_SIZES,
@@ -109,7 +112,7 @@ TASKS.step(
     \frac{1}{N}\right)^M\right)^N$$""")(shortfalls(theory.lemma_11))
 TASKS.step(
     "lemma-11.union",
-    experiments.COVERAGE.at(f"{NUM_TASKS} sets"),
+    OF_TASKS,
     identity(within=1e-9),
     where="Lemma 11, proof, without the product",
     labels=BY_SIZES,
@@ -129,19 +132,11 @@ TWO_SETS = r"""experts prefer at least two between them, always: for every signa
     $$\left|\{n : |\mathcal{M}_n| \geq 1\}\right| \geq 2, \quad 1 \leq t \leq T_1$$"""
 
 
-@TASKS.replacement(
-    "lemma-11.two-tasks",
-    experiments.COVERAGE.at(f"{NUM_TASKS} sets"),
-    identity(within=0),
-    labels=[f"N = {NUM_TASKS}, M = {MANY}"],
-    hypotheses=[experiments.MORE_EXPERTS],
-).says(f"Of more than one task {TWO_SETS}")
+@TASKS.replacement("lemma-11.two-tasks", OF_TASKS, identity(within=0), hypotheses=[experiments.MORE_EXPERTS]).says(
+    f"Of more than one task {TWO_SETS}"
+)
 @CLUSTERS.replacement(
-    "lemma-11.two-clusters",
-    experiments.COVERAGE.at(f"{NUM_CLUSTERS} sets"),
-    identity(within=0),
-    labels=[f"K = {NUM_CLUSTERS}, M = {FEW}"],
-    hypotheses=[experiments.FEWER_EXPERTS],
+    "lemma-11.two-clusters", OF_CLUSTERS, identity(within=0), hypotheses=[experiments.FEWER_EXPERTS]
 ).says(f"Of clusters whose signals are alike {TWO_SETS}")
 def num_rounds_with_one_set(run) -> np.ndarray:
     sets = run.records.sets[run.rounds <= experiments.stage_rounds(run.params), : int(run.params.num_experts)]
