@@ -105,40 +105,36 @@ MADE = {
 }
 
 
-def claim_below(
-    figure: Figure, panel: Panel, short: str, others: experiments.Measure, words: str, other: tuple[str, str]
-) -> None:
-    """That in most runs of the same tasks every number of experts ends with less than others do."""
+# By the ends of ids: who has less, than whom, and how formulas call these.
+RIVALS = {
+    "moe": ("With termination a Mixture-of-Experts", "a single expert", "one expert"),
+    "termination": ("A Mixture-of-Experts that terminates its gate updates", "one that never does", "no termination"),
+}
+
+
+def claim_below(figure: Figure, panel: Panel, short: str) -> None:
+    """That in most runs of the same tasks every number of experts ends with less than its rival does."""
+    words, other, symbol = RIVALS[short]
     listed = ", ".join(map(str, figure.sizes))
     among = rf"\quad M \in \{{{listed}\}}" if len(figure.sizes) > 1 else rf"\quad M = {listed}"
-    own = experiments.of_experts(panel.metric, figure.sizes)
+    own, endless = (experiments.of_experts(panel.metric, figure.sizes, ends) for ends in (True, False))
+    others = endless if short == "termination" else experiments.of_experts(panel.metric, (1,) * len(figure.sizes))
     MADE[figure.id].ours(
         f"{figure.id.removesuffix('-transfer')}.{short}-{panel.short}",
         figure.experiment,
         experiments.MOSTLY,
         labels=experiments.by_size(figure.sizes),
     ).says(
-        f"{words} (M = {listed}) ends, in most runs, with {panel.words} than {other[0]}."
-        rf"$$\mathbb{{P}}\left( {panel.symbol}^{{(M)}} < {panel.symbol}^{{\text{{{other[1]}}}}} \right) \ge "
+        f"{words} (M = {listed}) ends, in most runs, with {panel.words} than {other}."
+        rf"$$\mathbb{{P}}\left( {panel.symbol}^{{(M)}} < {panel.symbol}^{{\text{{{symbol}}}}} \right) \ge "
         rf"\frac{{1}}{{2}}, {among}$$"
     )(lambda runs: own(runs) < others(runs))
 
 
 for figure in FIGURES:
     for panel in figure.panels:
-        one = experiments.of_experts(panel.metric, (1,) * len(figure.sizes))
-        endless = experiments.of_experts(panel.metric, figure.sizes, terminate=False)
-        claim_below(
-            figure, panel, "moe", one, "With termination a Mixture-of-Experts", ("a single expert", "one expert")
-        )
-        claim_below(
-            figure,
-            panel,
-            "termination",
-            endless,
-            "A Mixture-of-Experts that terminates its gate updates",
-            ("one that never does", "no termination"),
-        )
+        for short in RIVALS:
+            claim_below(figure, panel, short)
 
 
 FIGURE_3, KEY_DESIGN = MADE["figure-3-transfer"], "continual, Sec. 6: Key design II beyond linear models"
@@ -172,12 +168,7 @@ LABEL = [f"M = {DRIVE_EXPERTS}"]
 
 
 @FIGURE_3.ours(
-    "drive.superfluous",
-    AT_STRONG,
-    experiments.MOSTLY,
-    where=f"replaces {KEY_DESIGN}",
-    labels=LABEL,
-    hypotheses=[HIGH],
+    "drive.superfluous", AT_STRONG, experiments.MOSTLY, where=f"replaces {KEY_DESIGN}", labels=LABEL, hypotheses=[HIGH]
 )
 def costs_little(endless, ended) -> np.ndarray:
     r"""Where gate steps move the router far, it freezes by itself: never terminating costs, in most runs of the same
