@@ -8,7 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -42,6 +42,14 @@ FAILURE = 0.05  # delta: what a probability that the paper leaves at delta, or a
 LIKELY, UNLIKELY = (limit_probability(to=limit, margin=FAILURE) for limit in (1, 0))
 
 
+def gate_span(state: State, info: Info) -> Float[Array, ""]:
+    """Largest |h_m - h_m'| of all experts."""
+    del state
+    exists = info.gate_probabilities > 0
+    highest = jnp.max(jnp.where(exists, info.gate_outputs, -jnp.inf))
+    return highest - jnp.min(jnp.where(exists, info.gate_outputs, jnp.inf))
+
+
 observe_route = fields("info.task", "info.expert")
 observe_moves = fields(observe_route, "info.error", "info.update_norm")
 observe_metrics = fields(
@@ -55,18 +63,7 @@ observe_metrics = fields(
 )
 observe_error = fields("info.generalization_error")
 observe_sets = fields(sets=lambda state, info: expert_sets(state))
-
-
-class GateSpan(NamedTuple):
-    any_gap: Float[Array, ""]  # largest |h_m - h_m'| of all experts
-
-
-def observe_gate_span(state: State, info: Info) -> GateSpan:
-    del state
-    exists = info.gate_probabilities > 0
-    highest = jnp.max(jnp.where(exists, info.gate_outputs, -jnp.inf))
-    return GateSpan(highest - jnp.min(jnp.where(exists, info.gate_outputs, jnp.inf)))
-
+observe_gate_span = fields(any_gap=gate_span)
 
 # Appendix A.2: N = 6 tasks, d = 10, s = 6. Experts are padded to an experiment's largest M: one program for all cells.
 SIZES = {"num_tasks": 6, "num_features": 10, "num_samples": 6}
