@@ -605,6 +605,11 @@ def at_rounds(*rounds: int) -> list[str]:
     return [f"t = {time}" for time in rounds]
 
 
+def by_rounds(experiment: Experiment, cell: str, *rounds: int) -> Selection:
+    """One run, whose components are rounds."""
+    return Selection(experiment, (cell,), tuple(at_rounds(*rounds)))
+
+
 def router_learning(run: Run) -> slice:
     """Rows of the rounds T1 + 1, ..., t_1, the router's learning stage."""
     return slice(stage_rounds(run.params), stage_rounds(run.params, T2_POWER))
