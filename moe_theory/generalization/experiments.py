@@ -140,7 +140,7 @@ LONE_POINT = _drawn(
     "lone-points", lone_points, Dims(2, 1, LONE_SAMPLES), _settings([{"m": LONE_SAMPLES}], T=2, k=1), 64
 )
 (LONE_CELL,) = LONE_POINT.cells
-FORMULA = LONE_POINT.at(LONE_CELL)  # for claims on formulas, a cheap run whose draws they ignore
+FORMULA = Selection(LONE_POINT, (LONE_CELL,), is_computed=True)  # for claims on formulas, a cheap run that they ignore
 
 # A given linear router: over T at k = 1, and over k at T = 8 with gates that are nearly even (W = 1) and far from it
 # (W = 8). At k = 1 all gates are 1 whatever W, which then does not name the cell.

@@ -369,7 +369,7 @@ HORIZONS = (16, 64, 256, 1024)  # T at which corrected bounds are compared
 
 def computed(*labels: str, abscissa: tuple[float, ...] | None = None) -> Selection:
     """A tree, for what is computed and reads no run."""
-    return Selection(TREES, (tree_cell("deepest", SMOOTHNESS_RATIOS[-1]),), labels or None, abscissa)
+    return Selection(TREES, (tree_cell("deepest", SMOOTHNESS_RATIOS[-1]),), labels or None, abscissa, is_computed=True)
 
 
 def by_ratio(rule: str, constant: float = 1.0) -> Selection:

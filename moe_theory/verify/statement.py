@@ -202,7 +202,8 @@ class Declared(Statement):
             labels: names of the components, where the selection gives none.
             hypotheses: beside the statement's own.
             instead: id of the claim that holds where this one does not, written likewise.
-            exact: whether nothing random enters: algebra, enumeration, a constructed instance.
+            exact: whether nothing random enters: algebra, enumeration, a constructed instance; as the selection has it
+                unless given.
         Raises: InvalidStatementError for another role.
         """
         if role not in list(Role):
@@ -229,7 +230,7 @@ class Declared(Statement):
             "side": criterion.side,
             "abscissa": selection.abscissa if criterion.kind in _OVER_A_GRID else None,
             "module": _caller(),
-            "is_computed": exact,
+            "is_computed": exact or selection.is_computed,
             "ranges": {name: known for name, known in ranges.items() if known is not None},
         }
         return Declaration(self, Role(role), selection, about)

@@ -1,5 +1,6 @@
 """Statements and their claims: catches runs, components, roles and hypotheses that go astray between the two."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -279,3 +280,11 @@ def test_a_twin_has_what_is_not_said_of_it_and_no_claim():
     assert [each.id for each in statement.declared()] == ["lemma-0", "lemma-0-few", "lemma-0-more"]
     with pytest.raises(InvalidStatementError, match="lemma-0-few of continual is declared already"):
         of.twin("lemma-0-few", where="Lemma 0", says="It falls.")
+
+
+def test_what_is_measured_on_a_run_that_is_not_read_is_computed():
+    """Would catch a formula's claim that counts as simulated, or a simulated one that does not."""
+    of = made()
+    for name, runs in (("read", RUNS.at("two")), ("unread", dataclasses.replace(RUNS.at("two"), is_computed=True))):
+        of.claim(f"mine.{name}", runs, bound(at_most=1), role="step").says("It is 1.")(lambda run: alike(run, 1.0))
+    assert [claim.is_computed for claim in registered().values()] == [False, True]

@@ -25,7 +25,7 @@ ENOUGH_SERVERS = (
     Hypothesis("M >= N M_th ln(1/delta)", lambda dims, run: run.params.num_experts in SUFFICIENT.values()),
 )
 # A run that is not looked at.
-COMPUTED = Selection(UPDATES, ("M = 4",), tuple(f"delta = {delta:g}" for delta in DELTAS))
+COMPUTED = Selection(UPDATES, ("M = 4",), tuple(f"delta = {delta:g}" for delta in DELTAS), is_computed=True)
 
 NORMAL_QUANTILE = r"M_{th} = \frac{d_u}{N} + \Phi^{-1}(1 - \delta) \sqrt{\frac{d_u}{N} \left( 1 - \frac{1}{N} \right)}"
 BINOMIAL_QUANTILE = r"M_{th} = \min\left\{ k : \mathbb{P}[\text{Binomial}(d_u, 1/N) > k] < \delta \right\}"
@@ -51,10 +51,9 @@ QUANTILE = statement(
 
 @QUANTILE.charitable(
     "proposition-1.normal-quantile-limit",
-    Selection(UPDATES, ("M = 4",), abscissa=WINDOWS),
+    Selection(UPDATES, ("M = 4",), abscissa=WINDOWS, is_computed=True),
     limit_rate(at_most=-0.25, margin=MARGIN),
     labels=[f"d_u = {window}" for window in WINDOWS],
-    exact=True,
 )
 def relative_error(run) -> np.ndarray:
     r"""For long d_u, at delta = 0.05, the probability tends to delta: it is off by less than d_u^(-1/4) of it.
@@ -78,9 +77,7 @@ def excess(quantile: str, round_up: bool = False) -> Callable[[Run], np.ndarray]
     return of
 
 
-QUANTILE.literal(
-    "proposition-1.normal-quantile", COMPUTED, EXACTLY, instead="proposition-1.binomial-quantile", exact=True
-).says(
+QUANTILE.literal("proposition-1.normal-quantile", COMPUTED, EXACTLY, instead="proposition-1.binomial-quantile").says(
     "A kind of task arrives more than M_th times in d_u = 10 rounds with probability at most delta, with (16) as it is."
 )(excess("normal"))
 QUANTILE.literal(
@@ -89,12 +86,11 @@ QUANTILE.literal(
     EXACTLY,
     where="Proposition 1, Eq. (16), to whole experts",
     instead="proposition-1.binomial-quantile",
-    exact=True,
 ).says(f"The same for M_th rounded up to whole experts.$${TAIL % (CEILING, NORMAL_QUANTILE)}$$")(
     excess("normal", round_up=True)
 )
 QUANTILE.replacement(
-    "proposition-1.binomial-quantile", COMPUTED, EXACTLY, where="replaces Proposition 1, Eq. (16)", exact=True
+    "proposition-1.binomial-quantile", COMPUTED, EXACTLY, where="replaces Proposition 1, Eq. (16)"
 ).says(
     "A kind of task arrives more than M_th times in d_u = 10 rounds with probability at most delta, M_th binomial."
     f"$${TAIL % ('M_{th}', BINOMIAL_QUANTILE)}$$"
@@ -106,7 +102,6 @@ QUANTILE.replacement(
     COMPUTED,
     EXACTLY,
     where="replaces Proposition 1, Eq. (16), for the task that arrives",
-    exact=True,
 )
 def unserved_excess(run) -> np.ndarray:
     r"""So many specialists that the kinds of d_u - 1 earlier tasks leave one idle for the next, but for chance delta.

@@ -47,7 +47,7 @@ def cover_excesses() -> np.ndarray:
     return np.array([max(printed), max(holding)])
 
 
-@EQUATION_16.charitable("equation-16.cover-count", FORMULA, EXACTLY, labels=["T = 2, k = 1"], exact=True)
+@EQUATION_16.charitable("equation-16.cover-count", FORMULA, EXACTLY, labels=["T = 2, k = 1"])
 def cover_excess(run) -> np.ndarray:
     r"""All masks of linear routers of two experts, which can be counted, are no more than (16) allows with d_N = d.
     $$2 \sum_{i=0}^{d-1} \binom{2m - 1}{i} \le 2^{2d} \cdot (2m)^{d}$$"""

@@ -32,7 +32,6 @@ EQUATION_3 = statement(
     computed("1 hidden layer", "2 hidden layers"),
     identity(within=0),
     where="below Eq. (3): the number of parameters, L hidden layers",
-    exact=True,
 )
 def difference_of_drawn(run) -> np.ndarray:
     """The number of parameters that the paper gives is that of a drawn network with L hidden layers."""
@@ -47,7 +46,6 @@ def difference_of_drawn(run) -> np.ndarray:
     computed(*(f"L = {depth}" for depth in DEPTHS)),
     identity(within=0),
     where="below Eq. (3): the number of parameters",
-    exact=True,
 )
 def difference(run) -> np.ndarray:
     """The number of parameters that the paper gives is that of the L matrices that (3) multiplies."""

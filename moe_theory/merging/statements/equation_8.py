@@ -45,7 +45,6 @@ def candidates_beyond(run) -> np.ndarray:
     identity(within=1e-9),
     where="Eq. (8): 2 to the power of (7)",
     instead="equation-8.right-power",
-    exact=True,
 )
 def power_error(run) -> np.ndarray:
     r"""2 to the power of a multiple of log X is that power of 2 times X, relative to the larger.
@@ -54,11 +53,7 @@ def power_error(run) -> np.ndarray:
 
 
 @EQUATION_8.replacement(
-    "equation-8.right-power",
-    computed(*BY_RATIO),
-    identity(within=1e-9),
-    where="replaces Eq. (8), its algebra",
-    exact=True,
+    "equation-8.right-power", computed(*BY_RATIO), identity(within=1e-9), where="replaces Eq. (8), its algebra"
 )
 def right_power_error(run) -> np.ndarray:
     r"""2 to the power of a multiple of log X is X to that multiple of log 2.

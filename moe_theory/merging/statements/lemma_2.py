@@ -83,7 +83,6 @@ def depth_beyond_simple(runs: Runs) -> np.ndarray:
     EXACTLY,
     where="Lemma 2, proof: log(t/delta) >= log(T/delta) for t <= T",
     instead="lemma-2.log-time-right",
-    exact=True,
 )
 def log_time(run) -> np.ndarray:
     r"""A logarithm of an earlier slot is at least that of the last.
@@ -92,11 +91,7 @@ def log_time(run) -> np.ndarray:
 
 
 @LEMMA_2.replacement(
-    "lemma-2.log-time-right",
-    computed("largest excess"),
-    EXACTLY,
-    where="replaces the step of Lemma 2's proof to T",
-    exact=True,
+    "lemma-2.log-time-right", computed("largest excess"), EXACTLY, where="replaces the step of Lemma 2's proof to T"
 )
 def log_time_right(run) -> np.ndarray:
     r"""What the step is for holds from t = e delta on: t / log(t/delta) grows with t.
@@ -104,9 +99,7 @@ def log_time_right(run) -> np.ndarray:
     return alike(run, excess(-np.diff(TIMES / np.log(TIMES)), 0).max())
 
 
-@LEMMA_2.step(
-    "lemma-2.log-ratio", computed("largest shortfall"), EXACTLY, where="Lemma 2, proof, last step", exact=True
-)
+@LEMMA_2.step("lemma-2.log-ratio", computed("largest shortfall"), EXACTLY, where="Lemma 2, proof, last step")
 def log_ratio(run) -> np.ndarray:
     r"""2 log(1/rho) is at least 1 - rho. $$2 \log(1/\rho) \ge 1 - \rho, \quad 0 < \rho < 1$$"""
     ratios = np.linspace(0, 1, 1001)[1:-1]

@@ -116,16 +116,11 @@ REMARK.charitable(
     rate(at_most=0.5),
     where="Remark on Theorem 1, the right side of (6) itself",
     instead="remark.neural-part",
-    exact=True,
 ).says(f"""The right side of (6), of a given effective dimension, is O(sqrt(T) log T).
     $${NEURAL} + T + 1 = {ROOT}$$
     """)(lambda run: alike(run, [(it.confidence + it.norm + it.remainder) / np.log(size) for size, it in parts()]))
 REMARK.replacement(
-    "remark.neural-part",
-    BOUNDS,
-    rate(at_most=0.5),
-    where="replaces the remark on Theorem 1, without the T + 1 of (6)",
-    exact=True,
+    "remark.neural-part", BOUNDS, rate(at_most=0.5), where="replaces the remark on Theorem 1, without the T + 1 of (6)"
 ).says(f"""Without T + 1, of a given effective dimension, the right side of (6) is O(sqrt(T) log T).
     $${NEURAL} = {ROOT}$$
     """)(lambda run: alike(run, [(it.confidence + it.norm) / np.log(size) for size, it in parts()]))
