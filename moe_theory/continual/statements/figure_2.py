@@ -120,9 +120,9 @@ RISE.figure(
     experiments.JUST_EXPLORED.at(experiments.MANY),
     ordering(below=early(40)),
     labels=["forgetting", "generalization error"],
-).says("""
-    Both metrics first increase while experts explore: at M = 20, from t = 10 to the end of exploration, t = 40.
-    """)(early(10))
+).says("Both metrics first increase while experts explore: at M = 20, from t = 10 to the end of exploration, t = 40.")(
+    early(10)
+)
 WORSE.figure(
     "figure-2.termination-forgetting", BOTH, ordering(below=of_rest(FORGETTING)), where="Sec. 6, Fig. 2 (a), (b)"
 ).says(r"""Terminating the gate updates ends in less forgetting than never terminating them, for every size of MoE.
@@ -198,15 +198,15 @@ SLOWER.figure(
     ordering(below=lambda ten, twenty: mean_error(twenty)),
     where="Sec. 6, Fig. 2 (c)",
     labels=["mean over t"],
-).says("""
-    Beyond M > N more experts delay convergence: the mean error over t = 20, 40, ... is less at M = 10 than 20.
-    """)(lambda ten, twenty: mean_error(ten))
+).says("Beyond M > N more experts delay convergence: the mean error over t = 20, 40, ... is less at M = 10 than 20.")(
+    lambda ten, twenty: mean_error(ten)
+)
 NO_BETTER.figure(
     "figure-2.more-experts-no-better",
     TEN_AND_TWENTY,
     bound(at_most=lambda ten, twenty: ERROR(twenty), margin=0.05),
     where="Sec. 6, Fig. 2 (c)",
     labels=experiments.at_rounds(experiments.FIGURE_2.num_rounds),
-).says("""
-    Beyond M > N more experts do not improve the result: M = 10 ends no worse than M = 20, within 5 %.
-    """)(lambda ten, twenty: ERROR(ten))
+).says("Beyond M > N more experts do not improve the result: M = 10 ends no worse than M = 20, within 5 %.")(
+    lambda ten, twenty: ERROR(ten)
+)

@@ -17,15 +17,15 @@ LEMMA_6 = statement(
 )
 
 
-@LEMMA_6.charitable(
-    "lemma-6.gates", experiments.BY_SCALE, rate(at_least=0.5), hypotheses=[experiments.MORE_EXPERTS]
-).says("""In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with more experts than tasks.""")
+@LEMMA_6.charitable("lemma-6.gates", experiments.BY_SCALE, rate(at_least=0.5), hypotheses=experiments.MORE).says(
+    "In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with more experts than tasks."
+)
 @LEMMA_6.charitable(
     "lemma-6.gates-fewer",
     experiments.BY_SCALE_FEWER,
     rate(at_least=0.5),
     where="Lemma 6, M < N",
-    hypotheses=[experiments.FEWER_EXPERTS],
+    hypotheses=experiments.FEWER,
 ).says(r"""In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with fewer experts than tasks.
     $$M < N \Rightarrow \|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})$$""")
 def largest_gate(run) -> np.ndarray:

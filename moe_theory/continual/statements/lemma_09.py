@@ -17,8 +17,9 @@ LEMMA_9 = statement(
 )
 
 
-@LEMMA_9.charitable("lemma-9.scale", experiments.BY_SCALE, rate(at_least=0.75)).says("""
-    At T1 the gates of two experts are within O(eta^-0.5 sigma_0) of each other: O(sigma_0^0.75), as eta shrinks.""")
+@LEMMA_9.charitable("lemma-9.scale", experiments.BY_SCALE, rate(at_least=0.75)).says(
+    "At T1 the gates of two experts are within O(eta^-0.5 sigma_0) of each other: O(sigma_0^0.75), as eta shrinks."
+)
 @LEMMA_9.charitable(
     "lemma-9.learning-rate", experiments.BY_RATE, rate(at_least=-0.5)
 ).says(r"""At T1 the gates of two experts are within O(eta^-0.5) of each other for small eta, at a fixed sigma_0.

@@ -59,9 +59,9 @@ def difference(*gaps: float) -> Callable[[Run], Float[np.ndarray, "gaps B"]]:
     return lambda run: np.abs(np.diff(probabilities_at(run, *gaps), axis=-1))[..., 0].T
 
 
-CLOSE.charitable("lemma-10.near", set_apart(*SMALL_GAPS), rate(at_least=1.0), where="Lemma 10, first case").says("""
-    Two experts' probabilities differ by O(delta), for a small gap delta of their gate outputs.
-    """)(difference(*SMALL_GAPS))
+CLOSE.charitable("lemma-10.near", set_apart(*SMALL_GAPS), rate(at_least=1.0), where="Lemma 10, first case").says(
+    "Two experts' probabilities differ by O(delta), for a small gap delta of their gate outputs."
+)(difference(*SMALL_GAPS))
 APART.literal(
     "lemma-10.far", set_apart(*LARGE_GAPS), rate(at_least=1.0), where="Lemma 10, second case", instead="lemma-10.exact"
 ).says("""They differ by Omega(delta) for gaps that are not small: the difference grows at least in proportion.

@@ -65,7 +65,7 @@ CLUSTERS.also("lemma-11.union", role="step")
     OF_TASKS,
     probability(at_least=1 - experiments.FAILURE),
     where="Lemma 11, first case",
-    hypotheses=[experiments.MORE_EXPERTS],
+    hypotheses=experiments.MORE,
     instead="lemma-11.two-tasks",
 ).says("""
     With M = N ln(N/delta) experts, at T1 every task has one whose gate output is largest for it, but for delta.
@@ -76,7 +76,7 @@ CLUSTERS.also("lemma-11.union", role="step")
     OF_CLUSTERS,
     probability(at_least=1 - experiments.FAILURE),
     where="Lemma 11, second case",
-    hypotheses=[experiments.FEWER_EXPERTS],
+    hypotheses=experiments.FEWER,
     instead="lemma-11.two-clusters",
 ).says("""
     With M = K ln(K/delta) < N experts, at T1 every cluster has one that is best at a task of it, but for delta.
@@ -132,12 +132,12 @@ TWO_SETS = r"""experts prefer at least two between them, always: for every signa
     $$\left|\{n : |\mathcal{M}_n| \geq 1\}\right| \geq 2, \quad 1 \leq t \leq T_1$$"""
 
 
-@TASKS.replacement("lemma-11.two-tasks", OF_TASKS, identity(within=0), hypotheses=[experiments.MORE_EXPERTS]).says(
+@TASKS.replacement("lemma-11.two-tasks", OF_TASKS, identity(within=0), hypotheses=experiments.MORE).says(
     f"Of more than one task {TWO_SETS}"
 )
-@CLUSTERS.replacement(
-    "lemma-11.two-clusters", OF_CLUSTERS, identity(within=0), hypotheses=[experiments.FEWER_EXPERTS]
-).says(f"Of clusters whose signals are alike {TWO_SETS}")
+@CLUSTERS.replacement("lemma-11.two-clusters", OF_CLUSTERS, identity(within=0), hypotheses=experiments.FEWER).says(
+    f"Of clusters whose signals are alike {TWO_SETS}"
+)
 def num_rounds_with_one_set(run) -> np.ndarray:
     sets = run.records.sets[run.rounds <= experiments.stage_rounds(run.params), : int(run.params.num_experts)]
     return np.sum(np.all(sets == sets[:, :1], axis=1), axis=0).astype(float)

@@ -71,7 +71,7 @@ def largest_correct_gradient(run) -> np.ndarray:
 
     The mean of its largest entry over such rounds of T1 + 1, ..., t_1.""")
 @CLUSTERS.replacement("lemma-12.clusters-order", BY_FEW, rate(at_least=1.0), where="replaces Lemma 12, case 2").says(
-    """With M < N, that gradient is O(sigma_0), the order of the distance of any model to any truth."""
+    "With M < N, that gradient is O(sigma_0), the order of the distance of any model to any truth."
 )
 def correct_gradient(run) -> np.ndarray:
     """The mean locality gradient of arrivals of T1 + 1, ..., t_1 that meet an expert of their set."""

@@ -39,7 +39,8 @@ CLUSTERS = TASKS.twin(
     With M > N, from T1 + 2 on an expert's probability is larger for its own task than for all others, but for o(1).
 
     All experts and rounds at once; sets are those at the gates of round T1 + 1, features are the signals alone.""")
-@CLUSTERS.charitable("lemma-13.clusters", experiments.LIMIT_FEW, experiments.LIKELY, where="Lemma 13, M < N").says("""
-    With M < N, from T1 + 2 on an expert's probability is larger for its cluster's tasks than others, but for o(1).""")
+@CLUSTERS.charitable("lemma-13.clusters", experiments.LIMIT_FEW, experiments.LIKELY, where="Lemma 13, M < N").says(
+    "With M < N, from T1 + 2 on an expert's probability is larger for its cluster's tasks than others, but for o(1)."
+)
 def is_always_separated(run) -> np.ndarray:
     return run.state.is_separated

@@ -44,7 +44,7 @@ CLUSTERS = TASKS.twin(
     All tasks, experts and rounds at once; features are the signals alone.""")
 @CLUSTERS.charitable(
     "lemma-15.clusters", experiments.ENDLESS_FEW, experiments.LIKELY, instead="lemma-15.one-of-two-clusters"
-).says("""With M < N, from T1 + 1 to t_1 a cluster's experts have larger probabilities for it than all others.""")
+).says("With M < N, from T1 + 1 to t_1 a cluster's experts have larger probabilities for it than all others.")
 def is_always_ordered(run) -> np.ndarray:
     return run.state.is_ordered
 

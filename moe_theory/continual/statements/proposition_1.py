@@ -75,11 +75,10 @@ CLUSTER_MODELS.also("proposition-1.contraction", role="corrected")
 
 @TASK_SETS.charitable(
     "proposition-1.sets-tasks", MANY, experiments.LIKELY, where="Proposition 1, and its full version, case 1"
-).says("""With M > N, every expert keeps its task's set in all rounds after T1, with probability 1 - o(1).""")
+).says("With M > N, every expert keeps its task's set in all rounds after T1, with probability 1 - o(1).")
 @CLUSTER_SETS.charitable(
     "proposition-1.sets-clusters", FEW, experiments.LIKELY, where="Proposition 1, full version, case 2"
-).says("""
-    With M < N, every expert keeps its cluster's set in all rounds after T1, with probability 1 - o(1).""")
+).says("With M < N, every expert keeps its cluster's set in all rounds after T1, with probability 1 - o(1).")
 def is_always_stable(run) -> np.ndarray:
     return run.state.is_stable
 
@@ -89,7 +88,7 @@ def is_always_stable(run) -> np.ndarray:
     MANY,
     experiments.LIKELY,
     where="Proposition 1, and its full version, case 1",
-    hypotheses=[experiments.MORE_EXPERTS],
+    hypotheses=experiments.MORE,
     instead="proposition-1.contraction",
 )
 def is_unchanged(run) -> np.ndarray:

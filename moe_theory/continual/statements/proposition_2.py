@@ -128,7 +128,7 @@ SAME_SET_FEW.charitable(
     limit_rate(at_least=1.75),
     where="Proposition 2, full version, item 1, first case, M < N",
     instead="proposition-2.same-set-clusters-order",
-).says("""With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0^1.75) apart.""")(own_gap)
+).says("With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0^1.75) apart.")(own_gap)
 SAME_SET.replacement(
     "proposition-2.same-set-order",
     BY_MANY,
@@ -165,9 +165,9 @@ OTHER_SET_FEW.charitable(
     limit_rate(equal=0.75),
     where="Proposition 2, full version, item 1, second case, M < N",
     instead="proposition-2.other-set-clusters-order",
-).says("""
-    With M < N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
-    """)(other_gap)
+).says("With M < N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.")(
+    other_gap
+)
 OTHER_SET.replacement(
     "proposition-2.other-set-order",
     BY_MANY,
@@ -190,28 +190,28 @@ ALL.charitable(
     limit_rate(at_least=1.75),
     where="Proposition 2, Eq. (13), and its full version, M > N",
     instead="proposition-2.all-experts-order",
-).says("""
-    With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.
-    """)(any_gap)
+).says("With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.")(
+    any_gap
+)
 ALL_FEW.charitable(
     "proposition-2.all-experts-clusters",
     BY_FEW_LONG,
     limit_rate(at_least=1.75),
     where="Proposition 2, full version, item 2, M < N",
     instead="proposition-2.all-experts-clusters-order",
-).says("""
-    With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.
-    """)(any_gap)
+).says("With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.")(
+    any_gap
+)
 ALL.replacement(
     "proposition-2.all-experts-order", BY_MANY_LONG, limit_rate(at_least=1.0), where="replaces Proposition 2, Eq. (13)"
-).says("""
-    With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.
-    """)(any_gap)
+).says("With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.")(
+    any_gap
+)
 ALL_FEW.replacement(
     "proposition-2.all-experts-clusters-order",
     BY_FEW_LONG,
     limit_rate(at_least=1.0),
     where="replaces Proposition 2, full version, item 2, M < N",
-).says("""
-    With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.
-    """)(any_gap)
+).says("With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.")(
+    any_gap
+)

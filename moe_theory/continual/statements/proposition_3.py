@@ -52,10 +52,10 @@ CLUSTERS.also("proposition-3.inside-own", "proposition-3.uniform-own", role="our
 
 @TERMINATION.charitable(
     "proposition-3.time", experiments.LIMIT_MANY, experiments.LIKELY, where="Proposition 3, T2, M > N"
-).says("""With M > N, the gates are fixed by T2, but for o(1): they are by 1.25 T1, which is sooner.""")
+).says("With M > N, the gates are fixed by T2, but for o(1): they are by 1.25 T1, which is sooner.")
 @TERMINATION.charitable(
     "proposition-3.time-clusters", experiments.LIMIT_FEW, experiments.LIKELY, where="Proposition 3, T2, M < N"
-).says("""With M < N, the gates are fixed by T2, but for o(1): they are by the end of runs that are shorter.""")
+).says("With M < N, the gates are fixed by T2, but for o(1): they are by the end of runs that are shorter.")
 def is_soon_terminated(run) -> np.ndarray:
     return run.state.state.terminated
 
@@ -90,7 +90,7 @@ def tolerated_outside(run) -> np.ndarray:
     experiments.LIMIT_MANY,
     experiments.UNLIKELY,
     where="Proposition 3, and its full version, case 1",
-    hypotheses=[experiments.MORE_EXPERTS],
+    hypotheses=experiments.MORE,
 ).says(r"""With M > N, once the gates are fixed an arrival whose set is not empty goes outside it with probability o(1).
 
     Whether any of the first 20 does, which has probability o(1) too.
@@ -100,7 +100,7 @@ def tolerated_outside(run) -> np.ndarray:
     experiments.LIMIT_FEW,
     experiments.UNLIKELY,
     where="Proposition 3, full version, case 2",
-    hypotheses=[experiments.FEWER_EXPERTS],
+    hypotheses=experiments.FEWER,
 ).says(r"""With M < N, once the gates are fixed an arrival whose cluster has specialists goes to none with chance o(1).
     $$\mathbb{P}(m_t \notin \mathcal{M}_k) = o(1), \quad t > T_2$$""")
 def is_soon_outside(run) -> np.ndarray:
@@ -138,7 +138,7 @@ def bounded_share(run) -> np.ndarray:
     MANY,
     equality(even_share, margin=SHARE_MARGIN),
     where="Proposition 3, and its full version, case 1",
-    hypotheses=[experiments.MORE_EXPERTS],
+    hypotheses=experiments.MORE,
     instead="proposition-3.leader",
 ).says("""
     With M > N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_n|.
@@ -149,10 +149,9 @@ def bounded_share(run) -> np.ndarray:
     FEW,
     equality(even_share, margin=SHARE_MARGIN),
     where="Proposition 3, full version, case 2",
-    hypotheses=[experiments.FEWER_EXPERTS],
+    hypotheses=experiments.FEWER,
     instead="proposition-3.leader",
-).says("""
-    With M < N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_k|.""")
+).says("With M < N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_k|.")
 @TASKS.ours(
     "proposition-3.uniform-own",
     AT_FIGURE_2,
@@ -196,13 +195,13 @@ REDUCED = r"""the share of arrivals whose expert met their kind last is that of 
     "proposition-3.reduced-tasks",
     experiments.DRIVE_GRID.over(experiments.DRIVES_MANY),
     equality(reduced_share, margin=REDUCED_MARGIN, scale=1.0),
-    hypotheses=[experiments.MORE_EXPERTS],
+    hypotheses=experiments.MORE,
 ).says(f"With M > N, {REDUCED}")
 @CLUSTERS.replacement(
     "proposition-3.reduced-clusters",
     experiments.DRIVE_GRID.over(experiments.DRIVES_FEW),
     equality(reduced_share, margin=REDUCED_MARGIN, scale=1.0),
-    hypotheses=[experiments.FEWER_EXPERTS],
+    hypotheses=experiments.FEWER,
 ).says(f"With M < N, {REDUCED}")
 @ranged(0, 1)
 def full_share(run) -> np.ndarray:

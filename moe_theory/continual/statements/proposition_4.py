@@ -94,9 +94,9 @@ FORGETTING.charitable(
     ALONE,
     equality(printed("forgetting"), margin=0.02, scale=task_gap),
     instead="exact.forgetting",
-).says("""
-    A single expert's expected forgetting is (W - Delta) times the mean of r^t - r^tau, and so vanishes.
-    """)(experiments.metric("forgetting"))
+).says("A single expert's expected forgetting is (W - Delta) times the mean of r^t - r^tau, and so vanishes.")(
+    experiments.metric("forgetting")
+)
 FORGETTING.replacement("exact.forgetting", ALONE, equality(exact("forgetting"), margin=0.02, scale=task_gap)).says(
     r"""A single expert's expected forgetting is what the exact moment recursion gives.
     $$\mathbb{E}[F_t] = g_t - \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left( 2\, \text{tr}\, C_{t,\tau} +
@@ -108,9 +108,9 @@ GENERALIZATION_ERROR.charitable(
     ALONE,
     equality(printed("generalization_error"), margin=0.02),
     instead="exact.generalization-error",
-).says("""
-    A single expert's expected overall generalization error after T rounds is r^T W + (1 - r^T) Delta.
-    """)(experiments.metric("generalization_error"))
+).says("A single expert's expected overall generalization error after T rounds is r^T W + (1 - r^T) Delta.")(
+    experiments.metric("generalization_error")
+)
 GENERALIZATION_ERROR.replacement(
     "exact.generalization-error", ALONE, equality(exact("generalization_error"), margin=0.02)
 ).says(

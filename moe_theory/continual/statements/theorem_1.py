@@ -166,9 +166,9 @@ DECAY.charitable(
     MANY_LATE,
     equality(frozen_forgetting, margin=0.05, scale=lambda run: experiments.task_gap(run)[None]),
     instead="theorem-1.late-forgetting-given-routes",
-).says("""
-    After exploration nothing more is forgotten: E[F_t] = (T1 - 1)/(t - 1) E[F_T1] for t > T1.
-    """)(experiments.metric("forgetting", *LATE))
+).says("After exploration nothing more is forgotten: E[F_t] = (T1 - 1)/(t - 1) E[F_T1] for t > T1.")(
+    experiments.metric("forgetting", *LATE)
+)
 GENERALIZATION_ERROR.charitable(
     "theorem-1.generalization-error", MANY_LATE, bound(at_most=experiments.printed("generalization_error", *LATE))
 ).says(
@@ -206,5 +206,5 @@ GENERALIZATION_ERROR.replacement(
     "theorem-1.error-reduced",
     experiments.DRIVE_GRID.over(experiments.DRIVES_MANY),
     REDUCED,
-    hypotheses=[experiments.MORE_EXPERTS],
+    hypotheses=experiments.MORE,
 ).says(f"With more experts than tasks {ERROR_REDUCED}")(experiments.final("generalization_error"))

@@ -203,6 +203,6 @@ MORE_EXPERTS.replacement(
     GROWING,
     rate(equal=0.5, margin=0.05),
     where="replaces the remark on sparsity awareness, growth with T",
-).says("""
-    With one active expert of T fixed cells, complexity grows like sqrt(T) as long as T is well below m.
-    """)(shows("masked"))
+).says("With one active expert of T fixed cells, complexity grows like sqrt(T) as long as T is well below m.")(
+    shows("masked")
+)
