@@ -197,8 +197,7 @@ class Declared(Statement):
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
             criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`, or of
                 a limit: `limit_probability`, `limit_rate` and `limit_ordering`.
-            where: of the claim, where it is more than the statement's, with the paper if that is another one; for a
-                corrected one "replaces" that.
+            where: of the claim, where it is more than the statement's; for a corrected one "replaces" that.
             labels: names of the components, where the selection gives none.
             hypotheses: beside the statement's own.
             instead: id of the claim that holds where this one does not, written likewise.
