@@ -159,7 +159,7 @@ class Declared(Statement):
         """
         checks = self.checks if hypotheses is None else (*_SUPPOSED.get(_folder(_caller()), ()), *hypotheses)
         own = {"id": id, "where": where, "roles": {}, "checks": checks, "hypotheses": [each.text for each in checks]}
-        return dataclasses.replace(self, **own, **_told(says=says, **texts))._registered()
+        return dataclasses.replace(self, **own, **_words(says=says, **texts))._registered()
 
     def _registered(self) -> "Declared":
         if not is_id(self.id):
@@ -354,7 +354,7 @@ def statement(
         id=id,
         paper=paper,
         where=where,
-        **_told(says=says, corrected=corrected, **texts),
+        **_words(says=says, corrected=corrected, **texts),
         hypotheses=[each.text for each in hypotheses],
         witness=f"{folder}:witnesses/{witness}" if witness else "",
         disproof=_proof(folder, disproof),
@@ -366,7 +366,7 @@ def statement(
     )._registered()
 
 
-def _told(**texts: str) -> dict[str, Any]:
+def _words(**texts: str) -> dict[str, Any]:
     """Words of a statement by field, and the formulas in what it says and in what holds instead."""
     words = {name: worded(text) for name, text in texts.items()}
     formulas = {"formula": "says", "corrected_formula": "corrected"}
