@@ -4,7 +4,10 @@ A system's functions are written for ONE replicate. Batching puts the replicates
 inside the scan, so that elementwise work over replicates is contiguous in memory.
 """
 
+import collections
 import functools
+import operator
+import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -65,6 +68,45 @@ def observe_info(state: State, info: Info) -> Info:
     """Record the whole `Info` of a recorded round; the default of `simulate` and `simulate_batch`."""
     del state
     return info
+
+
+@functools.cache
+def fields(*paths: str | Observe, **named: str | Observe) -> Observe:
+    """An observer that records some fields of a round as a named tuple; the same function for the same fields.
+
+    Args:
+        paths: such as "info.task" or "state.pool.truths", which a record has by their last names; or an observer whose
+            record's fields are taken over.
+        named: the same by the name that the record has for it; an observer gives the field itself.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> from moe_theory.core.system import fields
+        >>> dims = continual.Dims(max_experts=3, num_tasks=4, num_features=6, num_samples=2)
+        >>> routes, system = fields("info.task", loads="state.visits"), continual.system(dims)
+        >>> _, seen = mt.simulate(system, mt.root_key(0), continual.Params(num_experts=3), 8, observe=routes)
+        >>> seen.task.shape, seen.loads.shape
+        ((8,), (8, 3))
+    """
+
+    def observe(state: State, info: Info) -> Any:
+        seen, found = types.SimpleNamespace(state=state, info=info), {}
+        for path in paths:
+            if isinstance(path, str):
+                found[path.rpartition(".")[2]] = operator.attrgetter(path)(seen)
+            else:
+                found |= path(state, info)._asdict()
+        for name, path in named.items():
+            found[name] = operator.attrgetter(path)(seen) if isinstance(path, str) else path(state, info)
+        return _record(*found)(**found)
+
+    return observe
+
+
+@functools.cache
+def _record(*names: str) -> Any:
+    return collections.namedtuple("Record", names)
 
 
 def simulate(

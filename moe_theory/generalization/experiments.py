@@ -107,11 +107,9 @@ def _learned_cells(name: str, num_samples: int, replicates: int) -> Experiment:
 
 LEARNED_CELLS = _learned_cells("learned-cells", 100_000, 64)
 FEWER_LEARNED_CELLS = _learned_cells("learned-cells-of-fewer", 6400, 512)  # where the corrected bound is as informative
-(LEARNED_CELL,), (FEWER_CELL,) = LEARNED_CELLS.cells, FEWER_LEARNED_CELLS.cells
 
 # A dense mixture of two with a free router (counterexample C).
 DENSE = _drawn("dense", dense, Dims(2, 1, 1000), _settings([{"T": 2, "m": 1000}], needs_reading=True, k=2), 2048)
-(DENSE_CELL,) = DENSE.cells
 
 # One function with a fair coin for its loss.
 SINGLE = _drawn("single", coin, Dims(1, 1, 1000), _settings([{"T": 1, "m": 1000}], k=1), 4096)
@@ -142,7 +140,7 @@ LONE_POINT = _drawn(
     "lone-points", lone_points, Dims(2, 1, LONE_SAMPLES), _settings([{"m": LONE_SAMPLES}], T=2, k=1), 64
 )
 (LONE_CELL,) = LONE_POINT.cells
-FORMULA = LONE_POINT.at(LONE_CELL)  # for claims on formulas, a cheap run whose draws they ignore
+FORMULA = Selection(LONE_POINT, (LONE_CELL,), is_computed=True)  # for claims on formulas, a cheap run that they ignore
 
 # A given linear router: over T at k = 1, and over k at T = 8 with gates that are nearly even (W = 1) and far from it
 # (W = 8). At k = 1 all gates are 1 whatever W, which then does not name the cell.
@@ -216,7 +214,6 @@ NATURAL = _trained(
     ),
     num_rounds=150,
 )
-(NATURAL_CELL,) = NATURAL.cells
 
 # Classifiers trained on a teacher's labels, one in ten of them flipped, and on digits, odd or even, where the corrected
 # bounds are informative. The masks' d_N is the smaller one, so that what holds with it holds under either reading.

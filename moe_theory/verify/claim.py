@@ -231,6 +231,7 @@ class Selection:
     labels: tuple[str, ...] | None = None  # of the components
     abscissa: tuple[float, ...] | None = None
     is_joint: bool = False
+    is_computed: bool = False  # whether what is measured reads no run, so that nothing random enters
 
     def __fingerprint__(self) -> Any:
         return Selection, self.cells, self.labels, self.is_joint
