@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from moe_theory.cli.options import PATH, examples, frame_options, json_option, out_option, seed_option
-from moe_theory.cli.output import command_line, open_console, print_json, print_lines, stop_at_once, stoppable
+from moe_theory.cli.output import (
+    command_line,
+    open_console,
+    print_json,
+    print_lines,
+    stop_at_once,
+    stoppable,
+    wants_json,
+)
 from moe_theory.core.errors import InvalidRunError
 
 if TYPE_CHECKING:
@@ -147,7 +155,6 @@ def deep(
     keep_weights: bool,
     fresh: bool,
     only_list: bool,
-    as_json: bool,
 ) -> None:
     """Run a paper's deep-network experiment.
 
@@ -161,7 +168,7 @@ def deep(
     from moe_theory.deep import datasets, fitting, own, presets, runs
     from moe_theory.deep import reading as reading_named
     from moe_theory.deep.datasets.decoder import frame
-    from moe_theory.report.data import lines as data_lines
+    from moe_theory.deep.datasets.report import lines as data_lines
     from moe_theory.verify.registry import run_file
     from moe_theory.verify.request import parsed
 
@@ -173,7 +180,7 @@ def deep(
     if module is not None:
         run_file(module)
     if only_list or (name is None and data is None):
-        _list_presets(as_json)
+        _list_presets()
         return
     if minutes is not None and replicates is not None:
         raise InvalidRunError("--minutes chooses the number of seeds. Drop --minutes or --seeds.")
@@ -201,7 +208,7 @@ def deep(
         asked, overridden = reading_named(reading), parsed(settings)
         read = datasets.load(chosen.data, data, frame(size, resize))  # last, as it may take long
         if data is not None:
-            print_lines(open_console(to_stderr=as_json), *data_lines(read))
+            print_lines(open_console(), *data_lines(read))
         plan = runs.Plan(
             preset=chosen,
             reading=asked,
@@ -220,8 +227,8 @@ def deep(
         fitting.check(plan, minutes, kappa, literal)
         if literal:
             plan, told, _ = fitting.literal(plan)
-            print_lines(open_console(to_stderr=as_json), *told)
-        _run(_fitted(plan, sizes, minutes, kappa, as_json), folder, as_json)
+            print_lines(open_console(), *told)
+        _run(_fitted(plan, sizes, minutes, kappa), folder)
 
 
 def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
@@ -232,7 +239,7 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
         raise InvalidRunError(f"--{option} {text!r} must be whole numbers between commas, such as 1,4,7.") from None
 
 
-def _fitted(plan: "Plan", given: "Sizes", minutes: float | None, kappa: float | None, as_json: bool) -> "Plan":
+def _fitted(plan: "Plan", given: "Sizes", minutes: float | None, kappa: float | None) -> "Plan":
     """The plan as a clock and a gate drive have it, with what was chosen printed; kept, so that reruns resume."""
     from moe_theory.deep import fitting
     from moe_theory.deep.experiments import claims_for
@@ -243,7 +250,7 @@ def _fitted(plan: "Plan", given: "Sizes", minutes: float | None, kappa: float | 
 
     if minutes is None and kappa is None:
         return plan
-    console, num_claims = open_console(to_stderr=as_json), len(claims_for(plan.preset, plan.data.title))
+    console, num_claims = open_console(), len(claims_for(plan.preset, plan.data.title))
     assert plan.folder is not None
     kept = plan.folder.parent / fitting.CHOSEN
     choice = fitting.kept_choice(kept, plan, given, minutes, kappa)
@@ -258,10 +265,10 @@ def _fitted(plan: "Plan", given: "Sizes", minutes: float | None, kappa: float | 
     return choice.plan
 
 
-def _list_presets(as_json: bool) -> None:
+def _list_presets() -> None:
     from moe_theory.report import deep as pages
 
-    if as_json:
+    if wants_json():
         print_json(pages.presets_json())
         return
     console = open_console()
@@ -269,7 +276,7 @@ def _list_presets(as_json: bool) -> None:
     console.print(pages.BEGIN, highlight=False, soft_wrap=True)
 
 
-def _run(plan: "Plan", out: Path, as_json: bool) -> None:
+def _run(plan: "Plan", out: Path) -> None:
     from moe_theory.core.machine import available_cores
     from moe_theory.deep import runs
     from moe_theory.deep.runs import Stored
@@ -289,7 +296,7 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
         )
     folder = prepare_folder(out, pages.NAMES)
     keep_programs(fallback=folder / "programs")
-    console = open_console(to_stderr=as_json)
+    console = open_console()
     log, tests, made = _Log(plan), tests_of(plan), {}
     print_lines(console, pages.heading(plan))
     complete, partial = kept[Stored.COMPLETE], kept[Stored.PARTIAL]
@@ -308,7 +315,7 @@ def _run(plan: "Plan", out: Path, as_json: bool) -> None:
     plan = dataclasses.replace(plan, replicates=len(next(iter(made.values())).replicates))
     summary, report = summarize(plan, made), judged(plan, tests)
     paths = _write(plan, made, summary, report, folder)
-    if as_json:
+    if wants_json():
         click.echo(paths[1].read_text(), nl=False)
         return
     _show(plan, summary, report, console)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from moe_theory.cli.options import PATH, Listed, examples, json_option, out_option, seed_option
-from moe_theory.cli.output import open_console, print_json, print_lines
+from moe_theory.cli.output import open_console, print_json, print_lines, wants_json
 from moe_theory.core.errors import InvalidRunError, InvalidStreamError, OutputError, shortened
 
 if TYPE_CHECKING:
@@ -132,7 +132,6 @@ def merge(
     seed: int,
     write_merged: Path | None,
     out: Path,
-    as_json: bool,
 ) -> None:
     """Merge experts slot by slot and watch the rewards, or once.
 
@@ -150,7 +149,7 @@ def merge(
         if source is not None:
             raise InvalidRunError("--weights merges once, and --stream asks for weights slot by slot. Leave one out.")
         settings = {"name": method, "scale": scale, "density": density, "seed": seed}
-        _merge_once(checkpoint, weights, patterns or None, write_merged, form, settings, base, as_json)
+        _merge_once(checkpoint, weights, patterns or None, write_merged, form, settings, base)
         return
     if method != "average" or base is not None or scale != 1:
         raise InvalidRunError(
@@ -186,7 +185,7 @@ def merge(
     if write_merged is not None and write_merged.exists():
         raise OutputError(f"{write_merged} exists already: name another file.")
     folder = prepare_folder(out, merging.COMPARED if policy == ALL else merging.NAMES)
-    console = open_console(to_stderr=as_json)
+    console = open_console()
     open_stream = functools.partial(
         _open_stream, checkpoint, patterns or None, source, tasks, slots, slot_size, drift, seed, console
     )
@@ -204,7 +203,7 @@ def merge(
         if not by_policy[policies.TANBR]:
             raise InvalidStreamError("the stream has no slots. Name another.")
         paths = merging.write_comparison(by_policy, folder)
-        if as_json:
+        if wants_json():
             print_json({"policies": merging.compared(by_policy), "files": [str(path) for path in paths]})
         else:
             console.print(merging.comparison(by_policy))
@@ -221,7 +220,7 @@ def merge(
         last = served[-1].weights
         merge_checkpoint(checkpoint, patterns or None, last / last.sum(), write_merged, form)
         paths.append(write_merged)
-    if as_json:
+    if wants_json():
         print_json(merging.to_json(served, policy, equal, paths))
     else:
         console.print(merging.summary(served, policy, equal), highlight=False, soft_wrap=True)
@@ -238,7 +237,6 @@ def _merge_once(
     form: str,
     settings: dict[str, Any],
     base: Path | None,
-    as_json: bool,
 ) -> None:
     """Without a stream, and without JAX."""
     from moe_theory.checkpoints import Method, find_experts, merge_checkpoint
@@ -256,7 +254,7 @@ def _merge_once(
     console = open_console(to_stderr=True)
     with _progress(console) as show:
         merged = merge_checkpoint(checkpoint, found.patterns, shares, out, form, Method(**settings), base, show)
-    if as_json:
+    if wants_json():
         print_json({"merged": merged._asdict(), "patterns": list(found.patterns), "files": [str(out)]})
         return
     print_lines(

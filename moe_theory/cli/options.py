@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import click
 
+from moe_theory.cli.output import JSON
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
 
@@ -51,7 +53,12 @@ def frame_options(command: Command) -> Command:
 
 
 def json_option(document: str) -> Decorator:
-    return click.option("--json", "as_json", is_flag=True, help=f"Print JSON: {document}")
+    """--json, which `output.show` asks for."""
+
+    def keep(context: click.Context, option: click.Parameter, value: bool) -> None:
+        context.meta[JSON] = value
+
+    return click.option("--json", is_flag=True, expose_value=False, callback=keep, help=f"Print JSON: {document}")
 
 
 def examples(*commands: str) -> str:

@@ -1,12 +1,14 @@
 """Papers: what everything outside a paper's folder knows of it, and which papers are installed.
 
 A distribution registers a paper by an entry point of the group `moe_theory.papers`, and so does this package for its
-own. That is all it takes: claims, sweeps, figures, citations and reports ask here.
+own. That is all it takes: claims, sweeps, figures, commands, citations and reports ask here.
 """
 
+import ast
 import dataclasses
 import functools
 import pkgutil
+import sys
 from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
@@ -83,6 +85,10 @@ class Paper:
     figures: str | Mapping[str, Any] = ""  # by name, each a `verify.figures.FigureSpec`; or where they are
     overview: str = ""  # "module:attribute" of its panel in the picture of all papers, a `verify.figures.Panel`
     systems: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # by name, each a `Sweepable` or where it is
+    # Of the command line, by name: "module:function" of a Click command. Written out, as `moe-theory --help` reads the
+    # names here and the functions' docstrings, and imports neither.
+    commands: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    documents: str = ""  # "module:function" that says what a folder which they wrote bears on, for `moe-theory cite`
     first_look: tuple[str, ...] = ()  # globs over the ids of the claims, or tiers, that `make verify` judges
     rank: int = 100  # place among the papers in reports; papers of equal rank stand by name
 
@@ -126,6 +132,14 @@ class Paper:
         """One of the systems that a sweep can name, a `sweep.systems.Sweepable`."""
         return self._import(f"systems[{name!r}]", self.systems[name])
 
+    def import_command(self, name: str) -> Any:
+        """One of its commands, a `click.Command`."""
+        return self._import(f"commands[{name!r}]", self.commands[name])
+
+    def import_documents(self) -> Any:
+        """What says which claims a folder bears on, a `report.citations.BearsOn`; None where it has none."""
+        return self._import("documents", self.documents) if self.documents else None
+
     def _import(self, field: str, place: Any) -> Any:
         try:
             return pkgutil.resolve_name(place) if isinstance(place, str) else place
@@ -149,6 +163,61 @@ def paper_package(name: str) -> str:
 def paper_of(module: str) -> str | None:
     """The installed paper whose folder or file a module is in."""
     return next((name for name in paper_names() if f"{module}.".startswith(f"{paper_package(name)}.")), None)
+
+
+@functools.cache
+def declared_commands() -> dict[str, str]:
+    """The names of the commands that papers bring, with their papers', in the order of reports. No paper is imported:
+    declarations are read as text.
+
+    Raises: InvalidPaperError where two papers bring commands of one name.
+    """
+    papers = {name: _declared(point) for name, point in _entry_points().items()}
+    found: dict[str, str] = {}
+    for name in sorted(papers, key=lambda name: (papers[name].get("rank", Paper.rank), name)):
+        for command in papers[name].get("commands", ()):
+            if command in found:
+                raise InvalidPaperError(
+                    f"papers {found[command]!r} and {name!r} have a command {command!r}. Rename one."
+                )
+            found[command] = name
+    return found
+
+
+def command_place(paper: str, command: str) -> str:
+    """Where one of its commands is, as "module:function"; the paper is not imported."""
+    return _declared(_entry_points()[paper])["commands"][command]
+
+
+def _declared(point: metadata.EntryPoint) -> dict[str, Any]:
+    """The plain values that a paper is declared with, by the names of its fields."""
+    for node in parsed_source(point.module).body:
+        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+            continue
+        if [ast.unparse(target) for target in node.targets] == [point.attr]:
+            return {each.arg: value for each in node.value.keywords if each.arg and (value := _plain(each.value))}
+    return {}
+
+
+def _plain(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+@functools.cache
+def parsed_source(module: str) -> ast.Module:
+    """The source of a module; neither it nor a package that it is in is imported. Empty where there is none."""
+    place, spec = None, None
+    for end in [*(at for at, letter in enumerate(module) if letter == "."), None]:
+        found = (finder.find_spec(module[:end], place) for finder in sys.meta_path)
+        spec = next(filter(None, found), None)
+        place = spec.submodule_search_locations if spec else []
+    try:
+        return ast.parse(spec.loader.get_source(module) or "")  # pyright: ignore
+    except (AttributeError, ImportError, SyntaxError):
+        return ast.Module([], [])
 
 
 def find_paper(name: str) -> Paper:

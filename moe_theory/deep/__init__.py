@@ -29,6 +29,7 @@ PAPER = Paper(
     statements="moe_theory.deep.statements",
     answers_for=("continual", "edge"),
     figures="moe_theory.deep.figures:FIGURES",
+    commands={"data": "moe_theory.deep.datasets.command:data", "deep": "moe_theory.cli.deep:deep"},
     rank=4,
 )
 reading = PAPER.reading  # a reading by its name, as `reading("uncentred")`

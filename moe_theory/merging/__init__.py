@@ -59,6 +59,7 @@ PAPER = Paper(
     figures="moe_theory.merging.figures:FIGURES",
     overview="moe_theory.merging.figures.regret:OVERVIEW",
     systems={"merging": "moe_theory.merging.sweeps:SWEEPABLE"},
+    commands={"merge": "moe_theory.cli.merge:merge"},
     first_look=("merging:exact",),
     rank=3,
 )

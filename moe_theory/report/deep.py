@@ -15,8 +15,8 @@ from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset
 from moe_theory.deep.runs import Plan
 from moe_theory.deep.summary import LEAST_CHANGE, CellSummary, Estimate, Summary
 from moe_theory.report import pages
+from moe_theory.report.document import old_ruled as ruled
 from moe_theory.report.plots import PAGE_WIDTH, render_as
-from moe_theory.report.tables import ruled
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.request import MIN_REPLICATES
 from moe_theory.verify.verdict import Verdict

@@ -1,8 +1,6 @@
 """A map of where a claim holds: the picture, the numbers behind it and the document with all verdicts."""
 
-import csv
-import io
-import math
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from rich.text import Text
 
+from moe_theory.report.document import Document, Picture, to_csv
 from moe_theory.report.panels import ALLOWED, OBSERVED, PREDICTED
-from moe_theory.report.plots import PAGE_WIDTH, render
 from moe_theory.report.wording import allowed_sides
 from moe_theory.runs.files import sealed, write_together
 from moe_theory.verify.explore import Axis, Exploration, Point
@@ -23,11 +21,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 SUFFIXES = (".svg", ".csv", ".json")
-MAP_SIZE, LINE_SIZE = (PAGE_WIDTH, 4.3), (PAGE_WIDTH, 4.0)  # inches, without the caption
+MAP_HEIGHT, LINE_HEIGHT = 4.3, 4.0  # inches, without the caption
 MARKER_SIZES = (5.5, 4.2, 3.4, 2.8)  # of the coarse grid and of each refinement; the last also of those after it
 WIDE_RATIO = 30  # values that span more than this are drawn on a logarithmic axis
 MOST_DRAWN = 1e100  # matplotlib's axes overflow beyond
-COLUMNS = "level status at predicted observed standard_error low high margin replicates stopped reason".split()
 
 
 class Look(NamedTuple):
@@ -56,31 +53,36 @@ def paths_of(folder: Path, claim: str) -> list[Path]:
 def write_exploration(exploration: Exploration, folder: Path) -> list[Path]:
     """Write picture, numbers and document into `folder`; their paths. Raises: OutputError if it cannot take them."""
     names = [path.name for path in paths_of(folder, exploration.claim)]
-    texts = (to_svg(exploration), to_csv(exploration), sealed(exploration.to_json()))
+    texts = (picture(exploration).rendered(), to_csv(rows(exploration), "{:.6g}"), sealed(exploration.to_json()))
     return write_together(folder, dict(zip(names, texts, strict=True)))
 
 
-def to_svg(exploration: Exploration) -> str:
-    """The picture: a map of two parameters; of one, observed and predicted along it."""
-    is_map = len(exploration.axes) == 2
-    draw, size = (_draw_map, MAP_SIZE) if is_map else (_draw_line, LINE_SIZE)
+def document(exploration: Exploration, paths: Sequence[Path]) -> Document:
+    """The exploration, and the paths that it was written to."""
+    said = (*exploration.summary(), *exploration.failures(), exploration.assurance(), *map(str, paths))
+    return Document(lambda: json.loads(paths[2].read_text()), lambda _: said)
+
+
+def picture(exploration: Exploration) -> Picture:
+    """A map of two parameters; of one, observed and predicted along it."""
+    draw, height = (_draw_map, MAP_HEIGHT) if len(exploration.axes) == 2 else (_draw_line, LINE_HEIGHT)
     over = " and ".join(axis.name for axis in exploration.axes)
     title = f"{exploration.claim} over {over}"
-    return render(title, size, lambda figure: draw(figure, exploration), caption(exploration))
+    return Picture(title, height, lambda figure: draw(figure, exploration), caption(exploration))
 
 
-def to_csv(exploration: Exploration) -> str:
+def rows(exploration: Exploration) -> list[dict[str, Any]]:
     """A row for each point: where it is, what is said there and why."""
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow([*(axis.name for axis in exploration.axes), *COLUMNS])
+    names, found = [axis.name for axis in exploration.axes], []
     for point in exploration.points:
         verdict = point.verdict
-        numbers = (verdict.predicted, verdict.observed, verdict.standard_error, *verdict.interval, verdict.margin)
-        shown = [f"{number:.6g}" if math.isfinite(number) else "" for number in numbers]
-        about = [point.level, verdict.status, verdict.at, *shown, verdict.replicates, verdict.stopped, verdict.reason]
-        writer.writerow([*point.coordinates, *about])
-    return table.getvalue()
+        low, high = verdict.interval
+        place = {name: repr(value) for name, value in zip(names, point.coordinates, strict=True)}
+        about = ("status", "at", "predicted", "observed", "standard_error")
+        numbers = {name: getattr(verdict, name) for name in about} | {"low": low, "high": high}
+        ends = {name: getattr(verdict, name) for name in ("margin", "replicates", "stopped", "reason")}
+        found.append(place | {"level": point.level} | numbers | ends)
+    return found
 
 
 def caption(exploration: Exploration) -> str:

@@ -12,8 +12,8 @@ from rich.live import Live
 from rich.table import Table
 
 from moe_theory.merging.online import Row
+from moe_theory.report.document import old_ruled as ruled
 from moe_theory.report.plots import PAGE_WIDTH, render_as
-from moe_theory.report.tables import ruled
 from moe_theory.runs.files import write_together
 
 if TYPE_CHECKING:

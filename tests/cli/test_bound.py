@@ -11,8 +11,8 @@ from rich.console import Console
 from safetensors.numpy import save_file
 
 from moe_theory.generalization import certificate, corrected
+from moe_theory.generalization import report as bounds
 from moe_theory.generalization.calculator import Setting, calculate, setting_of
-from moe_theory.report import bounds
 
 DENSE = ["bound", "--experts", "4", "--active", "4", "--samples", "1000", "--features", "3"]
 
@@ -87,7 +87,7 @@ def test_the_remarks_tell_what_is_lacking(ran):
 def test_the_table_fits_80_columns(setting):
     console = Console(width=80, record=True)
     with console.capture() as shown:
-        console.print(bounds.shown(setting, calculate(setting)))
+        console.print(*bounds.document(setting, calculate(setting)).parts(80))
     assert "…" not in shown.get()
     assert max(map(len, shown.get().splitlines())) <= 80
     for bound in calculate(setting):
@@ -102,7 +102,7 @@ def test_json_is_one_document_that_says_it_all(ran, tmp_path):
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in document["setting"].items()}
     setting = Setting(**given)
     assert setting == Setting(num_experts=4, num_active=4, num_samples=1000, num_features=3, lipschitz=0.5)
-    assert json.loads(json.dumps(bounds.to_json(setting, calculate(setting)))) == document
+    assert json.loads(json.dumps(bounds.document(setting, calculate(setting)).to_json())) == document
     assert document["notes"] == []
     assert {row["dimension"] for row in document["bounds"]} == {"masks", "router", None}
     assert str(picture) in streams.err

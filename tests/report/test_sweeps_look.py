@@ -151,7 +151,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
 
 def test_the_document_holds_the_last_round_of_every_cell(tmp_path):
     results = planted(tmp_path, axes={"num_experts": [2, 3]}, observables=["forgetting", "loads"])
-    document = json.loads(json.dumps(sweeps.to_json(without_chunks(results, 0)), allow_nan=False))
+    document = json.loads(json.dumps(sweeps.document(without_chunks(results, 0)).to_json(), allow_nan=False))
     assert document["cells"][0]["statistics"] == {}
     last = results.run_of(1).records
     cell = document["cells"][1]

@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from moe_theory.cli.options import PATH, Listed, examples, json_option
-from moe_theory.cli.output import open_console, print_json, print_lines
+from moe_theory.cli.output import show_document
 from moe_theory.core.errors import InvalidParamsError, shortened
 
 
@@ -155,7 +155,6 @@ def bound(
     num_errors: int | None,
     losses: Path | None,
     picture: Path | None,
-    as_json: bool,
     **values: Any,
 ) -> None:
     """Bounds on a sparse MoE's generalization error.
@@ -164,8 +163,7 @@ def bound(
     from how many samples on, whether it holds or is refuted, and its hypotheses. Experts and router are linear by
     default. The bound of a trained model is on its risk, by its --checkpoint and what it gets wrong.
     """
-    from moe_theory.generalization import calculator
-    from moe_theory.report import bounds
+    from moe_theory.generalization import calculator, report
 
     options = {option.name: option.opts[0] for option in context.command.params if option.name and option.opts}
     given = {name: options[name] for name in values if context.get_parameter_source(name) != ParameterSource.DEFAULT}
@@ -180,15 +178,8 @@ def bound(
     if setting.num_weights is not None and "num_experts" not in found_there:
         notes.append("T, k and d play no part in bounds on weights of which nothing else is known.")
     notes += said
-    console = open_console(to_stderr=as_json)
-    if picture is not None:
-        bounds.draw(setting, found, picture)
-    if as_json:
-        print_json(bounds.to_json(setting, found, notes))
-    else:
-        console.print(bounds.shown(setting, found, notes), highlight=False)
-    if picture is not None:
-        print_lines(console, f"picture: {picture}")
+    drawn = "" if picture is None else f"picture: {report.picture(setting, found).save(picture)}"
+    show_document(report.document(setting, found, notes, drawn))
 
 
 Found = tuple[dict[str, Any], list[str]]  # fields of a setting, and notes

@@ -4,20 +4,16 @@ import dataclasses
 import math
 import string
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from moe_theory.core.errors import OutputError
 from moe_theory.generalization import calculator
 from moe_theory.generalization.calculator import Bound, Setting
 from moe_theory.generalization.theory import MOST_SAMPLES
-from moe_theory.report.tables import ruled
-from moe_theory.runs.files import write_whole
+from moe_theory.report.document import Document, Picture, headed, ruled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +25,7 @@ MOST_DIGITS = 9  # of a count that is shown in full
 POINTS = 129  # of a curve
 SPAN = 30  # factor by which the picture extends beyond its marks
 LOWEST, HIGHEST = 1e-6, 10.0  # values shown at most
+HEIGHT = 3.9  # inches of the picture
 TITLE = "Bounds on the generalization error of a sparse mixture of experts over the number of samples"
 
 
@@ -97,22 +94,17 @@ PENS = {  # colour, line and width; the narrower of two that may coincide is dra
 }
 
 
-def shown(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str] = ()) -> Group:
-    """The setting, the table, a line on each form, and the hypotheses, for a terminal of any width."""
-    made = Table.grid(padding=(0, 1))
-    made.add_column(no_wrap=True, style="bold")
-    made.add_column()
-    for title, sentence in remarks(setting, bounds):
-        made.add_row(Text(title), Text(sentence))
-    needed = Table.grid(padding=(0, 1))
-    needed.add_column(no_wrap=True, style="bold")
-    needed.add_column()
-    for letter, sentence in hypotheses(setting, bounds):
-        needed.add_row(Text(letter), Text(f"{sentence}."))
+def document(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str] = (), beside: str = "") -> Document:
+    """The setting, the table, a line on each form, and the hypotheses; the setting and the bounds for JSON."""
     bounded = sorted({bound.form.bounds for bound in bounds})
-    lines = [*facts(setting), *notes, *(f"Bounded is {BOUNDED[each]}." for each in bounded)]
-    heading = Text("Hypotheses, by their letters:" if bounds else "No bound applies.")
-    return Group(*(Text(line) for line in lines), table(bounds), made, heading, needed)
+    parts = (
+        *map(Text, (*facts(setting), *notes, *(f"Bounded is {BOUNDED[each]}." for each in bounded))),
+        table(bounds),
+        headed(remarks(setting, bounds)),
+        Text("Hypotheses, by their letters:" if bounds else "No bound applies."),
+        headed((letter, f"{sentence}.") for letter, sentence in hypotheses(setting, bounds)),
+    )
+    return Document(lambda: _body(setting, bounds, notes), lambda _: parts, SCHEMA, [beside] if beside else [])
 
 
 def hypotheses(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
@@ -151,20 +143,17 @@ def facts(setting: Setting) -> list[str]:
 
 def table(bounds: Sequence[Bound]) -> Table:
     """A row for each bound: its value, whether and from how many samples on it is informative, and its status."""
-    made = ruled()
-    made.add_column("bound", no_wrap=True)
-    has_natarajan = any(bound.form.natarajan is not None for bound in bounds)
-    for column in (*(["d_N"] if has_natarajan else []), "value", "informs", "from m ="):
-        made.add_column(column, justify="right", no_wrap=True)
-    made.add_column("status", no_wrap=True)
+    dimensions = ["d_N"] if any(bound.form.natarajan is not None for bound in bounds) else []
+    numbers = (*dimensions, "value", "informs", "from m =")
+    columns, rows, styles = ("bound", *numbers, "status"), [], []
     for bound in bounds:
         natarajan = "" if bound.form.natarajan is None else count(bound.form.natarajan)
         natarajan += f" ({bound.form.dimension})" if natarajan and has_reading(bound) else ""
         informs = "yes" if bound.is_informative else "no"
-        style = "bold green" if bound.is_best else "red" if bound.form.status == calculator.REFUTED else None
-        cells = (*([natarajan] if has_natarajan else []), _value(bound.value), informs, _least(bound), status(bound))
-        made.add_row(WORDS[bound.form.name].title, *cells, style=style)
-    return made
+        found = (*([natarajan] if dimensions else []), _value(bound.value), informs, _least(bound))
+        rows.append((WORDS[bound.form.name].title, *found, status(bound)))
+        styles.append("bold green" if bound.is_best else "red" if bound.form.status == calculator.REFUTED else None)
+    return ruled(columns, rows, numbers, whole=columns, styles=styles)
 
 
 def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
@@ -198,15 +187,14 @@ def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
     return lines
 
 
-def to_json(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str] = ()) -> dict[str, Any]:
-    """The setting and its bounds for JSON; numbers that are infinite or missing are null."""
+def _body(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str]) -> dict[str, Any]:
     rows = [
         {
             "id": bound.form.id,
             "name": bound.form.name,
             "dimension": bound.form.dimension or None,
-            "natarajan": _plain(bound.form.natarajan),
-            "value": _plain(bound.value),
+            "natarajan": None if bound.form.natarajan is None else float(bound.form.natarajan),
+            "value": bound.value,
             "bounds": bound.form.bounds,
             "hypotheses": [_words(setting, need) for need in _needs(bound)],
             "is_informative": bound.is_informative,
@@ -222,13 +210,12 @@ def to_json(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str] = ()
     known = {
         "experts": setting.experts,
         "router": setting.router_kind,
-        "rademacher": None if is_any else _plain(calculator.rademacher(setting, setting.num_samples)),
+        "rademacher": None if is_any else calculator.rademacher(setting, setting.num_samples),
         "num_parameters": setting.num_parameters,
         "stored_weights": setting.stored_weights,
         "stored_bits": setting.stored_bits,
     }
-    plain = dataclasses.asdict(setting)
-    return {"schema": SCHEMA, "setting": plain, "known": known, "notes": [*notes], "bounds": rows}
+    return {"setting": dataclasses.asdict(setting), "known": known, "notes": notes, "bounds": rows}
 
 
 def has_reading(bound: Bound) -> bool:
@@ -247,20 +234,11 @@ def count(number: float) -> str:
     return f"{int(number):,}" if is_short else f"{number:.3g}"
 
 
-def draw(setting: Setting, bounds: Sequence[Bound], path: Path) -> Path:
-    """Draw the bounds over m, log-log, with the setting's m and where each begins to inform. Raises: OutputError for a
-    suffix other than .svg and .png, or a path that cannot be written.
-    """
-    from moe_theory.report.plots import PAGE_WIDTH, render_as  # takes longer to import than all the rest
-    from moe_theory.report.sweeps import FORMS
-
-    if path.suffix not in FORMS:
-        raise OutputError(f"{path} must end in .svg or .png, the formats of pictures. Change the name.")
-    size, caption = (PAGE_WIDTH, 3.9), " ".join(facts(setting))  # inches
-    caption += " Hypotheses: " + "; ".join(sentence for _, sentence in hypotheses(setting, bounds)) + "."
-    picture = render_as(FORMS[path.suffix], TITLE, size, lambda figure: _draw(figure, setting, bounds), caption)
-    write_whole(path, picture)
-    return path
+def picture(setting: Setting, bounds: Sequence[Bound]) -> Picture:
+    """The bounds over m, log-log, with the setting's m and where each begins to inform."""
+    needed = "; ".join(sentence for _, sentence in hypotheses(setting, bounds))
+    caption = f"{' '.join(facts(setting))} Hypotheses: {needed}."
+    return Picture(TITLE, HEIGHT, lambda figure: _draw(figure, setting, bounds), caption)
 
 
 def sample_counts(setting: Setting, bounds: Sequence[Bound]) -> np.ndarray:
@@ -316,10 +294,6 @@ def _value(value: float) -> str:
 
 def _least(bound: Bound) -> str:
     return "never" if bound.smallest_num_samples is None else count(bound.smallest_num_samples)
-
-
-def _plain(number: float | None) -> float | None:
-    return None if number is None or not math.isfinite(number) else float(number)
 
 
 def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[Bound]) -> None:
