@@ -1,7 +1,6 @@
 """`moe-theory deep`."""
 
-import dataclasses
-import threading
+import functools
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,15 +14,8 @@ from moe_theory.core.errors import InvalidRunError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from moe_theory.deep.fitting import Sizes
-    from moe_theory.deep.runs import Plan, Step
-    from moe_theory.deep.summary import Summary
-    from moe_theory.runs import Progress
-    from moe_theory.verify.claim import Runs
-    from moe_theory.verify.interim import SequentialTest
-    from moe_theory.verify.verdict import Report
-
-THREADS = 2  # seeds that run at once on a CPU
+    from moe_theory.deep import Judgement, Plan
+    from moe_theory.deep.runs import Step
 
 
 @click.command(
@@ -158,10 +150,11 @@ def deep(
     last checkpoints, and ends with the same numbers. Prints each cell's errors, how they differ and the verdicts on
     the figure's claims; writes results.nc, summary.json, verdicts.json and deep.svg.
     """
-    from moe_theory.deep import datasets, fitting, own, presets, runs
-    from moe_theory.deep import reading as reading_named
+    from moe_theory import deep as door
+    from moe_theory.deep import judging
     from moe_theory.deep.datasets.decoder import frame
     from moe_theory.report.data import lines as data_lines
+    from moe_theory.runs.compilation import keep_programs
     from moe_theory.verify.registry import run_file
     from moe_theory.verify.request import parsed
 
@@ -175,53 +168,41 @@ def deep(
     if only_list or (name is None and data is None):
         _list_presets(as_json)
         return
-    if minutes is not None and replicates is not None:
-        raise InvalidRunError("--minutes chooses the number of seeds. Drop --minutes or --seeds.")
     if data is not None and not data.is_dir():
         raise InvalidRunError(f"--data {data} is no folder. Name the one that holds a data set's files.")
     with stoppable():
-        found = None if data is None else datasets.found_in(data)
-        if data is not None and not found:
-            failure = datasets.missing(data)
-            if name is None or failure.present:  # else what the preset looks for is told
-                raise failure
-        chosen = presets.on_data(name, found)
-        sizes = fitting.Sizes(
-            own.network_named(network),
-            epochs,
-            samples,
-            batch,
-            rounds,
-            _numbers("experts", experts),
-            _numbers("classes", classes),
-            test_images,
-        )
+        chosen = judging.preset_for(name, data)
         folder = out or Path("runs/deep") / chosen.name
-        chosen = fitting.resized(chosen, sizes)
-        asked, overridden = reading_named(reading), parsed(settings)
-        read = datasets.load(chosen.data, data, frame(size, resize))  # last, as it may take long
-        if data is not None:
-            print_lines(open_console(to_stderr=as_json), *data_lines(read))
-        plan = runs.Plan(
-            preset=chosen,
-            reading=asked,
-            replicates=chosen.replicates if replicates is None else replicates,
+        console = open_console(to_stderr=as_json)
+        tell = functools.partial(print_lines, console)
+        keep_programs(fallback=folder / "programs")
+        plan = door.plan(
+            chosen,
+            data,
+            frame=frame(size, resize),
+            network=network,
+            epochs=epochs,
+            samples=samples,
+            batch=batch,
+            rounds=rounds,
+            experts=_numbers("experts", experts),
+            classes=_numbers("classes", classes),
+            test_images=test_images,
+            reading=reading,
+            settings=parsed(settings),
+            replicates=replicates,
             seed=seed,
+            minutes=minutes,
+            kappa=kappa,
+            literal=literal,
+            folder=folder,
             every=every,
-            folder=folder / "runs",
-            settings=overridden,
-            is_sequential=minutes is not None,
             keeps_weights=keep_weights,
-            data=fitting.thinned(read, chosen.test_images if test_images is None else test_images),
+            fresh=fresh,
+            on_data=None if data is None else lambda read: tell(*data_lines(read)),
+            tell=tell,
         )
-        if fresh:
-            plan.forget()
-            (folder / fitting.CHOSEN).unlink(missing_ok=True)
-        fitting.check(plan, minutes, kappa, literal)
-        if literal:
-            plan, told, _ = fitting.literal(plan)
-            print_lines(open_console(to_stderr=as_json), *told)
-        _run(_fitted(plan, sizes, minutes, kappa, as_json), folder, as_json)
+        _run(plan, folder, console, as_json)
 
 
 def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
@@ -230,32 +211,6 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
         return None if text is None else tuple(int(part) for part in text.split(","))
     except ValueError:
         raise InvalidRunError(f"--{option} {text!r} must be whole numbers between commas, such as 1,4,7.") from None
-
-
-def _fitted(plan: "Plan", given: "Sizes", minutes: float | None, kappa: float | None, as_json: bool) -> "Plan":
-    """The plan as a clock and a gate drive have it, with what was chosen printed; kept, so that reruns resume."""
-    from moe_theory.deep import fitting
-    from moe_theory.deep.experiments import claims_for
-    from moe_theory.report import deep as pages
-    from moe_theory.runs.compilation import keep_programs
-    from moe_theory.runs.files import prepare_folder
-    from moe_theory.verify.request import FAMILY_ERROR
-
-    if minutes is None and kappa is None:
-        return plan
-    console, num_claims = open_console(to_stderr=as_json), len(claims_for(plan.preset, plan.data.title))
-    assert plan.folder is not None
-    kept = plan.folder.parent / fitting.CHOSEN
-    choice = fitting.kept_choice(kept, plan, given, minutes, kappa)
-    if choice is None:
-        keep_programs(fallback=prepare_folder(plan.folder.parent, pages.NAMES) / "programs")
-        print_lines(
-            console, "pilots: timing rounds, and looking at the gates" if minutes else "pilot: looking at the gates"
-        )
-        choice = fitting.fit(plan, given, minutes, kappa, num_claims, FAMILY_ERROR)
-        fitting.keep(kept, choice, plan, given, minutes, kappa)
-    print_lines(console, *choice.told)
-    return choice.plan
 
 
 def _list_presets(as_json: bool) -> None:
@@ -269,120 +224,38 @@ def _list_presets(as_json: bool) -> None:
     console.print(pages.BEGIN, highlight=False, soft_wrap=True)
 
 
-def _run(plan: "Plan", out: Path, as_json: bool) -> None:
-    from moe_theory.core.machine import available_cores
-    from moe_theory.deep import runs
+def _run(plan: "Plan", out: Path, console: "Console", as_json: bool) -> None:
+    from moe_theory.deep import judging
     from moe_theory.deep.runs import Stored
-    from moe_theory.deep.summary import summarize
     from moe_theory.report import deep as pages
     from moe_theory.runs import terminal_progress
-    from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
-    from moe_theory.runs.provenance import backend
 
-    kept = runs.count_stored(plan)
-    if kept[Stored.OTHER]:
-        raise InvalidRunError(
-            f"{out} holds {pages.counted(kept[Stored.OTHER], 'run', 'runs')} of other settings, data, seeds, "
-            "checkpoint rounds, versions or numbers of cores, which this one would replace. Name another --out, or "
-            "give --fresh to discard them."
-        )
-    folder = prepare_folder(out, pages.NAMES)
-    keep_programs(fallback=folder / "programs")
-    console = open_console(to_stderr=as_json)
-    log, tests, made = _Log(plan), tests_of(plan), {}
+    folder, log = prepare_folder(out, judging.FILES), _Log(plan)
     print_lines(console, pages.heading(plan))
-    complete, partial = kept[Stored.COMPLETE], kept[Stored.PARTIAL]
+    complete, partial = plan.stored[Stored.COMPLETE], plan.stored[Stored.PARTIAL]
     if complete + partial:
-        print_lines(console, f"resuming: of {kept.total()} runs {complete} are complete and {partial} begun")
-    threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # another device is busy with one seed
+        print_lines(console, f"resuming: of {plan.stored.total()} runs {complete} are complete and {partial} begun")
     try:
         with terminal_progress(console) as progress:
-            log.begin(progress)
-            for first, last in zip((0, *plan.looks), plan.looks, strict=False):
-                made = runs.joined(made, runs.run_plan(plan, log.record, threads, log.wait, range(first, last)))
-                if has_decided(tests, made):
-                    break
+            found = judging.judge(plan, progress=progress, on_step=log.record, command=command_line())
     except KeyboardInterrupt:
         stop_at_once(f"interrupted; {log.kept(folder)}")
-    plan = dataclasses.replace(plan, replicates=len(next(iter(made.values())).replicates))
-    summary, report = summarize(plan, made), judged(plan, tests)
-    paths = _write(plan, made, summary, report, folder)
+    paths = pages.write(found, folder)
     if as_json:
         click.echo(paths[1].read_text(), nl=False)
         return
-    _show(plan, summary, report, console)
+    _show(found, console)
     print_lines(console, *log.lines(), *(f"wrote {path}" for path in paths))
 
 
-def tests_of(plan: "Plan") -> list["SequentialTest"]:
-    """The tests of the preset's claims, which share one error; none of a single seed, which decides nothing."""
-    from moe_theory.deep.experiments import claims_for
-    from moe_theory.verify.interim import SequentialTest
-    from moe_theory.verify.request import FAMILY_ERROR, blank_verdict
-
-    claims = claims_for(plan.preset, plan.data.title) if plan.replicates > 1 else []
-    return [
-        SequentialTest(
-            claim,
-            blank_verdict(claim, plan.setting, plan.seed, FAMILY_ERROR / len(claims)),
-            plan.replicates,
-            is_single_look=len(plan.looks) == 1,
-        )
-        for claim in claims
-    ]
-
-
-def has_decided(tests: list["SequentialTest"], made: "Runs") -> bool:
-    """Whether a look at these runs leaves no claim open; without claims nothing decides."""
-    undecided = [test for test in tests if not test.has_ended]
-    for test in undecided:
-        test.extend(made, {})
-        if not test.has_ended:
-            test.look(test.count)
-    return bool(tests) and all(test.has_ended for test in tests)
-
-
-def judged(plan: "Plan", tests: list["SequentialTest"]) -> "Report":
-    from moe_theory.runs.provenance import is_x64, now, versions
-    from moe_theory.verify.request import FAMILY_ERROR
-    from moe_theory.verify.verdict import Report
-
-    return Report(
-        verdicts=[dataclasses.replace(test.latest, command=command_line()) for test in tests],
-        command=command_line(),
-        seed=plan.seed,
-        error=FAMILY_ERROR,
-        versions=versions(),
-        is_x64=is_x64(),
-        readings={f"{test.claim.paper}.{plan.setting}": plan.reading.summary for test in tests},
-        finished=now(),
-    )
-
-
-def _write(plan: "Plan", made: "Runs", summary: "Summary", report: "Report", folder: Path) -> list[Path]:
-    from moe_theory.deep.runs import dataset
-    from moe_theory.report import deep as pages
-    from moe_theory.report.pages import to_json
-    from moe_theory.runs.files import sealed, whole_set
-    from moe_theory.sweep.dataset import to_netcdf
-
-    paths = [folder / name for name in pages.NAMES]
-    with whole_set(folder, pages.NAMES) as temporaries:
-        results, numbers, verdicts, picture = temporaries.values()
-        to_netcdf(dataset(plan, made, command_line()), results)
-        numbers.write_text(sealed(pages.to_json(plan, summary, report.verdicts, paths)))
-        verdicts.write_text(to_json(report))
-        picture.write_bytes(pages.picture(plan, made, summary))
-    return paths
-
-
-def _show(plan: "Plan", summary: "Summary", report: "Report", console: "Console") -> None:
+def _show(found: "Judgement", console: "Console") -> None:
     from moe_theory.deep.experiments import claims_for
     from moe_theory.report import deep as pages
     from moe_theory.report import verdicts
     from moe_theory.report.verdicts import live_table
 
+    plan, summary, report = found.plan, found.summary, found.verdicts.source
     for table in pages.tables(summary, console.width):
         console.print(table)
     few = pages.verdict_warnings(summary, plan.is_sequential) if claims_for(plan.preset, plan.data.title) else []
@@ -395,39 +268,24 @@ def _show(plan: "Plan", summary: "Summary", report: "Report", console: "Console"
 
 
 class _Log:
+    """Which of a plan's runs its folder had, and whether any has come to a checkpoint since."""
+
     def __init__(self, plan: "Plan") -> None:
         self._plan = plan
         self._num_runs = len(plan.preset.cells()) * plan.replicates
-        self._lock = threading.Lock()
         self._found: Counter[str] = Counter()  # by `Stored`
-        self._is_running = False
-
-    def begin(self, progress: "Progress") -> None:
-        self._progress, every = progress, self._plan.every
-        progress.add_work(self._num_runs * self._plan.preset.num_rounds)
-        # Which ends with the first checkpoint: a network may take minutes for the rounds up to it.
-        first = min(every, self._plan.preset.num_rounds)
-        progress.compiling(f"rounds, and running {first} {'round' if first == 1 else 'rounds'} of the first run")
+        self._has_stored = False
 
     def record(self, step: "Step") -> None:
-        with self._lock:
-            num_rounds = self._plan.preset.num_rounds
-            self._progress.at(f"{step.cell}, seed {step.replicate}, round {step.done} of {num_rounds}")
-            self._progress.advance(step.rounds)
-            if step.stored is not None:
-                self._found[step.stored] += 1
-            elif not self._is_running:  # a part is done, so that there is a program
-                self._is_running = True
-                self._progress.running("rounds")
-
-    def wait(self, told: str) -> None:
-        self._is_running = False
-        self._progress.running(f"nothing: {told}")
+        if step.stored is not None:
+            self._found[step.stored] += 1
+        else:
+            self._has_stored = True
 
     def kept(self, folder: Path) -> str:
         from moe_theory.deep.runs import Stored
 
-        if not self._is_running and not self._found[Stored.PARTIAL] + self._found[Stored.COMPLETE]:
+        if not self._has_stored and not self._found[Stored.PARTIAL] + self._found[Stored.COMPLETE]:
             return f"no run had reached its first checkpoint, round {self._plan.every}: nothing is kept"
         return f"rounds up to each run's last checkpoint are kept in {folder}: the same command resumes from them"
 

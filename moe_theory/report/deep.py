@@ -11,17 +11,19 @@ from rich.table import Table
 from moe_theory.deep.datasets import DATASETS
 from moe_theory.deep.figures import draw_runs
 from moe_theory.deep.fitting import words
+from moe_theory.deep.judging import FILES as NAMES
+from moe_theory.deep.judging import Judgement
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset
 from moe_theory.deep.runs import Plan
 from moe_theory.deep.summary import LEAST_CHANGE, CellSummary, Estimate, Summary
 from moe_theory.report import pages
 from moe_theory.report.plots import PAGE_WIDTH, render_as
 from moe_theory.report.tables import ruled
+from moe_theory.runs.files import sealed, whole_set
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.request import MIN_REPLICATES
 from moe_theory.verify.verdict import Verdict
 
-NAMES = ("results.nc", "summary.json", pages.NUMBERS, "deep.svg")
 SIZES = {CONTINUAL: (PAGE_WIDTH, 5.2), EDGE: (PAGE_WIDTH, 3.0)}  # of the picture, inches
 SCHEMA = "moe-theory/deep/1"
 WIDE = 132  # columns of a terminal for measures and differences side by side
@@ -192,6 +194,20 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> bytes:
     width, height = SIZES[plan.preset.paper]
     size = (width, height * max(len(plan.preset.scales), 1))
     return render_as("svg", title, size, lambda figure: draw_runs(plan.preset, title, runs, figure), caption)
+
+
+def write(found: Judgement, folder: Path) -> list[Path]:
+    """Write records, numbers, verdicts and picture into the folder, all or none; their paths. Raises: OutputError."""
+    from moe_theory.sweep.dataset import to_netcdf
+
+    plan, paths = found.plan, [folder / name for name in NAMES]
+    with whole_set(folder, NAMES) as temporaries:
+        results, numbers, verdicts, drawn = temporaries.values()
+        to_netcdf(found.to_xarray(), results)
+        numbers.write_text(sealed(to_json(plan, found.summary, found.verdicts, paths)))
+        verdicts.write_text(pages.to_json(found.verdicts.source))
+        drawn.write_bytes(picture(plan, found.runs, found.summary))
+    return paths
 
 
 def verdict_warnings(summary: Summary, is_timed: bool) -> list[str]:
