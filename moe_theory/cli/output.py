@@ -133,7 +133,8 @@ def show_document(document: "Document") -> None:
     else:
         for part in document.parts(console.width):
             if isinstance(part, str):
-                print_lines(console, part)
+                style = "yellow" if part.startswith("WARNING") else None
+                console.print(part, highlight=False, soft_wrap=True, style=style)
             else:
                 console.print(part)
     print_lines(console, *document.beside)

@@ -29,7 +29,7 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out
     their errors add up. With --proofs: proofs.html.
     """
     from moe_theory.report import pages
-    from moe_theory.report.document import Document
+    from moe_theory.report.document import Document, written
     from moe_theory.report.proofs import write_page
     from moe_theory.report.verdicts import summary
     from moe_theory.runs.files import prepare_folder
@@ -49,4 +49,4 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out
         merged = pages.read_reports(folders)
         first = folders[0] if folders[0].is_dir() else folders[0].parent
     paths = pages.write_report(merged, prepare_folder(out or first, pages.OWN_NAMES))
-    show_document(Document(lambda: pages.numbers_in(paths), lambda _: (summary(merged.verdicts), *map(str, paths))))
+    show_document(Document(lambda: written(paths[-1]), lambda _: (summary(merged.verdicts), *map(str, paths))))

@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import io
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -33,6 +34,11 @@ class Document:
     def to_json(self) -> Any:
         body = plain(self.body())
         return {"schema": self.schema, **body} if self.schema else body
+
+
+def written(path: Path) -> Any:
+    """The document in a file that was written just now."""
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def of_paths(paths: Iterable[Path], lines: Iterable[str] | None = None) -> Document:

@@ -1,6 +1,5 @@
 """A map of where a claim holds: the picture, the numbers behind it and the document with all verdicts."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from rich.text import Text
 
-from moe_theory.report.document import Document, Picture, to_csv
+from moe_theory.report.document import Document, Picture, to_csv, written
 from moe_theory.report.panels import ALLOWED, OBSERVED, PREDICTED
 from moe_theory.report.wording import allowed_sides
 from moe_theory.runs.files import sealed, write_together
@@ -60,7 +59,7 @@ def write_exploration(exploration: Exploration, folder: Path) -> list[Path]:
 def document(exploration: Exploration, paths: Sequence[Path]) -> Document:
     """The exploration, and the paths that it was written to."""
     said = (*exploration.summary(), *exploration.failures(), exploration.assurance(), *map(str, paths))
-    return Document(lambda: json.loads(paths[2].read_text()), lambda _: said)
+    return Document(lambda: written(paths[2]), lambda _: said)
 
 
 def picture(exploration: Exploration) -> Picture:

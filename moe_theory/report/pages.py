@@ -1,11 +1,9 @@
 """Reports on disk: written as a page, as Markdown and as JSON, and read again, several as one."""
 
 import dataclasses
-import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from moe_theory.core.errors import InvalidReportError, shortened
 from moe_theory.core.papers import all_papers
@@ -44,11 +42,6 @@ def write_report(
     """
     texts = (to_html(report, pictures), to_markdown(report), to_json(report))
     return write_together(folder, dict(zip((*PAGE_NAMES, numbers), texts, strict=True)))
-
-
-def numbers_in(paths: Sequence[Path]) -> dict[str, Any]:
-    """The document among the files that `write_report` wrote."""
-    return json.loads(paths[-1].read_text(encoding="utf-8"))
 
 
 def of_paper(name: str) -> Report:

@@ -1,7 +1,6 @@
 """Statements, claims and verdicts in a terminal: tables, what a verification says at its end, and why."""
 
 import dataclasses
-import json
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from moe_theory.report.document import Document, headed, ruled
+from moe_theory.report.document import Document, headed, ruled, written
 from moe_theory.report.symbols import linear, plain
 from moe_theory.report.wording import (
     again,
@@ -89,7 +88,7 @@ def verdicts_document(report: Report, paths: Sequence[Path], kept: Sequence[str]
         yield live_table(report.verdicts, width)
         yield from (*closing_lines(report), *kept, f"numbers: {paths[-1]}", f"report: {paths[0]}")
 
-    return Document(lambda: json.loads(paths[-1].read_text(encoding="utf-8")), parts)
+    return Document(lambda: written(paths[-1]), parts)
 
 
 def claims_document(claims: Sequence[Claim]) -> Document:
