@@ -46,7 +46,7 @@ import click
 import numpy as np
 
 from moe_theory import cli
-from moe_theory.report import deep
+from moe_theory.deep import report as deep
 from moe_theory.runs.files import SEAL, digest, sealed
 
 SECONDS = 10.0  # of processor time that a command may take, and after Ctrl-C to end

@@ -33,9 +33,10 @@ from moe_theory import cli
 from moe_theory.cli import new
 from moe_theory.cli.output import EXITS
 from moe_theory.core.papers import all_papers, find_paper
+from moe_theory.deep import report as deep
 from moe_theory.deep.datasets import report as data
 from moe_theory.generalization import report as bounds
-from moe_theory.report import bibliography, citations, deep, rendering, sweeps, symbols, wording
+from moe_theory.report import bibliography, citations, rendering, sweeps, symbols, wording
 from moe_theory.report import pages as reports
 from moe_theory.verify import explore, recorded, registry
 from moe_theory.verify.claim import Claim

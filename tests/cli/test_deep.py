@@ -10,9 +10,9 @@ import xarray as xr
 
 from moe_theory.cli import output
 from moe_theory.deep import presets, runs
+from moe_theory.deep import report as pages
 from moe_theory.deep.params import Dims
 from moe_theory.deep.runs import Stored
-from moe_theory.report import deep as pages
 from moe_theory.verify.verdict import Report
 
 NAME, ROUNDS = "continual-mnist-small", 4
@@ -44,7 +44,7 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran, refused,
     assert "WARNING: verdicts from 2 seeds" in text
     assert "resumed" not in text
     assert ElementTree.parse(out / "deep.svg").getroot().tag.endswith("svg")
-    monkeypatch.setattr(pages, "picture", lambda *asked: b"")  # drawing is what costs
+    monkeypatch.setattr(pages.Picture, "rendered", lambda picture: b"")  # drawing is what costs
 
     streams = ran("deep", *options, "--json")
     document = json.loads(streams.out)
@@ -90,7 +90,7 @@ def test_a_small_preset_reads_the_papers_data_where_a_folder_is_named(tmp_path, 
 
 def test_sizes_of_ones_own_and_a_gate_drive(tmp_path, ran, monkeypatch):
     """What is chosen is said, and chosen again by the same command, which resumes."""
-    monkeypatch.setattr(pages, "picture", lambda *asked: b"")  # drawing is what costs
+    monkeypatch.setattr(pages.Picture, "rendered", lambda picture: b"")  # drawing is what costs
     sizes = (
         "--network",
         "mlp",
