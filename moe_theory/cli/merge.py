@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import itertools
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from moe_theory.core.errors import InvalidRunError, InvalidStreamError, OutputEr
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from moe_theory.merging.online import Row, Stream
+    from moe_theory.merging.online import Stream
 
 ALL = "all"  # policies
 EQUAL = "equal"  # weights
@@ -161,10 +160,8 @@ def merge(
             "--weights equal, or give a --stream of your own."
         )
     from moe_theory.checkpoints import merge_checkpoint
-    from moe_theory.core import constraints
-    from moe_theory.merging import Dims, policies
+    from moe_theory.merging import Dims, compare, merge_online, online, policies
     from moe_theory.merging import reading as reading_named
-    from moe_theory.merging.online import merge_online
     from moe_theory.merging.testbed.tasks import Setting
     from moe_theory.report import merging
     from moe_theory.runs.files import prepare_folder
@@ -177,9 +174,7 @@ def merge(
     if policy == ALL and write_merged is not None:
         raise InvalidRunError("--write-merged is by the weights of one policy, not of all. Name it with --policy.")
     if max_active is not None:
-        constraints.require(constraints.Count, max_active=max_active)
-        if checkpoint is None:
-            _require_so_many(max_active, Setting().num_experts)
+        online.params_for(policy, Setting().num_experts if checkpoint is None else max_active, chosen, max_active)
     if write_merged is not None and checkpoint is None:
         raise InvalidRunError("--write-merged merges a checkpoint's experts: name it with --checkpoint.")
     if write_merged is not None and write_merged.exists():
@@ -189,19 +184,10 @@ def merge(
     open_stream = functools.partial(
         _open_stream, checkpoint, patterns or None, source, tasks, slots, slot_size, drift, seed, console
     )
-    stream = open_stream()
-    active = stream.num_experts if max_active is None else max_active
-    _require_so_many(active, stream.num_experts)
-
-    def served_by(name: str) -> "Iterator[Row]":
-        params = chosen.params(max_active=active, **policies.TUNED.get(name, {}))
-        return merge_online(stream if name == policy else open_stream(), name, slots, params, monitor, seed)
-
     if policy == ALL:
-        names = [name for name in policies.POLICIES if name != policies.MIX or stream.num_experts == stream.num_tasks]
-        by_policy = {name: list(served_by(name)) for name in names}
-        if not by_policy[policies.TANBR]:
-            raise InvalidStreamError("the stream has no slots. Name another.")
+        by_policy = compare(
+            open_stream, num_slots=slots, reading=chosen, max_active=max_active, monitor=monitor, seed=seed
+        )
         paths = merging.write_comparison(by_policy, folder)
         if wants_json():
             print_json({"policies": merging.compared(by_policy), "files": [str(path) for path in paths]})
@@ -209,12 +195,15 @@ def merge(
             console.print(merging.comparison(by_policy))
             print_lines(console, *(f"wrote {path}" for path in paths))
         return
-    served, is_interrupted = merging.shown_live(served_by(policy), console, slots, policy)
+    stream = open_stream()
+    params = online.params_for(policy, stream.num_experts, chosen, max_active)
+    rows = merge_online(stream, policy, slots, params, monitor, seed)
+    served, is_interrupted = merging.shown_live(rows, console, slots, policy)
     if not served:
         if is_interrupted:
             raise KeyboardInterrupt
         raise InvalidStreamError("the stream has no slots. Name another.")
-    equal = None if _is_python(source) else _rewards_of_equal_weights(open_stream(), len(served))
+    equal = None if _is_python(source) else online.equal_rewards(open_stream(), len(served))
     paths = merging.write(served, policy, equal, folder)
     if checkpoint is not None and write_merged is not None:
         last = served[-1].weights
@@ -292,13 +281,6 @@ def _progress(console: "Console") -> Iterator[Callable[[int, int], None]]:
     yield show
 
 
-def _require_so_many(max_active: int, num_experts: int) -> None:
-    from moe_theory.core import constraints
-
-    values = {"max_active": max_active, "num_experts": num_experts}
-    constraints.require_ordered(values, "max_active", "num_experts", "there are no more to merge")
-
-
 def _is_python(source: Path | None) -> bool:
     return source is not None and source.suffix == ".py"
 
@@ -343,12 +325,3 @@ def _open_stream(
             "own with --stream."
         )
     return online.drawn(model, data, setting.num_tasks, slots, slot_size, drift, seed)
-
-
-def _rewards_of_equal_weights(stream: "Stream", num_slots: int) -> list[float]:
-    """Of every slot."""
-    import numpy as np
-
-    weights = np.full(stream.num_experts, 1 / stream.num_experts)
-    served = [stream.serve(slot, weights) for slot in itertools.islice(stream.slots(), num_slots)]
-    return [float(np.average(each.rewards, weights=each.counts)) for each in served]
