@@ -7,6 +7,9 @@ own. That is all it takes: claims, sweeps, figures, commands, citations and repo
 import ast
 import dataclasses
 import functools
+import importlib
+import importlib.machinery
+import importlib.util
 import pkgutil
 import sys
 from collections.abc import Mapping
@@ -132,10 +135,6 @@ class Paper:
         """One of the systems that a sweep can name, a `sweep.systems.Sweepable`."""
         return self._import(f"systems[{name!r}]", self.systems[name])
 
-    def import_command(self, name: str) -> Any:
-        """One of its commands, a `click.Command`."""
-        return self._import(f"commands[{name!r}]", self.commands[name])
-
     def import_documents(self) -> Any:
         """What says which claims a folder bears on, a `report.citations.BearsOn`; None where it has none."""
         return self._import("documents", self.documents) if self.documents else None
@@ -144,10 +143,13 @@ class Paper:
         try:
             return pkgutil.resolve_name(place) if isinstance(place, str) else place
         except OWN_CODE as failure:
-            raise InvalidPaperError(
-                f"paper {self.name!r}: {field}={place!r} cannot be imported ({described(failure)}). "
-                "Write it as 'module:attribute'."
-            ) from failure
+            raise _not_imported(self.name, field, place, failure) from failure
+
+
+def _not_imported(paper: str, field: str, place: Any, failure: BaseException) -> InvalidPaperError:
+    return InvalidPaperError(
+        f"paper {paper!r}: {field}={place!r} cannot be imported ({described(failure)}). Write it as 'module:attribute'."
+    )
 
 
 def paper_names() -> list[str]:
@@ -184,9 +186,29 @@ def declared_commands() -> dict[str, str]:
     return found
 
 
-def command_place(paper: str, command: str) -> str:
-    """Where one of its commands is, as "module:function"; the paper is not imported."""
-    return _declared(_entry_points()[paper])["commands"][command]
+def command_place(command: str) -> str:
+    """Where a paper's command is, as "module:function"; the paper is not imported."""
+    return _declared(_entry_points()[declared_commands()[command]])["commands"][command]
+
+
+def import_command(command: str) -> Any:
+    """A paper's command, a `click.Command`. Its module is imported by itself and not the package that it is in, so that
+    help, and whatever needs no more, is there at once. Raises: InvalidPaperError where it cannot be imported.
+    """
+    place = command_place(command)
+    name, _, function = place.partition(":")
+    try:
+        if name not in sys.modules and (spec := find_spec(name)) is not None and spec.loader is not None:
+            module = sys.modules[name] = importlib.util.module_from_spec(spec)
+            try:
+                spec.loader.exec_module(module)
+            except BaseException:
+                del sys.modules[name]
+                raise
+        return getattr(importlib.import_module(name), function)
+    except OWN_CODE as failure:
+        field = f"commands[{command!r}]"
+        raise _not_imported(declared_commands()[command], field, place, failure) from failure
 
 
 def _declared(point: metadata.EntryPoint) -> dict[str, Any]:
@@ -208,16 +230,21 @@ def _plain(node: ast.expr) -> Any:
 
 @functools.cache
 def parsed_source(module: str) -> ast.Module:
-    """The source of a module; neither it nor a package that it is in is imported. Empty where there is none."""
+    """The source of a module, which is not imported. Empty where there is none."""
+    try:
+        return ast.parse(find_spec(module).loader.get_source(module) or "")  # pyright: ignore
+    except (AttributeError, ImportError, SyntaxError):
+        return ast.Module([], [])
+
+
+def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
+    """Where a module is; neither it nor a package that it is in is imported."""
     place, spec = None, None
     for end in [*(at for at, letter in enumerate(module) if letter == "."), None]:
         found = (finder.find_spec(module[:end], place) for finder in sys.meta_path)
         spec = next(filter(None, found), None)
         place = spec.submodule_search_locations if spec else []
-    try:
-        return ast.parse(spec.loader.get_source(module) or "")  # pyright: ignore
-    except (AttributeError, ImportError, SyntaxError):
-        return ast.Module([], [])
+    return spec
 
 
 def find_paper(name: str) -> Paper:
