@@ -116,7 +116,3 @@ def to_csv(rows: Sequence[Mapping[str, Any]], form: str = "{!r}") -> str:
     for row in plain(rows):
         writer.writerow({name: form.format(each) if isinstance(each, float) else each for name, each in row.items()})
     return document.getvalue()
-
-
-def old_ruled(**further: Any) -> Table:
-    return ruled((), (), **further)

@@ -245,7 +245,7 @@ def test_a_paper_brings_a_command(outside):
     assert re.search("^  loads       Loads that are known in closed form$", page[0], re.MULTILINE)
     assert page[0].index("\n  deep ") < page[0].index("\n  loads ") < page[0].index("This machine")
     assert not any(imported for *_, imported in (page, shown, document, misspelt, broken))
-    assert [line.split() for line in shown[0].splitlines() if re.match("server [0-9]", line)] == [
+    assert [line.split() for line in shown[0].splitlines() if re.match(" *server [0-9]", line)] == [
         ["server", "0", "1.00"],
         ["server", "1", "0.50"],
     ]
