@@ -134,7 +134,7 @@ def _judge(request: "Request", out: Path, fresh: bool) -> None:
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
     from moe_theory.verify.archive import Archive, clear_samples
-    from moe_theory.verify.session import carry_out
+    from moe_theory.verify.session import SAMPLES, carry_out
 
     if request.budget is not None:
         reserve = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget)
@@ -142,8 +142,8 @@ def _judge(request: "Request", out: Path, fresh: bool) -> None:
     folder = prepare_folder(out, (pages.NUMBERS, *pages.PAGE_NAMES))
     keep_programs(fallback=folder / "programs")
     if fresh:
-        clear_samples(folder / "samples")
-    archive = Archive(folder / "samples")
+        clear_samples(folder / SAMPLES)
+    archive = Archive(folder / SAMPLES)
     judged: list = []
     pictures = panels.Pictures()
     try:
