@@ -80,8 +80,8 @@ class Paper:
     citation: str = ""  # its BibTeX entry
     statements: str = ""  # the module whose import declares its statements and their claims; its own unless given
     answers_for: tuple[str, ...] = ()  # papers whose statements its claims answer for, where it has none of its own
-    figures: str | Mapping[str, Any] = ""  # by name, each a `verify.figures.FigureSpec`; or where they are
-    overview: str = ""  # "module:attribute" of its panel in the picture of all papers, a `verify.figures.Panel`
+    figures: str | Mapping[str, Any] = ""  # by name, each a `plot.FigureSpec`; or where they are
+    overview: str = ""  # "module:attribute" of its panel in the picture of all papers, a `plot.Panel`
     systems: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # by name, each a `Sweepable` or where it is
     first_look: tuple[str, ...] = ()  # globs over the ids of the claims, or tiers, that `make verify` judges
     rank: int = 100  # place among the papers in reports; papers of equal rank stand by name
@@ -112,14 +112,14 @@ class Paper:
             self._import("statements", f"{self.statements}:")
 
     def import_figures(self) -> Mapping[str, Any]:
-        """The figures by name, each a `verify.figures.FigureSpec`."""
+        """The figures by name, each a `plot.FigureSpec`."""
         figures = self._import("figures", self.figures) if self.figures else {}
         if not isinstance(figures, Mapping):
             raise InvalidPaperError(f"paper {self.name!r}: figures={self.figures!r} must be a mapping by name.")
         return figures
 
     def import_overview(self) -> Any:
-        """Its panel in the picture of all papers, a `verify.figures.Panel`; None where it has none."""
+        """Its panel in the picture of all papers, a `plot.Panel`; None where it has none."""
         return self._import("overview", self.overview) if self.overview else None
 
     def import_system(self, name: str) -> Any:

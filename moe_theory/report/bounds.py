@@ -251,7 +251,7 @@ def draw(setting: Setting, bounds: Sequence[Bound], path: Path) -> Path:
     """Draw the bounds over m, log-log, with the setting's m and where each begins to inform. Raises: OutputError for a
     suffix other than .svg and .png, or a path that cannot be written.
     """
-    from moe_theory.report.plots import PAGE_WIDTH, render_as  # takes longer to import than all the rest
+    from moe_theory.plot.style import PAGE_WIDTH, render_as  # takes longer to import than all the rest
     from moe_theory.report.sweeps import FORMS
 
     if path.suffix not in FORMS:

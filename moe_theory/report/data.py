@@ -80,7 +80,7 @@ def draw(data: DataSet, path: Path) -> None:
     Raises: InvalidDimsError for data that are no images; OutputError for a suffix other than .svg and .png, or a path
         that cannot be written.
     """
-    from moe_theory.report.plots import PAGE_WIDTH, render_as  # takes longer to import than all the rest
+    from moe_theory.plot.style import PAGE_WIDTH, render_as  # takes longer to import than all the rest
     from moe_theory.report.sweeps import FORMS
 
     if path.suffix not in FORMS:

@@ -14,8 +14,8 @@ from moe_theory.deep.fitting import words
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset
 from moe_theory.deep.runs import Plan
 from moe_theory.deep.summary import LEAST_CHANGE, CellSummary, Estimate, Summary
+from moe_theory.plot.style import PAGE_WIDTH, render_as
 from moe_theory.report import pages
-from moe_theory.report.plots import PAGE_WIDTH, render_as
 from moe_theory.report.tables import ruled
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.request import MIN_REPLICATES

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from rich.text import Text
 
+from moe_theory.plot.style import PAGE_WIDTH, render
 from moe_theory.report.panels import ALLOWED, OBSERVED, PREDICTED
-from moe_theory.report.plots import PAGE_WIDTH, render
 from moe_theory.report.wording import allowed_sides
 from moe_theory.runs.files import sealed, write_together
 from moe_theory.verify.explore import Axis, Exploration, Point

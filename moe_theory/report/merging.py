@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 
 from moe_theory.merging.online import Row
-from moe_theory.report.plots import PAGE_WIDTH, render_as
+from moe_theory.plot.style import PAGE_WIDTH, render_as
 from moe_theory.report.tables import ruled
 from moe_theory.runs.files import write_together
 

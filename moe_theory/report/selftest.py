@@ -10,7 +10,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from moe_theory.report.plots import PAGE_WIDTH, render
+from moe_theory.plot.style import PAGE_WIDTH, render
 from moe_theory.report.tables import ruled
 from moe_theory.runs.files import write_together
 from moe_theory.verify.claim import KINDS, Kind

@@ -12,8 +12,9 @@ from rich.table import Table
 
 from moe_theory.core.constraints import shown
 from moe_theory.core.errors import InvalidRunError, OutputError
+from moe_theory.plot import ramp
+from moe_theory.plot.style import PAGE_WIDTH, render_as
 from moe_theory.report.exploration import WIDE_RATIO
-from moe_theory.report.plots import PAGE_WIDTH, render_as
 from moe_theory.report.tables import ruled
 from moe_theory.runs.files import write_whole
 from moe_theory.runs.progress import duration
@@ -21,7 +22,6 @@ from moe_theory.sweep.estimate import Estimate
 from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
 from moe_theory.sweep.runner import ChunkCounts
-from moe_theory.verify.figures import ramp
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

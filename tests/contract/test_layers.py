@@ -17,6 +17,7 @@ LAYERS = [
     {"tour"},
     {"deep"},
     {"continual", "edge", "generalization", "merging"},
+    {"plot"},
     {"verify"},
     {"sweep"},
     {"checkpoints"},
