@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
@@ -22,7 +22,7 @@ SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
 
 
 def over(
-    function: Callable[..., Mapping[str, Any]], inner: Mapping[str, Sequence] | None = None, /, **axes: Sequence
+    function: Callable[..., Mapping[str, Any]], inner: Mapping[str, Any] | None = None, /, **axes: Any
 ) -> xr.Dataset:
     """What `function` returns at each place of the `axes`, labelled: NaN where it has nothing of a name.
 

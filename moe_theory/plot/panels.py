@@ -59,7 +59,7 @@ def curve(panel: "Axes", x: Any, data: xr.Dataset, label: str = "", band: str = 
         label, band: in the legend; unless empty.
     """
     panel.plot(x, data["mean"], label=label, **role)
-    panel.fill_between(x, data.low, data.high, label=band, **(BAND | {"color": role["color"]}))
+    panel.fill_between(x, data.low, data.high, label=band, **BAND(color=role["color"]))
 
 
 def intervals(
@@ -80,7 +80,7 @@ def intervals(
 def note(panel: "Axes", words: str, at: tuple[Any, Any], shift: tuple[float, float] = (0, 0), **style: Any) -> None:
     """Words that begin or end so many points away from a place: on the side to which they are shifted."""
     across, up = shift
-    sides = {"ha": "right" if across < 0 else "left", "va": "top" if up < 0 else "bottom"}
+    sides: dict[str, Any] = {"ha": "right" if across < 0 else "left", "va": "top" if up < 0 else "bottom"}
     panel.annotate(words, at, shift, textcoords="offset points", **(sides | style))
 
 
@@ -99,7 +99,8 @@ def legend(canvas: "FigureBase", ncols: int, **layout: Any) -> None:
     from matplotlib.lines import Line2D
 
     found: dict[str, Any] = {}
-    for panel in canvas.axes:  # pyright: ignore[reportAttributeAccessIssue] - of figures and of their parts
+    parts: Any = canvas  # a figure, or a part of one
+    for panel in parts.axes:
         for artist, label in zip(*panel.get_legend_handles_labels(), strict=True):
             found.setdefault(label, artist)
     labels = sorted(found, key=lambda label: not isinstance(found[label], Line2D))

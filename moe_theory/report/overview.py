@@ -81,10 +81,10 @@ def draw(data: xr.Dataset, figure: Canvas, theme: Theme = LIGHT, columns: int = 
 
 
 def _draw_panel(axis: Axes, panel: Panel, here: xr.Dataset, theme: Theme) -> None:
-    axis.plot(here.x, here.printed, label="as printed", **(PRINTED | {"color": theme.printed}))
+    axis.plot(here.x, here.printed, label="as printed", **PRINTED(color=theme.printed))
     if replacement_holds(panel):
-        axis.plot(here.x, here.right, label="what holds instead", **(RIGHT | {"color": theme.ink}))
-    measured = MEASURED | {"color": theme.measured, "zorder": 1.9}  # below both
+        axis.plot(here.x, here.right, label="what holds instead", **RIGHT(color=theme.ink, markerfacecolor="none"))
+    measured = MEASURED(color=theme.measured, zorder=1.9)  # below both
     if np.isfinite(here.low).any():
         curve(axis, here.x, here, "measured", "10–90 % of runs", **measured)
     else:

@@ -19,8 +19,9 @@ PERTURBATION = SIGMA_0**PERTURBATION_POWER
 ROUNDS_DRAWN = 100
 COLOURS, MARKERS = ("C0", "C3", "C2"), "os^"  # of the clusters
 LANE = 0.27  # vertical distance between the lanes of an expert's clusters
-ELSEWHERE: dict[str, Any] = {"color": "0.86", "linewidth": 0}
-EVEN: dict[str, Any] = {"color": "0.3", "linewidth": 0.8, "linestyle": roles.DASHED}
+MARK = roles.Role(linestyle="none", markersize=3.4, markeredgewidth=0.8)
+ELSEWHERE = roles.Role(color="0.86", linewidth=0, zorder=0)
+EVEN = roles.Role(color="0.3", linewidth=0.8, linestyle=roles.DASHED)
 
 
 def settings_of(setup: plot.Setup) -> dict[str, Params]:
@@ -124,17 +125,9 @@ def _draw_routes(panel: plot.Axes, here: xr.Dataset, elsewhere: xr.Dataset) -> N
         cluster, is_first = (task - 1) % num_clusters, task <= num_clusters
         chosen = (here.task.values == task) & (rounds <= ROUNDS_DRAWN)
         lanes = here.expert.values[chosen] + LANE * (cluster - 1)
-        look = {"marker": MARKERS[cluster % 3], "markeredgecolor": COLOURS[cluster % 3], "linestyle": "none"}
-        face = COLOURS[cluster % 3] if is_first else "white"
-        panel.plot(
-            rounds[chosen],
-            lanes,
-            **look,
-            markersize=3.4,
-            markeredgewidth=0.8,
-            markerfacecolor=face,
-            label=f"task {task}",
-        )
+        marker, colour = MARKERS[cluster % 3], COLOURS[cluster % 3]
+        look = MARK(marker=marker, markeredgecolor=colour, markerfacecolor=colour if is_first else "white")
+        panel.plot(rounds[chosen], lanes, **look, label=f"task {task}")
     for expert in range(1, DIMS.max_experts):
         panel.axhline(expert + 0.5, **roles.GROUND)
     panel.axvline(explored_rounds(here) + 0.5, **roles.REFERENCE, label="$T_1$")
@@ -143,7 +136,7 @@ def _draw_routes(panel: plot.Axes, here: xr.Dataset, elsewhere: xr.Dataset) -> N
         panel.axvline(ended - 0.5, **roles.ENDED, label="termination")
     places, experts = elsewhere["round"].values, elsewhere.expert.values
     label = "elsewhere than in (a)" if len(places) else ""
-    panel.bar(places, 1, 1, experts - 0.5, zorder=0, **ELSEWHERE, label=label)
+    panel.bar(places, 1, 1, experts - 0.5, **ELSEWHERE, label=label)
     panel.set_xlim(0, min(ROUNDS_DRAWN, rounds[-1]) + 1)
     panel.set_ylim(DIMS.max_experts + 0.5, 0.5)
     panel.set_yticks(range(1, DIMS.max_experts + 1))

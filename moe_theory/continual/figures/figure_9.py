@@ -109,5 +109,5 @@ def _draw_differences(panel: plot.Axes, here: xr.Dataset) -> None:
     shown = np.unique(np.searchsorted(rounds, [time for time in ROUNDS_COMPARED if time <= rounds[-1]]))
     for index, marker in enumerate(MARKERS, start=1):
         at = here.isel(threshold_power=index, round=shown)
-        look = {"color": _colours()[index], "linestyle": "none", "marker": marker, **MARK}
+        look: dict[str, Any] = {"color": _colours()[index], "linestyle": "none", "marker": marker, **MARK}
         plot.intervals(panel, at["round"] * 1.13 ** (index - 2), at.difference, at.difference_error, **look)

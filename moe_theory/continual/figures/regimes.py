@@ -132,12 +132,12 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     colours = plot.ramp(data.sizes["experts"])
     for place, (number, colour) in enumerate(zip(data.experts.values, colours, strict=True)):
         here, marker = data.sel(experts=number), MARKERS[place % len(MARKERS)]
-        look = {"color": colour, "marker": marker, "markersize": 3, "linestyle": "none"}
+        look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 3, "linestyle": "none"}
         for panel, name in zip(axes, PANELS, strict=True):
             plot.intervals(panel, here.ratio, here[name], here[f"{name}_error"], f"$M$ = {number}", **look)
             panel.plot(here.ratio, here[f"{name}_reduced"], color=colour, linewidth=1.1)
-            panel.axvline(data.attrs["paper_ratios"][place], **(roles.REFERENCE | {"color": colour}))
-    blind = roles.BASELINE | {"label": r"two random tasks: $\Delta$, $1/K$"}
+            panel.axvline(data.attrs["paper_ratios"][place], **roles.REFERENCE(color=colour))
+    blind = roles.BASELINE(label=r"two random tasks: $\Delta$, $1/K$")
     axes[0].plot([], [], color="0.35", linewidth=1.1, label="gates alone")
     axes[0].axhline(1, **blind)
     axes[0].plot([], [], **roles.REFERENCE, label="this reading's own $\\kappa/\\lambda$")

@@ -17,10 +17,10 @@ from moe_theory.runs import Run
 SMALL, NUM_EXPERTS = preset("continual-mnist-small"), 4
 SCALES = tuple(float(scale) for scale in np.round(np.geomspace(5, 160, 8), 1))
 LOOKS = {
-    "with": roles.MEASURED | {"marker": "o", "markersize": 4},
-    "without": roles.RIVAL | {"marker": "s", "markersize": 3.8, "linestyle": roles.DASHED},
+    "with": roles.MEASURED(marker="o", markersize=4),
+    "without": roles.RIVAL(marker="s", markersize=3.8, linestyle=roles.DASHED),
 }
-FREEZING: roles.Role = {"color": "C3", "alpha": 0.3, "linewidth": 0, "zorder": 0}
+FREEZING = roles.Role(color="C3", alpha=0.3, linewidth=0, zorder=0)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
@@ -82,7 +82,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
         here, words = data.sel(termination=part), f"$M$ = {NUM_EXPERTS}, {part} termination"
         plot.curve(errors, drives, here, words, band, **LOOKS[part])
     errors.axhline(float(data.single_mean), **SINGLE, label="one expert ($M$ = 1)")
-    errors.axhspan(float(data.single_low), float(data.single_high), **(roles.BAND | {"color": SINGLE["color"]}))
+    errors.axhspan(float(data.single_low), float(data.single_high), **roles.BAND(color=SINGLE["color"]))
     errors.set_ylabel("generalization error $G_T$")
     errors.set_ylim(bottom=0)
     saved.axhline(0, **roles.ZERO)

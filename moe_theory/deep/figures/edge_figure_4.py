@@ -14,7 +14,7 @@ from moe_theory.verify.claim import Runs
 
 SMALL = preset("edge-mnist-small")
 LOOKS = {
-    "adaptive": (roles.MEASURED, "adaptive (Algorithm 1)"),
+    "adaptive": (roles.MEASURED(zorder=2.1), "adaptive (Algorithm 1)"),
     "nearest": (roles.OTHER_RIVAL, "nearest idle server"),
     "fastest": (roles.RIVAL, "fastest idle server"),
     "uniform": (roles.BASELINE, "any idle server (not in the paper)"),
@@ -58,7 +58,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     """
     rounds, band = data["round"].values, BAND.format(replicates=data.attrs.get("replicates", "the"))
     titles = [f"({letter}) $M$ = {size} servers" for letter, size in zip("abcdefgh", data.experts.values, strict=False)]
-    labels = {"xlabel": "round $t$", "ylabel": "generalization error $G_t$"}
+    labels: dict[str, Any] = {"xlabel": "round $t$", "ylabel": "generalization error $G_t$"}
     axes = plot.row(canvas, titles, sharey=True, xlim=(0, rounds[-1] + 0.5), **labels)
     for panel, size in zip(axes, data.experts.values, strict=False):
         for policy in data.policy.values:

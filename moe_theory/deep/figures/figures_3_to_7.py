@@ -19,7 +19,7 @@ SYMBOLS = {
 }
 TERMINATIONS = ("with", "without")
 SINGLE = roles.BASELINE
-SEVERAL = (roles.MEASURED, roles.RIVAL | {"linestyle": roles.DASHED}, roles.OTHER_RIVAL | {"linestyle": roles.DOTTED})
+SEVERAL = (roles.MEASURED, roles.RIVAL(linestyle=roles.DASHED), roles.OTHER_RIVAL(linestyle=roles.DOTTED))
 LETTERS = "abcdefgh"
 BAND = "10–90 % of {replicates} runs"
 
@@ -84,7 +84,7 @@ def _draw_panel(panel: plot.Axes, here: xr.Dataset) -> None:
         plot.curve(panel, rounds, of_size, label, band, **role)
         half = np.flatnonzero(of_size.terminated.values >= 0.5)
         if len(half) > 0 and size > 1:
-            mark = roles.HALF_ENDED | {"color": role["color"], "transform": panel.get_xaxis_transform()}
+            mark = roles.HALF_ENDED(color=role["color"], transform=panel.get_xaxis_transform())
             panel.plot(rounds[half[:1]], [0.03 + 0.05 * place], **mark, label="half of the runs terminated")
     panel.set_xlim(0, rounds[-1] + 0.5)
 

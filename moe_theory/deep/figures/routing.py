@@ -141,7 +141,7 @@ def _draw_map(panel: plot.Axes, here: xr.Dataset, kinds: Sequence[int]) -> None:
     lost = here["round"].values[(here.shown_class.values != NO_ROUND) & (here.expert.values == NO_EXPERT)]
     panel.plot(lost, np.full(len(lost), 0.3), **roles.LOST, label="dropped" if len(lost) else "")
     if 0 < int(here.explored) < rounds[-1]:
-        panel.axvline(int(here.explored) + 0.5, **roles.REFERENCE, label="end of exploration $T_1$")
+        panel.axvline(int(here.explored) + 0.5, **roles.REFERENCE(zorder=2), label="end of exploration $T_1$")
     ended = np.flatnonzero(here.terminated.values)
     if len(ended) > 0:
         panel.axvline(float(here["round"][ended[0]]) + 0.5, **roles.ENDED, label="gates terminated")

@@ -4,7 +4,7 @@ A server's kind is the one it specialises in (15). Counted in the second half of
 of Fig. 3, and the worst case of the proof, in which every task takes d_u rounds.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -27,17 +27,17 @@ TITLES = {
     "all d_u": f"(b) worst case, every delay $d_u$ = {MAX_DELAY}",
 }
 FLOOR = 1e-4  # of the probability axis
-MARKED = {"markersize": 3.5, "linewidth": 1.4}
+MARKED: dict[str, Any] = {"markersize": 3.5, "linewidth": 1.4}
 SHARES = {
-    "none_idle": (roles.MEASURED | MARKED | {"marker": "o"}, "simulation: no specialist is idle"),
-    "none_exists": (roles.RIVAL | MARKED | {"marker": "s"}, "simulation: there is no specialist"),
+    "none_idle": (roles.MEASURED(**MARKED, marker="o"), "simulation: no specialist is idle"),
+    "none_exists": (roles.RIVAL(**MARKED, marker="s"), "simulation: there is no specialist"),
 }
 THEORY = {
     "tail": (roles.PRINTED, r"Appendix B: $P(A_n > M/N)$"),
     "unserved": (roles.PRINTED_TOO, "$M/N$ specialists, all busy"),
     "unserved_random": (roles.RIGHT, "Binomial($M$, 1/$N$) specialists, all busy"),
 }
-UNSEEN: roles.Role = {"linestyle": "none", "marker": "v", "markersize": 5, "clip_on": False}
+UNSEEN = roles.HALF_ENDED(markersize=5, clip_on=False)
 
 
 class Supply(NamedTuple):
@@ -118,9 +118,9 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     quantile, and with the binomial one.
     """
     experts = data.experts.values
-    scales = {"xscale": "log", "yscale": "log", "xlim": (0.93 * experts[0], 1.08 * experts[-1]), "ylim": (FLOOR, 1.2)}
-    labels = {"xlabel": "servers $M$", "ylabel": "probability at an arrival"}
-    axes = plot.row(canvas, [TITLES[name] for name in data.delays.values], sharey=True, **scales, **labels)
+    titles, ends = [TITLES[name] for name in data.delays.values], (0.93 * experts[0], 1.08 * experts[-1])
+    each: dict[str, Any] = {"xlabel": "servers $M$", "ylabel": "probability at an arrival", "sharey": True}
+    axes = plot.row(canvas, titles, xscale="log", yscale="log", xlim=ends, ylim=(FLOOR, 1.2), **each)
     for panel, delays in zip(axes, data.delays.values, strict=True):
         plot.name_values(panel.xaxis, experts)
         _draw_levels(panel)
@@ -139,7 +139,7 @@ def _draw_levels(panel: plot.Axes) -> None:
         if not panel.get_xlim()[0] <= number <= panel.get_xlim()[1]:
             continue  # words beyond a panel would take its room
         panel.axvline(number, **roles.REFERENCE)
-        at_top = {"xycoords": ("data", "axes fraction"), "va": "top", "color": "0.35"}
+        at_top: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "va": "top", "color": "0.35"}
         plot.note(panel, f"{number}", (number, 1), (shift, 0), **at_top)
 
 
@@ -149,4 +149,4 @@ def _draw_share(panel: plot.Axes, here: xr.Dataset, name: str, role: roles.Role,
     plot.intervals(panel, experts, seen, here[f"{name}_error"].values, label, log=True, **role)
     unseen = experts[share == 0]
     if len(unseen) > 0:  # an empty line without clipping would spoil the layout
-        panel.plot(unseen, np.full(len(unseen), FLOOR), **UNSEEN, color=role["color"], label="not seen once")
+        panel.plot(unseen, np.full(len(unseen), FLOOR), **UNSEEN(color=role["color"]), label="not seen once")

@@ -35,9 +35,9 @@ from moe_theory.runs import Cell, Run
 
 THEORY = ("theorem_1", "proposition_4", "exact")  # NaN for policies that it is not about
 BLIND = {  # lines that lie on each other go from wide to narrow
-    "nearest": roles.OTHER_RIVAL | {"linewidth": 4.0},
-    "uniform": roles.RIVAL | {"linewidth": 2.2},
-    "fastest": roles.BASELINE | {"linestyle": "solid"},
+    "nearest": roles.OTHER_RIVAL(linewidth=4.0),
+    "uniform": roles.RIVAL(linewidth=2.2),
+    "fastest": roles.BASELINE(linestyle="solid"),
 }
 LABELS = {"theory": "(a) Theorem 1, (b) Proposition 4", "exact": "(a) theory along routes, (b) of loads"}
 

@@ -151,5 +151,5 @@ def _draw_kinds(panel: plot.Axes, here: xr.Dataset) -> None:
     """The commonest kind of each server that is seen at all, beside its row."""
     for row, kind in {*zip(here.row.values.tolist(), here.server_kind.values.tolist(), strict=True)}:
         if row > 0:
-            at_edge = {"xycoords": ("axes fraction", "data"), "va": "center_baseline"}
+            at_edge: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center_baseline"}
             plot.note(panel, str(kind), (1, row), (4, 0), size=5.5, **at_edge)

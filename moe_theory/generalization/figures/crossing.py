@@ -46,7 +46,7 @@ BOUNDS = {  # d_N as it is, d_N = 1 where it is 0, and the corrected bound
 }
 LEAST_PADDED = 65536  # samples of B's programs
 COORDINATES = 2  # of B's router: an input's own and a constant
-CROSSING = roles.PRINTED_MARK | {"marker": "o", "markersize": 6, "markeredgewidth": 1.3, "zorder": 5}
+CROSSING = roles.PRINTED_MARK(marker="o", markersize=6, markeredgewidth=1.3, zorder=5)
 
 
 def observe(state: State, info: Any) -> Float[Array, ""]:
@@ -168,13 +168,13 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     m from which on Theorem 1 is below the mean gap.
     """
     titles = [case.title for case in CASES.values()]
-    labels = {"xlabel": "samples $m$", "ylabel": "generalization error", "xscale": "log", "yscale": "log"}
-    axes = plot.row(canvas, titles, sharey=True, **labels)
+    each: dict[str, Any] = {"xlabel": "samples $m$", "ylabel": "generalization error", "sharey": True}
+    axes = plot.row(canvas, titles, xscale="log", yscale="log", **each)
     for panel, (name, case) in zip(axes, CASES.items(), strict=True):
         here = data.sel(case=name).isel(place=slice(len(case.samples)))
         panel.set_xlim(case.samples[0], case.samples[-1])
         panel.axhline(1, **roles.REFERENCE)
-        marked = roles.MEASURED | {"marker": "o", "markersize": 3, "clip_on": False}
+        marked = roles.MEASURED(marker="o", markersize=3, clip_on=False)
         plot.curve(panel, here.samples, here, "measured gap", "10–90 % of replicates", **marked)
         for bound, (role, label) in BOUNDS.items():
             if bool(here[bound].notnull().any()):

@@ -25,9 +25,9 @@ CURVES = {
     "repaired": (roles.RIGHT, "what holds"),
 }
 OWN = {  # with the dimension that the class has at this k
-    "printed_own": (roles.PRINTED_MARK | {"marker": "s", "markersize": 5}, "(23), $d_N$ at this $k$"),
+    "printed_own": (roles.PRINTED_MARK(marker="s", markersize=5), "(23), $d_N$ at this $k$"),
     "binomial_own": (
-        roles.PRINTED_MARK | {"marker": "o", "markersize": 3, "markerfacecolor": "C1"},
+        roles.PRINTED_MARK(marker="o", markersize=3, markerfacecolor="C1"),
         "(22), $d_N$ at this $k$",
     ),
 }

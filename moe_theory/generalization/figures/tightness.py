@@ -91,7 +91,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
 
     levels = LogNorm(*LEVELS)
     colours = ScalarMappable(levels, "viridis")
-    labels = {"xlabel": "experts $T$", "ylabel": "active experts $k$"}
+    labels: dict[str, Any] = {"xlabel": "experts $T$", "ylabel": "active experts $k$"}
     axes = plot.row(canvas, list(BOUNDS.values()), sharey=True, **labels)
     columns, rows = np.arange(data.sizes["experts"]), np.arange(data.sizes["active"])
     for panel, name in zip(axes, BOUNDS, strict=True):

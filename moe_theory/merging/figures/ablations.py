@@ -72,7 +72,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     slots, so that its η are smaller.
     """
     shown = data.sel(slot=data.slot >= min(FIRST_SLOT, int(data.slot[-1])))
-    ends = {"xlim": (int(shown.slot[0]), int(shown.slot[-1])), "xscale": "log", "xlabel": "slots $t$"}
+    ends: dict[str, Any] = {"xlim": (int(shown.slot[0]), int(shown.slot[-1])), "xscale": "log", "xlabel": "slots $t$"}
     axes = plot.row(canvas, [title for _, title in PANELS.values()], **ends)
     for panel, (name, (sign, _)) in zip(axes, PANELS.items(), strict=True):
         axis = name.rpartition("_")[2]

@@ -28,15 +28,15 @@ CASES: dict[str, Case] = {"small": Case(0.5, 1.0), "usual": Case(0.9, 1.0), "lar
 NUM_ROUNDS = 20_000
 NUM_RECORDS = 300  # slots drawn, evenly spread on a logarithmic axis
 DIMS = Dims(max_experts=3, max_rounds=NUM_ROUNDS, max_leaves=1024)
-STEPS = {"drawstyle": "steps-post"}
+STEPS: dict[str, Any] = {"drawstyle": "steps-post"}
 RULES = {
-    "in-turn": (roles.MEASURED | STEPS, "leaf after leaf, shallowest first"),
-    "deepest": (roles.RIVAL | STEPS, "deepest leaf"),
+    "in-turn": (roles.MEASURED(**STEPS), "leaf after leaf, shallowest first"),
+    "deepest": (roles.RIVAL(**STEPS), "deepest leaf"),
 }
 BOUNDS = {
     "printed": (roles.PRINTED, "Lemma 1, (5); Lemma 2, (7)"),
     "intermediate": (roles.PRINTED_TOO, r"Lemma 2 before $1/(2\,\log(1/\rho)) \leq 1/(1-\rho)$"),
-    "repaired": (roles.RIGHT | STEPS, "what holds"),
+    "repaired": (roles.RIGHT(**STEPS), "what holds"),
 }
 
 

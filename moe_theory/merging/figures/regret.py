@@ -31,20 +31,17 @@ class Curve(NamedTuple):
 
 
 _TREE = {"warm_start": False, "split_rule": RANDOM_SPLIT}
-_EFFECTIVE = _TREE | {"split_rule": EFFECTIVE_SPLIT}
-_DASHED, _DOTTED = {"linestyle": roles.DASHED}, {"linestyle": roles.DOTTED}
+_EFFECTIVE, _WARM = _TREE | {"split_rule": EFFECTIVE_SPLIT}, _TREE | {"warm_start": True}
 CURVES: dict[str, Curve] = {
     "random": Curve(policies.TANBR, "Tanbr", roles.MEASURED, _TREE),
-    "effective": Curve(policies.TANBR, "Tanbr, effective splits", roles.MEASURED | _DASHED, _EFFECTIVE),
-    "warm": Curve(
-        policies.TANBR, r"Tanbr, warm start $x = \psi$", roles.MEASURED | _DOTTED, _TREE | {"warm_start": True}
-    ),
+    "effective": Curve(policies.TANBR, "Tanbr, effective splits", roles.MEASURED(linestyle=roles.DASHED), _EFFECTIVE),
+    "warm": Curve(policies.TANBR, r"Tanbr, warm start $x = \psi$", roles.MEASURED(linestyle=roles.DOTTED), _WARM),
     "nucb": Curve(policies.NUCB, "NUCB", roles.RIVAL),
-    "gradient": Curve(policies.GRADIENT, "policy gradient", roles.RIVAL | _DASHED),
+    "gradient": Curve(policies.GRADIENT, "policy gradient", roles.RIVAL(linestyle=roles.DASHED)),
     "best-expert": Curve(policies.BEST_EXPERT, "UCB1 over experts", roles.OTHER_RIVAL),
     "mix": Curve(policies.MIX, r"task mix, $x = \psi$", {"color": roles.INK, "linewidth": 1.1}),
     "average": Curve(policies.AVERAGE, "average", roles.BASELINE),
-    "uniform": Curve(policies.UNIFORM, "random weights", roles.BASELINE | _DOTTED),
+    "uniform": Curve(policies.UNIFORM, "random weights", roles.BASELINE(linestyle=roles.DOTTED)),
 }
 FITTED = {"random": "Tanbr", "effective": "effective", "warm": "warm", "nucb": "NUCB", "gradient": "gradient"}
 REWARDS = {
@@ -131,8 +128,8 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     """
     shown = data.sel(slot=data.slot >= min(FIRST_SLOT, int(data.slot[-1])))
     slots = shown.slot.values.astype(float)
-    scales = {"xscale": "log", "yscale": "log", "xlim": (slots[0], slots[-1])}
-    labels = {"xlabel": "slots $t$", "ylabel": "regret $R_t$, rewards in [0, 1]"}
+    scales: dict[str, Any] = {"xscale": "log", "yscale": "log", "xlim": (slots[0], slots[-1])}
+    labels: dict[str, Any] = {"xlabel": "slots $t$", "ylabel": "regret $R_t$, rewards in [0, 1]"}
     axes = plot.row(canvas, list(REWARDS.values()), sharey=True, **scales, **labels)
     for panel, reward in zip(axes, REWARDS, strict=True):
         here = shown.sel(reward=reward)
@@ -148,10 +145,10 @@ def _draw_guides(panel: plot.Axes, slots: Float[np.ndarray, " R"], end: float, r
     """Both rates, through Tanbr's last regret."""
     exponent = corrected.regret_exponent(ratio)
     root, power = np.sqrt(slots) * np.log(np.maximum(slots, 2)), slots**exponent
-    behind = {"linewidth": 0.8, "zorder": 0}
+    behind: dict[str, Any] = {"linewidth": 0.8, "zorder": 0}
     label = r"$\propto \sqrt{t}\,\log t$"
-    panel.plot(slots, end * root / root[-1], **(roles.PRINTED | behind), label=label)
-    panel.plot(slots, end * power / power[-1], **(roles.RIGHT | behind), label=rf"$\propto t^{{{exponent:.2f}}}$")
+    panel.plot(slots, end * root / root[-1], **roles.PRINTED(**behind), label=label)
+    panel.plot(slots, end * power / power[-1], **roles.RIGHT(**behind), label=rf"$\propto t^{{{exponent:.2f}}}$")
 
 
 OVERVIEW_RATIO = 0.9  # rho of the claims in the overview
