@@ -85,8 +85,8 @@ class Paper:
     citation: str = ""  # its BibTeX entry
     statements: str = ""  # the module whose import declares its statements and their claims; its own unless given
     answers_for: tuple[str, ...] = ()  # papers whose statements its claims answer for, where it has none of its own
-    figures: str | Mapping[str, Any] = ""  # by name, each a `verify.figures.FigureSpec`; or where they are
-    overview: str = ""  # "module:attribute" of its panel in the picture of all papers, a `verify.figures.Panel`
+    figures: str | Mapping[str, Any] = ""  # by name, each a `plot.FigureSpec`; or where they are
+    overview: str = ""  # "module:attribute" of its panel in the picture of all papers, a `plot.Panel`
     systems: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # by name, each a `Sweepable` or where it is
     # Of the command line, by name: "module:function" of a Click command. Written out, as `moe-theory --help` reads the
     # names here and the functions' docstrings, and imports neither.
@@ -121,14 +121,14 @@ class Paper:
             self._import("statements", f"{self.statements}:")
 
     def import_figures(self) -> Mapping[str, Any]:
-        """The figures by name, each a `verify.figures.FigureSpec`."""
+        """The figures by name, each a `plot.FigureSpec`."""
         figures = self._import("figures", self.figures) if self.figures else {}
         if not isinstance(figures, Mapping):
             raise InvalidPaperError(f"paper {self.name!r}: figures={self.figures!r} must be a mapping by name.")
         return figures
 
     def import_overview(self) -> Any:
-        """Its panel in the picture of all papers, a `verify.figures.Panel`; None where it has none."""
+        """Its panel in the picture of all papers, a `plot.Panel`; None where it has none."""
         return self._import("overview", self.overview) if self.overview else None
 
     def import_system(self, name: str) -> Any:

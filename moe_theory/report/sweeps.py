@@ -12,6 +12,7 @@ from rich.table import Table
 
 from moe_theory.core.constraints import shown
 from moe_theory.core.errors import InvalidRunError, OutputError
+from moe_theory.plot import ramp
 from moe_theory.report.document import Document, Picture, ruled
 from moe_theory.report.exploration import WIDE_RATIO
 from moe_theory.runs.progress import duration
@@ -19,7 +20,6 @@ from moe_theory.sweep.estimate import Estimate
 from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
 from moe_theory.sweep.runner import ChunkCounts
-from moe_theory.verify.figures import ramp
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

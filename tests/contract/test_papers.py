@@ -105,10 +105,11 @@ def test_figures_are_described_and_refuse_what_cannot_be_run(paper):
     reading = own.readings[own.reading_names("quick")[0]]
     for name, figure in own.import_figures().items():
         assert figure.name == name
-        assert all(dataclasses.asdict(figure).values())
-        for replicates, num_rounds in ((0, 10), (2, 0)):
+        assert figure.paper == paper
+        assert all((figure.title, figure.summary, figure.text, figure.claims))
+        for replicates, rounds in ((0, 10), (2, 0)):
             with pytest.raises(InvalidRunError):
-                figure.compute(reading, replicates, 0, num_rounds=num_rounds)
+                figure.compute(reading, replicates, 0, rounds=rounds)
 
 
 PAGE = (ROOT.parent / "docs" / "pages" / "extend.md").read_text(encoding="utf-8")
