@@ -168,55 +168,49 @@ def paper_of(module: str) -> str | None:
 
 
 @functools.cache
-def declared_commands() -> dict[str, str]:
-    """The names of the commands that papers bring, with their papers', in the order of reports. No paper is imported:
-    declarations are read as text.
+def declared_commands() -> dict[str, tuple[str, str]]:
+    """The commands that papers bring: by name the paper and its "module:function", in the order of reports. No paper is
+    imported: declarations are read as text.
 
     Raises: InvalidPaperError where two papers bring commands of one name.
     """
     papers = {name: _declared(point) for name, point in _entry_points().items()}
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, str]] = {}
     for name in sorted(papers, key=lambda name: (papers[name].get("rank", Paper.rank), name)):
-        for command in papers[name].get("commands", ()):
-            if command in found:
-                raise InvalidPaperError(
-                    f"papers {found[command]!r} and {name!r} have a command {command!r}. Rename one."
-                )
-            found[command] = name
+        for command, place in papers[name].get("commands", {}).items():
+            other, _ = found.setdefault(command, (name, place))
+            if other != name:
+                raise InvalidPaperError(f"papers {other!r} and {name!r} have a command {command!r}. Rename one.")
     return found
-
-
-def command_place(command: str) -> str:
-    """Where a paper's command is, as "module:function"; the paper is not imported."""
-    return _declared(_entry_points()[declared_commands()[command]])["commands"][command]
 
 
 def import_command(command: str) -> Any:
     """A paper's command, a `click.Command`. Its module is imported by itself and not the package that it is in, so that
     help, and whatever needs no more, is there at once. Raises: InvalidPaperError where it cannot be imported.
     """
-    place = command_place(command)
+    paper, place = declared_commands()[command]
     name, _, function = place.partition(":")
     try:
         if name not in sys.modules and (spec := find_spec(name)) is not None and spec.loader is not None:
-            module = sys.modules[name] = importlib.util.module_from_spec(spec)
+            sys.modules[name] = importlib.util.module_from_spec(spec)
             try:
-                spec.loader.exec_module(module)
+                spec.loader.exec_module(sys.modules[name])
             except BaseException:
                 del sys.modules[name]
                 raise
         return getattr(importlib.import_module(name), function)
     except OWN_CODE as failure:
-        field = f"commands[{command!r}]"
-        raise _not_imported(declared_commands()[command], field, place, failure) from failure
+        raise _not_imported(paper, f"commands[{command!r}]", place, failure) from failure
 
 
 def _declared(point: metadata.EntryPoint) -> dict[str, Any]:
     """The plain values that a paper is declared with, by the names of its fields."""
     for node in parsed_source(point.module).body:
-        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
-            continue
-        if [ast.unparse(target) for target in node.targets] == [point.attr]:
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Call)
+            and point.attr in map(ast.unparse, node.targets)
+        ):
             return {each.arg: value for each in node.value.keywords if each.arg and (value := _plain(each.value))}
     return {}
 

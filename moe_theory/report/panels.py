@@ -12,7 +12,8 @@ import numpy as np
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.plot.style import our_style
 from moe_theory.plot.svg import compact
-from moe_theory.report.wording import allowed_sides, number
+from moe_theory.report.numbers import number
+from moe_theory.report.wording import allowed_sides
 from moe_theory.verify.verdict import Curve, Verdict
 
 if TYPE_CHECKING:
