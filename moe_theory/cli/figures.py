@@ -30,7 +30,6 @@ from moe_theory.core.errors import InvalidRunError
 @click.option(
     "--dims",
     cls=Listed,
-    multiple=True,
     metavar="NAME=VALUE",
     help="Set a static size, such as num_features=20; repeat it for more, or put commas between.",
 )

@@ -23,6 +23,9 @@ class _Path(click.Path):
 class Listed(click.Option):
     """An option that may be given several times, or once with commas between its values."""
 
+    def __init__(self, *names: Any, **about: Any) -> None:
+        super().__init__(*names, **about | {"multiple": True})
+
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         return super().type_cast_value(ctx, [part.strip() for each in value or () for part in str(each).split(",")])
 
@@ -45,7 +48,7 @@ def whole_numbers(context: click.Context, option: click.Parameter, text: str | N
 def set_option(what: str) -> Decorator:
     """--set NAME=VALUE, on top of `what`."""
     told = f"Set a parameter on top of {what}; repeat it for more, or put commas between."
-    return click.option("--set", "settings", cls=Listed, multiple=True, metavar="NAME=VALUE", help=told)
+    return click.option("--set", "settings", cls=Listed, metavar="NAME=VALUE", help=told)
 
 
 def out_option(what: str, default: str | None = None, told: str | None = None) -> Decorator:

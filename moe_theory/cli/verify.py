@@ -25,7 +25,6 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
     "--readings",
     "readings",
     cls=Listed,
-    multiple=True,
     metavar="NAME",
     help="A reading of the paper, 'all', or 'quick' for a first look; repeat it for more, or put commas between.",
     show_default="each paper's defaults",

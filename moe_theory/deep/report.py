@@ -2,9 +2,9 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -86,46 +86,37 @@ def heading(plan: Plan) -> str:
     )
 
 
-class _Column(NamedTuple):
-    title: str
-    text: Callable[[CellSummary], str]
-
-
 def tables(summary: Summary, width: int) -> list[Table]:
     """Cells with measures and paired differences to a baseline, mean ± standard error; two tables if narrow."""
-    names = [name for name in TITLES if name in summary.cells[0].measures]
-    own = [_Column(TITLES[name], lambda cell, name=name: _shown(name, cell.measures[name])) for name in names]
-    rest = _compared(summary)
+    own, beside = [*map(_measures, summary.cells)], _compared(summary)
+    in_one = [first | second for first, second in zip(own, beside, strict=True)]
     found = []
-    for columns in [own + rest] if width >= WIDE else [own, rest]:
-        titles = [column.title for column in columns]
-        rows = ([cell.name, *(column.text(cell) for column in columns)] for cell in summary.cells)
-        found.append(ruled(("cell", *titles), rows, numbers=titles, whole=("cell",), folded=titles))
+    for rows in [in_one] if width >= WIDE else [own, beside]:
+        cells = ([cell.name, *row.values()] for cell, row in zip(summary.cells, rows, strict=True))
+        found.append(ruled(("cell", *rows[0]), cells, numbers=rows[0], whole=("cell",), folded=rows[0]))
     return found
 
 
-def _compared(summary: Summary) -> list[_Column]:
+def _measures(cell: CellSummary) -> dict[str, str]:
+    return {title: _shown(name, cell.measures[name]) for name, title in TITLES.items() if name in cell.measures}
+
+
+def _compared(summary: Summary) -> list[dict[str, str]]:
+    """Of each cell its differences, the gate drive, and rounds after termination, where there is a router to end."""
     baselines = {cell.baseline for cell in summary.cells if cell.baseline}
-    own = "with termination" if "terminated" in summary.cells[0].measures else "adaptive"
-    beside = f"less {baselines.pop()}" if len(baselines) == 1 else f"less {own}"
-    columns = [
-        _Column(
-            f"{TITLES[name].removeprefix('error ')} {beside}",
-            lambda cell, name=name: _shown(name, cell.differences[name], "+") if cell.differences else "",
-        )
-        for name in COMPARED
-    ]
-    columns.append(_Column("κ", lambda cell: f"{cell.drive:.2g}"))
-    if "terminated" in summary.cells[0].measures:
-        columns.append(_Column("ended", _terminated))
-    else:
-        columns.append(_Column("dropped", lambda cell: f"{cell.measures['dropped'].mean:.1f}"))
-    return columns
-
-
-def _terminated(cell: CellSummary) -> str:
-    """Share of rounds after termination, where there is a router to terminate."""
-    return "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"
+    ends = "terminated" in summary.cells[0].measures
+    than = f"less {baselines.pop()}" if len(baselines) == 1 else f"less {'with termination' if ends else 'adaptive'}"
+    found = []
+    for cell in summary.cells:
+        shown = {name: _shown(name, cell.differences[name], "+") if cell.differences else "" for name in COMPARED}
+        row = {f"{TITLES[name].removeprefix('error ')} {than}": text for name, text in shown.items()}
+        row["κ"] = f"{cell.drive:.2g}"
+        if ends:
+            row["ended"] = "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"
+        else:
+            row["dropped"] = f"{cell.measures['dropped'].mean:.1f}"
+        found.append(row)
+    return found
 
 
 def closing_lines(summary: Summary) -> list[str]:

@@ -88,7 +88,6 @@ count_option = functools.partial(click.option, callback=_count, metavar="INTEGER
     "--expert-widths",
     "--expert-width",
     cls=Listed,
-    multiple=True,
     type=int,
     help="Hidden units of expert networks (ReLU, no biases); one a layer, with commas between.",
 )
@@ -96,14 +95,12 @@ count_option = functools.partial(click.option, callback=_count, metavar="INTEGER
     "--router-widths",
     "--router-width",
     cls=Listed,
-    multiple=True,
     type=int,
     help="Hidden units of a router network (ReLU, no biases); one a layer, with commas between.",
 )
 @click.option(
     "--operator-norms",
     cls=Listed,
-    multiple=True,
     type=float,
     help="Largest spectral norm of a layer of expert networks (K_i of Lemma 3); one a layer, with commas between.",
     show_default="--expert-norm",
@@ -111,7 +108,6 @@ count_option = functools.partial(click.option, callback=_count, metavar="INTEGER
 @click.option(
     "--row-norms",
     cls=Listed,
-    multiple=True,
     type=float,
     help="Largest sum of a layer's row norms (b_i of Lemma 3); one a layer, with commas between.",
     show_default="what widths and norms allow",

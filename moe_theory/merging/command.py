@@ -42,7 +42,6 @@ EQUAL = "equal"  # weights
     "--pattern",
     "patterns",
     cls=Listed,
-    multiple=True,
     metavar="NAMES",
     help="Names of the experts' tensors, such as 'model.layers.{layer}.mlp.experts.{expert}.{name}', or "
     "'...experts[{expert}].{name}' where the first axis of one tensor is the experts; repeat it for more, or put "
