@@ -19,7 +19,7 @@ from click.shell_completion import CompletionItem
 from moe_theory import __version__
 from moe_theory.cli.output import EXITS, FAILED, UNREAD, brief, discard, insistent, refuse, stop
 from moe_theory.core.errors import InvalidPaperError, InvalidRunError, MoeTheoryError, OutputError, require_docstrings
-from moe_theory.core.papers import command_place, declared_commands, find_paper, parsed_source
+from moe_theory.core.papers import declared_commands, import_command, parsed_source
 
 _OWN = "Run things of your own"  # where those of papers stand too
 _GROUPS = {  # this package's commands by heading; "sweep show" is `show` of sweep.py
@@ -143,7 +143,7 @@ _COMMANDS = tuple(name for names in _GROUPS.values() for name in names)
 @functools.cache
 def groups() -> dict[str, tuple[str, ...]]:
     """All commands by heading, papers' among them. Raises: InvalidPaperError for one whose name is taken."""
-    for name, paper in declared_commands().items():
+    for name, (paper, _) in declared_commands().items():
         if name in _COMMANDS:
             raise InvalidPaperError(f"paper {paper!r} has a command {name!r}, as moe-theory itself has. Rename it.")
     return {heading: (*names, *(declared_commands() if heading == _OWN else ())) for heading, names in _GROUPS.items()}
@@ -157,7 +157,11 @@ def commands() -> list[str]:
 def command(name: str) -> click.Command:
     """The command, imported. Raises: InvalidPaperError for a paper's that cannot be."""
     if name not in _COMMANDS:
-        return find_paper(declared_commands()[name]).import_command(name)
+        found = import_command(name)
+        if not isinstance(found, click.Command):
+            (paper, _), kind = declared_commands()[name], type(found).__name__
+            raise InvalidPaperError(f"paper {paper!r}: the command {name!r} is of type {kind}. Add @click.command().")
+        return found
     module, _, function = _place(name).partition(":")
     return getattr(importlib.import_module(module), function)
 
@@ -165,7 +169,7 @@ def command(name: str) -> click.Command:
 def _place(name: str) -> str:
     words = name.split()
     own = f"moe_theory.cli.{words[0]}:{words[-1]}"
-    return own if name in _COMMANDS else command_place(declared_commands()[name], name)
+    return own if name in _COMMANDS else declared_commands()[name][1]
 
 
 def _summary(name: str, limit: int) -> str:

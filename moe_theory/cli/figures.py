@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from moe_theory.cli.options import Listed, examples, json_option, out_option, seed_option, set_option
+from moe_theory.cli.options import Listed, examples, json_option, out_option, seed_option, set_option, whole_numbers
 from moe_theory.cli.output import open_console, show_document
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import InvalidRunError
 
 
 @click.command(
@@ -21,7 +21,11 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 @click.option("--reading", metavar="NAME", help="Reading to draw under.", show_default="the paper's first default")
 @set_option("the reading's own choices, such as truth_scale=.2")
 @click.option(
-    "--experts", metavar="M,...", help="Numbers of experts to draw, such as 2,4,8.", show_default="the paper's"
+    "--experts",
+    callback=whole_numbers,
+    metavar="M,...",
+    help="Numbers of experts to draw, such as 2,4,8.",
+    show_default="the paper's",
 )
 @click.option(
     "--dims",
@@ -52,7 +56,6 @@ def figures(
     paper: str | None,
     names: tuple[str, ...],
     settings: tuple[str, ...],
-    experts: str | None,
     dims: tuple[str, ...],
     forms: str,
     out: Path,
@@ -81,7 +84,6 @@ def figures(
             paper,
             names,
             settings=parsed(settings),
-            experts=None if experts is None else _numbers(experts),
             dims=parsed(dims, "--dims"),
             forms=[form.strip() for form in forms.split(",")],  # pyright: ignore[reportArgumentType]
             out=out,
@@ -99,10 +101,3 @@ def _list(paper: str | None) -> None:
     of_papers = {"": titles} if paper is not None else {f"{of} ": each for of, each in plots.all_titles().items()}
     lines = [f"{of}{name}: {title}" for of, each in of_papers.items() for name, title in each.items()]
     show_document(Document(lambda: titles, lambda _: lines))
-
-
-def _numbers(text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts):
-        raise InvalidParamsError(f"--experts {text} must be whole numbers with commas between them, such as 2,4,8.")
-    return [int(part) for part in parts]

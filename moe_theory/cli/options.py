@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from moe_theory.cli.output import JSON
+from moe_theory.core.errors import InvalidRunError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
@@ -30,6 +31,15 @@ PATH = _Path(path_type=Path)
 
 seed_option: Decorator = click.option("--seed", default=0, help="Seed of all random numbers.")
 module_option: Decorator = click.option("--module", type=PATH, help="A Python file that declares claims of your own.")
+
+
+def whole_numbers(context: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
+    """The callback of an option that is whole numbers between commas. Raises: InvalidRunError for anything else."""
+    try:
+        return None if text is None else tuple(int(part) for part in text.split(","))
+    except ValueError:
+        name = option.opts[0]
+        raise InvalidRunError(f"{name} {text!r} must be whole numbers between commas, such as 2,4,8.") from None
 
 
 def set_option(what: str) -> Decorator:

@@ -7,22 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from moe_theory.cli.options import PATH, examples, frame_options, json_option, out_option, seed_option
+from moe_theory.cli.options import PATH, examples, frame_options, json_option, out_option, seed_option, whole_numbers
 from moe_theory.cli.output import command_line, open_console, print_lines, show_document, stop_at_once, stoppable
 from moe_theory.core.errors import InvalidRunError
 
 if TYPE_CHECKING:
     from moe_theory.deep import Plan
     from moe_theory.deep.runs import Step
-
-
-def _numbers(context: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
-    """Whole numbers between commas. Raises: InvalidRunError for anything else."""
-    try:
-        return None if text is None else tuple(int(part) for part in text.split(","))
-    except ValueError:
-        name = option.opts[0]
-        raise InvalidRunError(f"{name} {text!r} must be whole numbers between commas, such as 1,4,7.") from None
 
 
 @click.command(
@@ -68,11 +59,15 @@ def _numbers(context: click.Context, option: click.Parameter, text: str | None) 
 @click.option("--batch", type=int, help="Images of a gradient step.", show_default="the preset's")
 @click.option("--rounds", type=int, help="T, tasks that arrive.", show_default="the preset's")
 @click.option(
-    "--experts", callback=_numbers, metavar="M,...", help="Numbers of experts to compare.", show_default="the preset's"
+    "--experts",
+    callback=whole_numbers,
+    metavar="M,...",
+    help="Numbers of experts to compare.",
+    show_default="the preset's",
 )
 @click.option(
     "--classes",
-    callback=_numbers,
+    callback=whole_numbers,
     metavar="K,...",
     help="Numbers of the data set's classes that are tasks.",
     show_default="the preset's",

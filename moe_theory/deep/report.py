@@ -82,7 +82,7 @@ def heading(plan: Plan) -> str:
     preset = plan.preset
     return (
         f"{preset.name}: {preset.where} of {preset.paper} on {plan.data.title}, reading {plan.setting}, "
-        f"{counted(plan.replicates, 'seed', 'seeds')}, {preset.num_rounds} rounds; {words(plan)}"
+        f"{plan.replicates:,} {'seed' if plan.replicates == 1 else 'seeds'}, {preset.num_rounds} rounds; {words(plan)}"
     )
 
 
@@ -263,10 +263,6 @@ def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
     digits = 3 if measure == "accuracy" else 4
     mean = f"{estimate.mean:{sign}.{digits}f}"
     return f"{mean} ± {estimate.standard_error:.{digits}f}" if math.isfinite(estimate.standard_error) else mean
-
-
-def counted(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def bears_on(folder: Path) -> Unjudged | None:

@@ -14,6 +14,7 @@ from moe_theory.generalization import calculator
 from moe_theory.generalization.calculator import Bound, Setting
 from moe_theory.generalization.theory import MOST_SAMPLES
 from moe_theory.report.document import Document, Picture, headed, ruled
+from moe_theory.report.numbers import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 SCHEMA = "moe-theory/bounds/1"
 TRUE_HERE = "*"  # marks a bound that is refuted as a statement, but true in this setting
-MOST_DIGITS = 9  # of a count that is shown in full
 POINTS = 129  # of a curve
 SPAN = 30  # factor by which the picture extends beyond its marks
 LOWEST, HIGHEST = 1e-6, 10.0  # values shown at most
@@ -226,12 +226,6 @@ def has_reading(bound: Bound) -> bool:
 def status(bound: Bound) -> str:
     """Whether the statement holds, and whether this is the best bound that does."""
     return bound.form.status + (", best" if bound.is_best else f" {TRUE_HERE}" if _is_true_here(bound) else "")
-
-
-def count(number: float) -> str:
-    """A count in full, or to three digits where it is large or not whole."""
-    is_short = number == int(number) and abs(number) < 10**MOST_DIGITS if math.isfinite(number) else False
-    return f"{int(number):,}" if is_short else f"{number:.3g}"
 
 
 def picture(setting: Setting, bounds: Sequence[Bound]) -> Picture:

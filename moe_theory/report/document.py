@@ -56,7 +56,7 @@ class Picture(NamedTuple):
     caption: str = ""
 
     def rendered(self, form: Literal["svg", "png"] = "svg") -> bytes:
-        from moe_theory.report.plots import PAGE_WIDTH, render_as  # takes longer to import than all the rest
+        from moe_theory.plot.style import PAGE_WIDTH, render_as  # takes longer to import than all the rest
 
         return render_as(form, self.title, (PAGE_WIDTH, self.height), self.draw, self.caption)
 
@@ -116,7 +116,3 @@ def to_csv(rows: Sequence[Mapping[str, Any]], form: str = "{!r}") -> str:
     for row in plain(rows):
         writer.writerow({name: form.format(each) if isinstance(each, float) else each for name, each in row.items()})
     return document.getvalue()
-
-
-def old_ruled(**further: Any) -> Table:
-    return ruled((), (), **further)

@@ -13,6 +13,7 @@ from collections import Counter
 from typing import Any
 
 from moe_theory.report import bibliography, panels, symbols, wording
+from moe_theory.report.numbers import number
 from moe_theory.verify.verdict import Report, Status, Stop, Verdict
 
 if typing.TYPE_CHECKING:
@@ -120,7 +121,7 @@ def templates() -> "jinja2.Environment":
         "headline": wording.headline,
         "kind_words": wording.kind_words,
         "mathml": mathml,
-        "number": wording.number,
+        "number": number,
         "number_line": panels.number_line,
         "repeat_words": wording.repeat_words,
         "script_commands": wording.script_commands,

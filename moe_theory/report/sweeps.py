@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from rich.table import Table
 
-from moe_theory.core.constraints import shown
 from moe_theory.core.errors import InvalidRunError, OutputError
+from moe_theory.plot import ramp
+from moe_theory.report import numbers
 from moe_theory.report.document import Document, Picture, ruled
 from moe_theory.report.exploration import WIDE_RATIO
 from moe_theory.runs.progress import duration
@@ -19,7 +20,6 @@ from moe_theory.sweep.estimate import Estimate
 from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
 from moe_theory.sweep.runner import ChunkCounts
-from moe_theory.verify.figures import ramp
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,13 +47,13 @@ def table(results: Results) -> Table:
     rows = []
     for place in shown_cells:
         last = _last(results, [place])
-        numbers = []
+        means = []
         for values in last.values():
             mean, error = values[0, MEAN], values[0, ERROR]
             shown_mean = "-" if math.isnan(mean) else f"{mean:.4g}"
-            numbers.append(f"{mean:.4g} ± {error:.2g}" if math.isfinite(error) else shown_mean)
+            means.append(f"{mean:.4g} ± {error:.2g}" if math.isfinite(error) else shown_mean)
         count = [] if is_complete else [f"{max((values[0, COUNT] for values in last.values()), default=0):g}"]
-        rows.append((*map(_short, cells[place].settings.values()), *numbers, *count))
+        rows.append((*map(numbers.setting, cells[place].settings.values()), *means, *count))
     return ruled(columns, rows, columns, folded=columns, title=title, caption=caption)
 
 
@@ -129,7 +129,7 @@ def caption(results: Results) -> str:
     reading = f" under {results.reading.name}" if sweep.reading is not None else ""
     lines = [f"{sweep.system}{reading}. {what}: {drawn}; {sweep.replicates} replicates a cell."]
     if len(axes) > 2:
-        fixed = (f"{name} = {_short(values[0])}" for axis in axes[2:] for name, values in axis.columns.items())
+        fixed = (f"{name} = {numbers.setting(values[0])}" for axis in axes[2:] for name, values in axis.columns.items())
         lines.append(f"Only at {', '.join(fixed)}.")
     left_out = [name for name in results.kept if name not in scalars(results)]
     if left_out:
@@ -252,7 +252,7 @@ def _set_scale(panel: "Axes", scale: _Scale) -> None:
     elif len(scale.places) <= MOST_TICKS:
         places = np.sort(np.log(scale.places) if scale.is_log else scale.places)
         if len(places) < 2 or float(np.diff(places).min()) > 0.06 * (places[-1] - places[0]):  # room for each text
-            panel.set_xticks(scale.places, [_short(place) for place in scale.places])
+            panel.set_xticks(scale.places, [numbers.setting(place) for place in scale.places])
             panel.minorticks_off()
 
 
@@ -322,13 +322,7 @@ def _spread(count: int) -> list[int]:
 
 
 def _texts(axis: GridAxis) -> list[str]:
-    return [_short(value) for value in next(iter(axis.columns.values()))]
-
-
-def _short(value: Any) -> str:
-    """A value in at most four digits, whole numbers in all of theirs."""
-    is_real = isinstance(value, (float, np.floating)) and not (float(value).is_integer() and abs(value) < 1e6)
-    return value if isinstance(value, str) else f"{value:.4g}" if is_real else shown(value)
+    return [numbers.setting(value) for value in next(iter(axis.columns.values()))]
 
 
 def _finite(values: np.ndarray) -> np.ndarray:
@@ -358,8 +352,8 @@ def estimate(costs: Estimate) -> Document:
         "replicates": f"{costs.replicates:,} of each cell",
         "chunks": f"{costs.chunks:,} of {costs.width:,} replicates, {costs.present:,} of them there already",
         "compilations": f"{costs.programs:,}, about {duration(costs.compile_seconds)} in all unless kept from before",
-        "memory": f"{_size(costs.chunk_bytes)} a chunk, {costs.workers} at once",
-        "disk": _size(costs.disk_bytes),
+        "memory": f"{numbers.size(costs.chunk_bytes)} a chunk, {costs.workers} at once",
+        "disk": numbers.size(costs.disk_bytes),
         "work": f"{costs.replicate_rounds / 1e6:,.1f} M replicate-rounds to compute",
         "time": f"about {duration(costs.run_seconds)} with {costs.workers} worker{'s' if costs.workers > 1 else ''}, "
         "from a short run on this machine",
@@ -373,11 +367,3 @@ def closing_line(counts: ChunkCounts) -> str:
     if counts.elsewhere:
         facts.append(f"{counts.elsewhere:,} computed by other processes")
     return f"{counts.num_chunks:,} chunks: {', '.join(facts)}"
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:,.1f} TB"

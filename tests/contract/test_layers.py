@@ -17,6 +17,7 @@ LAYERS = [
     {"cli"},
     {"tour"},
     {"report"},
+    {"plot"},
     {"verify"},
     {"sweep"},
     {"checkpoints"},

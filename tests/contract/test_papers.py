@@ -18,9 +18,10 @@ import pytest
 
 import moe_theory
 import moe_theory as mt
+from moe_theory import cli
 from moe_theory.cli import main
 from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, InvalidRunError, UnknownNameError
-from moe_theory.core.papers import all_papers, command_place, declared_commands, find_paper, paper_names
+from moe_theory.core.papers import all_papers, declared_commands, find_paper, paper_names
 from moe_theory.verify import statement, status
 from moe_theory.verify.verdict import Role
 
@@ -104,10 +105,11 @@ def test_figures_are_described_and_refuse_what_cannot_be_run(paper):
     reading = own.readings[own.reading_names("quick")[0]]
     for name, figure in own.import_figures().items():
         assert figure.name == name
-        assert all(dataclasses.asdict(figure).values())
-        for replicates, num_rounds in ((0, 10), (2, 0)):
+        assert figure.paper == paper
+        assert all((figure.title, figure.summary, figure.text, figure.claims))
+        for replicates, rounds in ((0, 10), (2, 0)):
             with pytest.raises(InvalidRunError):
-                figure.compute(reading, replicates, 0, num_rounds=num_rounds)
+                figure.compute(reading, replicates, 0, rounds=rounds)
 
 
 PAGE = (ROOT.parent / "docs" / "pages" / "extend.md").read_text(encoding="utf-8")
@@ -207,7 +209,7 @@ for words in (["--help"], ["loads", "--servers", "2"], ["loads", "--json"], ["la
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
         with contextlib.suppress(SystemExit):
             main(words)
-    said.append([out.getvalue(), err.getvalue(), "queues" in sys.modules or "jax" in sys.modules])
+    said.append([out.getvalue(), err.getvalue(), not {"queues", "jax"}.isdisjoint(sys.modules)])
 print(json.dumps(said))
 """
 DECLARED = """
@@ -240,17 +242,19 @@ def outside(tmp_path):
 
 def test_a_paper_brings_a_command(outside):
     """Would catch help that imports a stranger's paper, or does not show its commands, and a traceback of its own."""
-    page, shown, document, misspelt, broken = outside('{"loads": "queues_loads:loads", "broken": "queues_loads:none"}')
+    page, shown, document, misspelt, broken = outside('{"loads": "queues_loads:loads", "broken": "queues_loads:ruled"}')
     assert re.search("^  loads       Loads that are known in closed form$", page[0], re.MULTILINE)
     assert page[0].index("\n  deep ") < page[0].index("\n  loads ") < page[0].index("This machine")
-    assert not page[2]
-    assert [line.split() for line in shown[0].splitlines() if re.match("server [0-9]", line)] == [
+    assert not any(imported for *_, imported in (page, shown, document, misspelt, broken))
+    assert [line.split() for line in shown[0].splitlines() if re.match(" *server [0-9]", line)] == [
         ["server", "0", "1.00"],
         ["server", "1", "0.50"],
     ]
     assert json.loads(document[0]) == {"schema": "queues/loads/1", "loads": [1.0, 0.5, 1 / 3]}
     assert "'laods'" in misspelt[1]
     assert "'loads'" in misspelt[1]
+    assert broken[1] == "moe-theory: paper 'queues': the command 'broken' is of type function. Add @click.command().\n"
+    *_, broken = outside('{"broken": "queues_loads:none"}')
     assert re.fullmatch(r"moe-theory: paper 'queues': commands\['broken'\]=.* cannot be imported .*\n", broken[1])
 
 
@@ -263,11 +267,10 @@ def test_a_command_s_name_is_taken_once(outside):
 @pytest.mark.parametrize("paper", paper_names())
 def test_commands_are_declared_as_they_are(paper):
     """Would catch commands that are not written out, which help does not show."""
-    declared = [name for name, of in declared_commands().items() if of == paper]
-    assert declared == list(find_paper(paper).commands)
+    declared = {name: place for name, (of, place) in declared_commands().items() if of == paper}
+    assert declared == find_paper(paper).commands
     for name in declared:
-        assert isinstance(find_paper(paper).import_command(name), click.Command)
-        assert find_paper(paper).commands[name] == command_place(paper, name)
+        assert isinstance(cli.command(name), click.Command)
 
 
 def test_a_claim_is_added_to_the_page_s_statement_in_one_file(forgotten):

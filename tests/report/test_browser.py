@@ -12,7 +12,8 @@ from matplotlib.image import imread
 from test_pages import FORMULAS, HOSTILE
 from test_svg import FIGURES, many, written
 
-from moe_theory.report import pages, rendering, svg, wording
+from moe_theory.plot import svg
+from moe_theory.report import pages, rendering, wording
 from moe_theory.verify.verdict import Status
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install 'moe-theory[dev]'")

@@ -11,14 +11,14 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from moe_theory.report import palette, plots, svg
-from moe_theory.verify.figures import ramp
+from moe_theory.plot import ramp, roles, style, svg
+from moe_theory.report import palette
 
 FIGURES = Path(__file__).resolve().parents[2] / "figures"
 MOST_BYTES = 100_000
 MARKS, WORDS = 3.0, 4.5  # contrasts that WCAG asks for
 APART = 8  # of a lightness between 0 and 100
-ROLES = (palette.MEASURED, palette.PRINTED, palette.RIVAL, palette.OTHER)
+CYCLE = (roles.BLUE, roles.ORANGE, roles.LIGHT_BLUE, roles.OLIVE)
 
 
 def luminance(colour):
@@ -47,7 +47,7 @@ def many(figure):
 
 
 def written(draw, size=(7.2, 7.0)):
-    with plots.our_style():
+    with style.our_style():
         figure, document = Figure(figsize=size, layout="constrained"), io.StringIO()
         draw(figure)
         figure.savefig(document, format="svg", transparent=True)
@@ -68,7 +68,7 @@ def test_every_figure_is_small_and_its_words_are_text(path):
 
 def test_what_is_saved_is_small():
     whole = written(many)
-    assert len(plots.render("title", (7.2, 7.0), many, "caption")) < min(0.4 * len(whole), MOST_BYTES)
+    assert len(style.render("title", (7.2, 7.0), many, "caption")) < min(0.4 * len(whole), MOST_BYTES)
 
 
 def places(path):
@@ -118,16 +118,16 @@ def test_every_look_is_kept():
 
 
 def test_the_cycle_is_the_roles():
-    with plots.our_style():
+    with style.our_style():
         from matplotlib import rcParams
 
-        assert tuple(f"#{colour.lstrip('#')}" for colour in rcParams["axes.prop_cycle"].by_key()["color"]) == ROLES
+        assert tuple(f"#{colour.lstrip('#')}" for colour in rcParams["axes.prop_cycle"].by_key()["color"]) == CYCLE
 
 
 @pytest.mark.parametrize("page", ["white", palette.PAGE])
 def test_colours_stand_out_on_a_light_page(page):
-    assert all(contrast(colour, page) >= MARKS for colour in (*ROLES, *ramp(3), *ramp(8)))
-    assert all(contrast(colour, page) >= WORDS for colour in (palette.PRINTED, palette.MEASURED, palette.RIGHT))
+    assert all(contrast(colour, page) >= MARKS for colour in (*CYCLE, *ramp(3), *ramp(8)))
+    assert all(contrast(colour, page) >= WORDS for colour in (roles.ORANGE, roles.BLUE, roles.INK))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_the_overview_is_legible_on_its_page(theme, pages):
 
 
 def test_roles_stay_apart_in_grey():
-    levels = sorted(map(lightness, (*ROLES, palette.RIGHT)))
+    levels = sorted(map(lightness, (*CYCLE, roles.INK)))
     assert min(after - before for before, after in itertools.pairwise(levels)) > APART
     for count in (2, 3, 4, 5):
         levels = list(map(lightness, ramp(count)))

@@ -9,6 +9,7 @@ from moe_theory.core.errors import InvalidDimsError
 from moe_theory.deep.datasets import DataSet, Images
 from moe_theory.deep.datasets.files import md5_of
 from moe_theory.deep.runs import digest_of
+from moe_theory.plot.style import PAGE_WIDTH
 from moe_theory.report.document import Document, Picture, ruled
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 SCHEMA = "moe-theory/data/1"
 SHOWN = 6  # kinds of files, and reasons, that a line names
-SHEET_WIDTH = 7.2  # inches of the contact sheet
 SHEET_CLASSES, SHEET_IMAGES = 20, 6  # on the contact sheet, and images of a class and split
 
 
@@ -82,7 +82,7 @@ def picture(data: DataSet) -> Picture:
     labels = np.unique(data.train.labels)
     labels = labels[np.linspace(0, len(labels) - 1, min(len(labels), SHEET_CLASSES)).astype(int)]
     title = f"{data.title}: {len(labels)} of {len(data.class_names)} classes, {height} x {width} pixels"
-    inches = 0.5 + SHEET_WIDTH * len(labels) * height / (2 * SHEET_IMAGES * width)
+    inches = 0.5 + PAGE_WIDTH * len(labels) * height / (2 * SHEET_IMAGES * width)
     return Picture(title, inches, lambda figure: _draw(figure, data, labels, title))
 
 

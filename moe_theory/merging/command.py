@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from moe_theory.cli.options import PATH, Listed, examples, json_option, out_option, seed_option
-from moe_theory.cli.output import open_console, print_json, print_lines, wants_json
+from moe_theory.cli.output import open_console, print_lines, show_document
 from moe_theory.core.errors import InvalidRunError, InvalidStreamError, OutputError, shortened
 
 if TYPE_CHECKING:
@@ -160,10 +160,9 @@ def merge(
             "--weights equal, or give a --stream of your own."
         )
     from moe_theory.checkpoints import merge_checkpoint
-    from moe_theory.merging import Dims, compare, merge_online, online, policies
+    from moe_theory.merging import Dims, compare, merge_online, online, policies, report
     from moe_theory.merging import reading as reading_named
     from moe_theory.merging.testbed.tasks import Setting
-    from moe_theory.report import merging
     from moe_theory.runs.files import prepare_folder
 
     if slots < 1 or slot_size < 1:
@@ -179,7 +178,7 @@ def merge(
         raise InvalidRunError("--write-merged merges a checkpoint's experts: name it with --checkpoint.")
     if write_merged is not None and write_merged.exists():
         raise OutputError(f"{write_merged} exists already: name another file.")
-    folder = prepare_folder(out, merging.COMPARED if policy == ALL else merging.NAMES)
+    folder = prepare_folder(out, report.COMPARED if policy == ALL else report.NAMES)
     console = open_console()
     open_stream = functools.partial(
         _open_stream, checkpoint, patterns or None, source, tasks, slots, slot_size, drift, seed, console
@@ -188,32 +187,23 @@ def merge(
         by_policy = compare(
             open_stream, num_slots=slots, reading=chosen, max_active=max_active, monitor=monitor, seed=seed
         )
-        paths = merging.write_comparison(by_policy, folder)
-        if wants_json():
-            print_json({"policies": merging.compared(by_policy), "files": [str(path) for path in paths]})
-        else:
-            console.print(merging.comparison(by_policy))
-            print_lines(console, *(f"wrote {path}" for path in paths))
+        show_document(report.comparison(by_policy, report.write_comparison(by_policy, folder)))
         return
     stream = open_stream()
     params = online.params_for(policy, stream.num_experts, chosen, max_active)
     rows = merge_online(stream, policy, slots, params, monitor, seed)
-    served, is_interrupted = merging.shown_live(rows, console, slots, policy)
+    served, is_interrupted = report.shown_live(rows, console, slots, policy)
     if not served:
         if is_interrupted:
             raise KeyboardInterrupt
         raise InvalidStreamError("the stream has no slots. Name another.")
     equal = None if _is_python(source) else online.equal_rewards(open_stream(), len(served))
-    paths = merging.write(served, policy, equal, folder)
+    paths = report.write(served, policy, equal, folder)
     if checkpoint is not None and write_merged is not None:
         last = served[-1].weights
         merge_checkpoint(checkpoint, patterns or None, last / last.sum(), write_merged, form)
         paths.append(write_merged)
-    if wants_json():
-        print_json(merging.to_json(served, policy, equal, paths))
-    else:
-        console.print(merging.summary(served, policy, equal), highlight=False, soft_wrap=True)
-        print_lines(console, *(f"wrote {path}" for path in paths))
+    show_document(report.document(served, policy, equal, paths))
     if is_interrupted:
         raise KeyboardInterrupt
 
@@ -229,6 +219,7 @@ def _merge_once(
 ) -> None:
     """Without a stream, and without JAX."""
     from moe_theory.checkpoints import Method, find_experts, merge_checkpoint
+    from moe_theory.report.document import Document
 
     if checkpoint is None or out is None:
         raise InvalidRunError("--weights merges --checkpoint and writes --write-merged: name both.")
@@ -243,17 +234,15 @@ def _merge_once(
     console = open_console(to_stderr=True)
     with _progress(console) as show:
         merged = merge_checkpoint(checkpoint, found.patterns, shares, out, form, Method(**settings), base, show)
-    if wants_json():
-        print_json({"merged": merged._asdict(), "patterns": list(found.patterns), "files": [str(out)]})
-        return
-    print_lines(
-        open_console(),
+    lines = (
         *(f"experts: {pattern}" for pattern in found.patterns),
         f"{merged.num_layers} layers of {merged.num_experts} experts: {merged.num_merged:,} tensors merged "
         f"({settings['name']}), {merged.num_copied:,} copied; {merged.bytes_before / 1e9:.3g} GB before, "
         f"{merged.bytes_after / 1e9:.3g} GB after",
         f"wrote {out}",
     )
+    body = {"merged": merged._asdict(), "patterns": found.patterns, "files": [str(out)]}
+    show_document(Document(lambda: body, lambda _: lines))
 
 
 @contextlib.contextmanager
