@@ -173,8 +173,9 @@ def bound(
     if setting.num_weights is not None and "num_experts" not in there:
         notes.append("T, k and d play no part in bounds on weights of which nothing else is known.")
     notes += said
-    drawn = "" if picture is None else f"picture: {report.picture(setting, found).save(picture)}"
-    show_document(report.document(setting, found, notes, drawn))
+    if picture is not None:
+        report.picture(setting, found).save(picture)
+    show_document(report.document(setting, found, notes, picture))
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ import dataclasses
 import math
 import string
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,22 +31,31 @@ TITLE = "Bounds on the generalization error of a sparse mixture of experts over 
 
 
 class Words(NamedTuple):
+    """What a form of bound is called, what is said of it, and how it is drawn."""
+
     title: str
     remark: str
+    color: str = "C0"
+    line: str = "-"
+    width: float = 1.3  # the narrower of two that may coincide is drawn later
 
 
 _REFUTED = "refuted; see moe-theory verify 'generalization.theorem-1.*'"
 WORDS = {
-    "theorem-1.printed": Words("Theorem 1, (23)", _REFUTED),
-    "theorem-1.binomial": Words("binomial form, (22)", _REFUTED),
-    "corollary-4": Words("Corollary 4, (9)", "refuted; see moe-theory verify generalization.corollary-4"),
+    "theorem-1.printed": Words("Theorem 1, (23)", _REFUTED, "C1", "--", 2.0),
+    "theorem-1.binomial": Words("binomial form, (22)", _REFUTED, "C1", "-.", 1.0),
+    "corollary-4": Words(
+        "Corollary 4, (9)", "refuted; see moe-theory verify generalization.corollary-4", "0.2", ":", 1.0
+    ),
     "given-router": Words("given router", "holds for linear experts and a router fixed before the samples are seen"),
     "product": Words("product", "holds at k = 1: each expert learns from its own inputs alone"),
     "lipschitz": Words("Lipschitz", "holds for linear experts and routers, as outputs are smooth"),
-    "covering": Words("covering", "holds for linear experts and routers, by covers of both"),
+    "covering": Words("covering", "holds for linear experts and routers, by covers of both", "C2"),
     "norms": Words("norms", "holds for ReLU networks as experts and routers, by their layers' Frobenius norms"),
-    "stored": Words("stored weights", "holds for any classifier: there are no more than its bits tell apart"),
-    "certificate": Words("certificate", "holds for this trained model, by its weights' code and its training error"),
+    "stored": Words("stored weights", "holds for any classifier: there are no more than its bits tell apart", "C4"),
+    "certificate": Words(
+        "certificate", "holds for this trained model, by its weights' code and its training error", "C3"
+    ),
 }
 # What a number needs to be quoted, in words; `{...}` are fields of the setting.
 HYPOTHESES = {
@@ -80,22 +90,10 @@ RESTS_ON = {
 }
 
 
-PENS = {  # colour, line and width; the narrower of two that may coincide is drawn later
-    "theorem-1.printed": ("C1", "--", 2.0),
-    "theorem-1.binomial": ("C1", "-.", 1.0),
-    "corollary-4": ("0.2", ":", 1.0),
-    "given-router": ("C0", "-", 1.3),
-    "product": ("C0", "-", 1.3),
-    "lipschitz": ("C0", "-", 1.3),
-    "covering": ("C2", "-", 1.3),
-    "norms": ("C0", "-", 1.3),
-    "stored": ("C4", "-", 1.3),
-    "certificate": ("C3", "-", 1.3),
-}
-
-
-def document(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str] = (), beside: str = "") -> Document:
-    """The setting, the table, a line on each form, and the hypotheses; the setting and the bounds for JSON."""
+def document(
+    setting: Setting, bounds: Sequence[Bound], notes: Sequence[str] = (), drawn: Path | None = None
+) -> Document:
+    """The setting, the table, a line on each form, and the hypotheses, with the path of a picture that was drawn."""
     bounded = sorted({bound.form.bounds for bound in bounds})
     parts = (
         *map(Text, (*facts(setting), *notes, *(f"Bounded is {BOUNDED[each]}." for each in bounded))),
@@ -104,7 +102,9 @@ def document(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str] = (
         Text("Hypotheses, by their letters:" if bounds else "No bound applies."),
         headed((letter, f"{sentence}.") for letter, sentence in hypotheses(setting, bounds)),
     )
-    return Document(lambda: _body(setting, bounds, notes), lambda _: parts, SCHEMA, [beside] if beside else [])
+    return Document(
+        lambda: _body(setting, bounds, notes), lambda _: parts, SCHEMA, [f"picture: {drawn}"] if drawn else []
+    )
 
 
 def hypotheses(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
@@ -310,9 +310,9 @@ def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[Bound]) -> No
 
 
 def _draw_curve(axes: "Axes", setting: Setting, bound: Bound, counts: np.ndarray, values: np.ndarray) -> None:
-    color, line, width = PENS[bound.form.name]
+    title, _, color, line, width = WORDS[bound.form.name]
     reading = f", d_N of the {bound.form.dimension}" if has_reading(bound) else ""
-    label = f"{WORDS[bound.form.name].title}{reading}: {status(bound)}"
+    label = f"{title}{reading}: {status(bound)}"
     line = "-." if bound.form.dimension == "router" and has_reading(bound) else line
     (curve,) = axes.plot(counts, values, line, color=color, linewidth=width, label=label)
     curve.set_gid(bound.form.id)

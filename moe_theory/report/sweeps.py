@@ -89,9 +89,9 @@ def export(results: Results, path: str | Path) -> Path:
     return writers[path.suffix](path)
 
 
-def document(results: Results, beside: Sequence[str] = ()) -> Document:
+def document(results: Results, lines: Sequence[str] = ()) -> Document:
     """The last round's statistics, of every cell as JSON, with lines below the table."""
-    return Document(lambda: _body(results), lambda _: (table(results), *beside), SCHEMA)
+    return Document(lambda: _body(results), lambda _: (table(results), *lines), SCHEMA)
 
 
 def _body(results: Results) -> dict[str, Any]:

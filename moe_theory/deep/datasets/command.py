@@ -30,5 +30,6 @@ def data(folder: Path, picture: Path | None, resize: str | None, size: str | Non
     if not names:
         raise datasets.missing(folder)
     found = datasets.load(names[0], folder, frame(size, resize))
-    drawn = "" if picture is None else f"picture: {report.picture(found).save(picture)}"
-    show_document(report.document(found, names[1:], drawn))
+    if picture is not None:
+        report.picture(found).save(picture)
+    show_document(report.document(found, names[1:], picture))

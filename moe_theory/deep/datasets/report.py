@@ -1,6 +1,7 @@
 """What a folder of data holds, what of it is read and how: lines, a table of classes, JSON and a contact sheet."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,13 +44,17 @@ def further_lines(data: DataSet) -> list[str]:
     return [*said, f"  SHA-256 {digest_of(data)}: what networks see, with labels"]
 
 
-def document(data: DataSet, others: Sequence[str] = (), beside: str = "") -> Document:
-    """What was recognised, with the images of each class by split; `others` are in the folder too, and not read."""
+def document(data: DataSet, others: Sequence[str] = (), drawn: Path | None = None) -> Document:
+    """What was recognised, with the images of each class by split, and the path of a picture that was drawn; `others`
+    are in the folder too, and not read.
+    """
     rows = ((str(row["number"]), row["class"], f"{row['training']:,}", f"{row['test']:,}") for row in _classes(data))
     table = ruled(("number", "class", "training", "test"), rows, numbers=("number", "training", "test"))
     unread = [f"also there, and not read: {', '.join(others)}"] if others else []
     parts = (*lines(data), *further_lines(data), table, *unread)
-    return Document(lambda: _body(data) | {"others": others}, lambda _: parts, SCHEMA, [beside] if beside else [])
+    return Document(
+        lambda: _body(data) | {"others": others}, lambda _: parts, SCHEMA, [f"picture: {drawn}"] if drawn else []
+    )
 
 
 def _body(data: DataSet) -> dict[str, Any]:
