@@ -129,7 +129,7 @@ def show_document(document: "Document") -> None:
     """Print a document, as JSON where that is asked for."""
     console = open_console()
     if wants_json():
-        print_json(document.to_json())
+        click.echo(json.dumps(document.to_json(), indent=2))
     else:
         for part in document.parts(console.width):
             if isinstance(part, str):
@@ -138,10 +138,6 @@ def show_document(document: "Document") -> None:
             else:
                 console.print(part)
     print_lines(console, *document.beside)
-
-
-def print_json(document: Any) -> None:
-    click.echo(json.dumps(document, indent=2))
 
 
 def command_line() -> str:
