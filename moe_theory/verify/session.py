@@ -62,7 +62,7 @@ def verify(
             is judged once for readings that differ in nothing it depends on, and counts once.
         budget: seconds after which nothing more is run; claims that are not decided by then stay INCONCLUSIVE.
         settings: parameters by name, set beside every reading's own choices.
-        folder: where samples are kept, which a later call, or `moe-theory verify --out`, resumes from.
+        folder: where samples are kept, which a later call, or `moe-theory verify --out FOLDER`, resumes from.
         progress: where to tell; unless given a line in a notebook, else standard error.
         on_verdict: called with each verdict as soon as its claim is decided.
     Returns: the verdicts, in the order of the claims and their readings: a list with `to_frame` and `report`.

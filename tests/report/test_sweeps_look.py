@@ -143,7 +143,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
     with pytest.raises(InvalidRunError, match="axes of their own"):
         sweeps.draw(results, tmp_path / "look.svg")
     with pytest.raises(OutputError, match=r"\.svg or \.png"):
-        sweeps.draw(results, tmp_path / "look.jpg")
+        sweeps.draw(planted(tmp_path / "scalars"), tmp_path / "look.jpg")
     with pytest.raises(OutputError, match=r"\.nc, \.zarr, \.parquet"):
         sweeps.export(results, tmp_path / "look.txt")
     assert sweeps.export(results, tmp_path / "look.nc").is_file()
