@@ -116,16 +116,6 @@ def test_what_is_computed_without_a_sweep_s_system_is_not_listed(tmp_path):
     assert [each.claim for each in told] == ids("generalization:learned")
 
 
-@pytest.mark.parametrize(
-    ("preset", "paper", "glob"),
-    [("edge-mnist", "edge", "deep.edge-figure-4.*"), ("continual-mnist-small", "continual", "deep.figure-5.*")],
-)
-def test_deep_runs_bear_on_the_paper_of_their_figure(preset, paper, glob, tmp_path, cited):
-    document = {"schema": "moe-theory/deep/1", "preset": preset, "data": "digits", "verdicts": []}
-    (tmp_path / "summary.json").write_text(json.dumps(document))
-    assert claims_of(cited(tmp_path)) == {paper: ids(glob)}
-
-
 def test_merging_bears_on_what_is_judged_on_the_testbed(tmp_path, cited):
     for name in ("slots.csv", "merge.svg"):
         (tmp_path / name).write_text("")
@@ -149,10 +139,6 @@ def test_every_figure_has_claims_and_every_glob_matches():
 def test_claims_and_papers_are_cited_by_name(cited):
     assert claims_of(cited("continual.lemma-4")) == {"continual": ["continual.lemma-4"]}
     assert claims_of(cited("merging")) == {"merging": ids("merging")}
-    deep = claims_of(cited("deep"))
-    assert list(deep) == ["continual", "edge"]
-    assert deep["edge"] == ids("deep.edge-figure-4.*")
-    assert set(deep["continual"]) | set(deep["edge"]) == set(ids("deep"))
 
 
 def test_what_is_no_run_is_refused_in_a_line(tmp_path, refused):

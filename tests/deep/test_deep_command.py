@@ -13,6 +13,8 @@ from moe_theory.deep import presets, runs
 from moe_theory.deep import report as pages
 from moe_theory.deep.params import Dims
 from moe_theory.deep.runs import Stored
+from moe_theory.report import citations
+from moe_theory.verify.registry import select_claims
 from moe_theory.verify.verdict import Report
 
 NAME, ROUNDS = "continual-mnist-small", 4
@@ -174,3 +176,28 @@ def test_data_that_are_not_there_are_one_line(tmp_path, refused):
 def test_what_cannot_be_met_is_refused_before_anything_runs(options, named, refused, monkeypatch):
     monkeypatch.setattr(runs, "run_plan", lambda *arguments: pytest.fail("work was done"))
     assert named in refused("deep", *options)
+
+
+def cited(run: object) -> dict[str, list[str]]:
+    return {paper: [each.claim for each in of] for paper, of in citations.bearing_of(str(run)).papers.items()}
+
+
+def ids(*patterns: str) -> list[str]:
+    return [claim.id for claim in select_claims(patterns)]
+
+
+@pytest.mark.parametrize(
+    ("preset", "paper", "glob"),
+    [("edge-mnist", "edge", "deep.edge-figure-4.*"), (NAME, "continual", "deep.figure-5.*")],
+)
+def test_runs_bear_on_the_paper_of_their_figure(preset, paper, glob, tmp_path):
+    document = {"schema": "moe-theory/deep/1", "preset": preset, "data": "digits", "verdicts": []}
+    (tmp_path / "summary.json").write_text(json.dumps(document))
+    assert cited(tmp_path) == {paper: ids(glob)}
+
+
+def test_claims_are_cited_for_the_papers_of_their_figures():
+    found = cited("deep")
+    assert list(found) == ["continual", "edge"]
+    assert found["edge"] == ids("deep.edge-figure-4.*")
+    assert set(found["continual"]) | set(found["edge"]) == set(ids("deep"))
