@@ -33,7 +33,8 @@ from moe_theory import cli
 from moe_theory.cli import new
 from moe_theory.cli.output import EXITS
 from moe_theory.core.papers import all_papers, find_paper
-from moe_theory.report import bibliography, bounds, citations, data, deep, rendering, sweeps, symbols, wording
+from moe_theory.plot import symbols
+from moe_theory.report import bibliography, bounds, citations, data, deep, rendering, sweeps, wording
 from moe_theory.report import pages as reports
 from moe_theory.verify import explore, recorded, registry
 from moe_theory.verify.claim import Claim

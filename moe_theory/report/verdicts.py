@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from moe_theory.report.symbols import linear, plain
+from moe_theory.plot.symbols import linear, plain
 from moe_theory.report.tables import ruled
 from moe_theory.report.wording import (
     again,

@@ -98,7 +98,22 @@ def test_steps_add_up_to_the_places():
     np.testing.assert_allclose(places(shorter), points, atol=0.5 / svg.PER_POINT + 1e-9)
     assert len(shorter) < 0.55 * len(path)
     curve = "M 0 0 \nC 1.25 2 3 4 5.123456 6 \nz"
-    assert svg._shorter(curve).split() == curve.split()
+    assert svg._shorter(curve) == "M0 0C1.25 2 3 4 5.123456 6z"
+    assert svg._shorter("M 0 0 \nQ -1.5 2 3 -4 \n") == "M0 0Q-1.5 2 3-4"
+
+
+def test_a_formula_is_outlines_whose_title_says_it():
+    """Catches words that became outlines, and a formula that cannot be found by what it says."""
+
+    def draw(canvas):
+        canvas.text(0.1, 0.5, r"gate drive $\kappa/\lambda$")
+        canvas.text(0.1, 0.1, "only words")
+
+    root = ElementTree.fromstring(style.render("title", (3, 2), draw, "caption"))
+    found = {at.tag.rpartition("}")[2]: at.text for at in root.iter() if at.tag.endswith(("}title", "}text"))}
+    (group,) = (at for at in root.iter() if at.get("role") == "img")
+    assert group[0].text == "gate drive κ/λ"
+    assert found["text"] == "only words"
 
 
 def test_every_look_is_kept():
