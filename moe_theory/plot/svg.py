@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from matplotlib.backends.backend_mixed import MixedModeRenderer
 from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
 
 from moe_theory.plot.symbols import linear
@@ -30,10 +31,11 @@ FONTS = "'DejaVu Sans', Verdana, sans-serif"  # the second is as wide as what wa
 PLACES = ("x", "y", "width", "height")
 PER_POINT = 100  # places are told apart so finely
 COUNTED = re.compile(r"(?!axes|legend)[\w.]+_\d+")  # names of groups that nobody gave
-UNTURNED = re.compile(r"rotate\(-?0(\.0*)? [^)]*\)")
+MOVED = re.compile(r"translate\((\S+) (\S+)\)(?: scale\(([\d.]+)\))?")
+STILL = re.compile(r"rotate\(-?0(\.0*)? [^)]*\)|scale\(1\)")
 NO_LETTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in no XML document
 TICK = re.compile(r"M0 0l-?[.\d]+[ -][.\d]+")  # as `_shorter` writes it
-STRAIGHT = re.compile(r"([ML]) (\S+) (\S+)|z")
+STEP = re.compile(r"([MLQC])((?: [-+.\de]+)+)|z")
 _G, _USE, _STYLE, _PATH = (f"{{{NAMESPACES['']}}}{name}" for name in ("g", "use", "style", "path"))
 _XLINK = f"{{{NAMESPACES['xlink']}}}href"
 
@@ -65,10 +67,11 @@ class FigureCanvas(FigureCanvasSVG):
 
     def print_svg(self, filename: Any, *, metadata: Any = None, **options: Any) -> None:
         del options
-        self.figure.dpi = self.fixed_dpi
-        width, height = self.fixed_dpi * self.figure.get_size_inches()
-        document = codecs.getwriter("utf-8")(filename)
-        renderer = Renderer(width, height, document, image_dpi=self.fixed_dpi, metadata=metadata)
+        dots, self.figure.dpi = self.figure.dpi, self.fixed_dpi
+        width, height = self.figure.get_size_inches()
+        document, size = codecs.getwriter("utf-8")(filename), (self.fixed_dpi * width, self.fixed_dpi * height)
+        letters = Renderer(*size, document, image_dpi=dots, metadata=metadata)
+        renderer = MixedModeRenderer(self.figure, width, height, dots, letters)
         self.figure.draw(renderer)
         renderer.finalize()
 
@@ -92,11 +95,13 @@ def compact(document: str) -> str:
                 at.set(name, _number(round(PER_POINT * float(at.attrib[name]))))
         if "d" in at.attrib:
             at.set("d", _shorter(at.attrib["d"]))
-        if UNTURNED.fullmatch(at.get("transform", "")):
+        if at.tag == _USE and (moved := MOVED.fullmatch(at.get("transform", ""))):  # a letter of a formula
+            across, up, size = moved.groups()
+            for name, place in (("x", across), ("y", up)):
+                at.set(name, _number(round(PER_POINT * float(place) / float(size or 1))))
+            at.set("transform", f"scale({size or 1})")
+        if STILL.fullmatch(at.get("transform", "")):
             del at.attrib["transform"]
-        elif at.tag == _USE and "transform" in at.attrib:
-            place = at.attrib["transform"]  # of a letter, in a hundredth of its size
-            at.set("transform", re.sub(r"-?\d+\.\d+", lambda part: _number(round(PER_POINT * float(part[0]))), place))
         if at.tag == _G and at.get("id", "") not in wanted and COUNTED.fullmatch(at.get("id", "")):
             del at.attrib["id"]
         if look := at.get("style"):
@@ -124,26 +129,27 @@ def _number(hundredths: int) -> str:
 
 
 def _shorter(path: str) -> str:
-    """Straight lines from point to point by their rounded steps, which do not add up to more than the rounding."""
-    parts = STRAIGHT.findall(" ".join(path.split()))
-    if STRAIGHT.sub("", path).strip():
-        return re.sub(r"\s*([A-Za-z])\s*|\s+(?=-)|(\s)\s*", r"\1\2", path.strip())  # curves, such as of letters
+    """Lines and curves from point to point by their rounded steps, which do not add up to more than the rounding."""
+    words = " ".join(path.split())
+    if STEP.sub("", words).strip():
+        return words  # arcs, which matplotlib does not write
     made: list[str] = []
     at, before = (0, 0), ""
-    for command, x, y in parts:
-        if not command:
+    for letter, numbers in STEP.findall(words):
+        if not letter:
             made.append("z")
             before = ""
             continue
-        to = round(PER_POINT * float(x)), round(PER_POINT * float(y))
-        step = (to[0] - at[0], to[1] - at[1]) if command == "L" else to
-        if command == "M" or any(step):
-            numbers = f"{_number(step[0])} {_number(step[1])}".replace(" -", "-")
-            letter = {"M": "M", "L": "l"}[command] if command != before or command == "M" else ""
-            made.append(letter or ("" if numbers.startswith("-") else " "))
-            made.append(numbers)
-            before = command
-        at = to
+        places = [round(PER_POINT * float(number)) for number in numbers.split()]
+        points = list(zip(places[::2], places[1::2], strict=True))
+        steps = points if letter == "M" else [(x - at[0], y - at[1]) for x, y in points]
+        at = points[-1]
+        if letter == "L" and not any(steps[0]):
+            continue
+        written = " ".join(_number(number) for step in steps for number in step).replace(" -", "-")
+        name = letter if letter == "M" else letter.lower()
+        made += [name if name != before or name == "M" else "" if written.startswith("-") else " ", written]
+        before = name
     return "".join(made)
 
 
@@ -197,6 +203,6 @@ def _strip(root: ElementTree.Element) -> None:
     """Without the blanks that only indent."""
     for at in root.iter():
         if at.tail and not at.tail.strip():
-            at.tail = "\n" if at.tag.endswith(("path", "}g", "use", "text")) else None
+            at.tail = "\n" if at.tag.endswith(("path", "}g", "text")) else None
         if len(at) and at.text and not at.text.strip():
             at.text = None

@@ -98,8 +98,8 @@ def test_steps_add_up_to_the_places():
     np.testing.assert_allclose(places(shorter), points, atol=0.5 / svg.PER_POINT + 1e-9)
     assert len(shorter) < 0.55 * len(path)
     curve = "M 0 0 \nC 1.25 2 3 4 5.123456 6 \nz"
-    assert svg._shorter(curve) == "M0 0C1.25 2 3 4 5.123456 6z"
-    assert svg._shorter("M 0 0 \nQ -1.5 2 3 -4 \n") == "M0 0Q-1.5 2 3-4"
+    assert svg._shorter(curve) == "M0 0c1.25 2 3 4 5.12 6z"
+    assert svg._shorter("M 1 1 \nQ -1.5 2 3 -4 \nQ 3 3 4 4") == "M1 1q-2.5 1 2-5 0 7 1 8"
 
 
 def test_a_formula_is_outlines_whose_title_says_it():
