@@ -31,10 +31,12 @@ FONTS = "'DejaVu Sans', Verdana, sans-serif"  # the second is as wide as what wa
 PLACES = ("x", "y", "width", "height")
 PER_POINT = 100  # places are told apart so finely
 COUNTED = re.compile(r"(?!axes|legend)[\w.]+_\d+")  # names of groups that nobody gave
+PLACED = re.compile(r"(?<=translate\()[^)]+")
 MOVED = re.compile(r"translate\((\S+) (\S+)\)(?: scale\(([\d.]+)\))?")
 STILL = re.compile(r"rotate\(-?0(\.0*)? [^)]*\)|scale\(1\)")
 NO_LETTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in no XML document
 TICK = re.compile(r"M0 0l-?[.\d]+[ -][.\d]+")  # as `_shorter` writes it
+LETTER, COARSER = "scale(0.015625)", 8  # letters have 6400 units, of which that many become one
 STEP = re.compile(r"([MLQC])((?: [-+.\de]+)+)|z")
 _G, _USE, _STYLE, _PATH = (f"{{{NAMESPACES['']}}}{name}" for name in ("g", "use", "style", "path"))
 _XLINK = f"{{{NAMESPACES['xlink']}}}href"
@@ -94,12 +96,17 @@ def compact(document: str) -> str:
             if name in at.attrib:
                 at.set(name, _number(round(PER_POINT * float(at.attrib[name]))))
         if "d" in at.attrib:
-            at.set("d", _shorter(at.attrib["d"]))
+            is_letter = at.get("transform") == LETTER
+            at.set("d", _shorter(at.attrib["d"], COARSER if is_letter else 1))
+            if is_letter:
+                at.set("transform", f"scale({COARSER / 64})")
         if at.tag == _USE and (moved := MOVED.fullmatch(at.get("transform", ""))):  # a letter of a formula
             across, up, size = moved.groups()
             for name, place in (("x", across), ("y", up)):
                 at.set(name, _number(round(PER_POINT * float(place) / float(size or 1))))
             at.set("transform", f"scale({size or 1})")
+        elif "transform" in at.attrib:
+            at.set("transform", PLACED.sub(lambda found: _rounded(found[0]), at.attrib["transform"]))
         if STILL.fullmatch(at.get("transform", "")):
             del at.attrib["transform"]
         if at.tag == _G and at.get("id", "") not in wanted and COUNTED.fullmatch(at.get("id", "")):
@@ -128,8 +135,17 @@ def _number(hundredths: int) -> str:
     return f"-{digits}" if hundredths < 0 else digits
 
 
-def _shorter(path: str) -> str:
-    """Lines and curves from point to point by their rounded steps, which do not add up to more than the rounding."""
+def _rounded(places: str) -> str:
+    return " ".join(_number(round(PER_POINT * float(place))) for place in places.split())
+
+
+def _shorter(path: str, coarser: int = 1) -> str:
+    """Lines and curves from point to point by their rounded steps, which do not add up to more than the rounding.
+
+    Args:
+        coarser: the unit of the result, in that of `path`, where it is a letter's: its places become whole numbers.
+    """
+    exact = PER_POINT if coarser == 1 else 1
     words = " ".join(path.split())
     if STEP.sub("", words).strip():
         return words  # arcs, which matplotlib does not write
@@ -140,7 +156,7 @@ def _shorter(path: str) -> str:
             made.append("z")
             before = ""
             continue
-        places = [round(PER_POINT * float(number)) for number in numbers.split()]
+        places = [PER_POINT // exact * round(exact * float(number) / coarser) for number in numbers.split()]
         points = list(zip(places[::2], places[1::2], strict=True))
         steps = points if letter == "M" else [(x - at[0], y - at[1]) for x, y in points]
         at = points[-1]

@@ -6,6 +6,7 @@ import io
 import re
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -184,6 +185,20 @@ def test_a_caption_is_the_docstring_of_what_draws():
         f"Reading unit-signal ({reading.summary.replace('sigma_0', 'σ₀')}); 1 replicate, seed 2, 3 rounds.",
         "moe-theory figures continual line --reading unit-signal --replicates 1 --seed 2",
     ]
+
+
+def test_the_figure_of_the_page_is_drawn():
+    """As a newcomer types it: catches a name or a keyword that has changed."""
+    page = (Path(mt.__file__).parents[1] / "docs" / "pages" / "figures.md").read_text(encoding="utf-8")
+    found: dict = {"__name__": "model_gap"}
+    exec(re.findall(r"```python.*?\n(.*?)```", page, re.DOTALL)[0], found)
+    spec = found["picture"]
+    data = spec.compute(continual.reading("unit-signal"), 2, 3, rounds=4)
+    assert (data.printed.diff("scale") > 0).all()
+    assert spec.caption(data).startswith("Forgetting of one expert after 4 rounds; (17) from each")
+    canvas = Figure(figsize=spec.size)
+    spec.draw(data, canvas)
+    assert len(canvas.legends[0].get_texts()) == 3
 
 
 def test_over_labels_what_a_function_returns_at_every_place():
