@@ -36,7 +36,8 @@ from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.deep import report as deep
 from moe_theory.deep.datasets import report as data
 from moe_theory.generalization import report as bounds
-from moe_theory.report import bibliography, citations, rendering, sweeps, symbols, wording
+from moe_theory.plot import symbols
+from moe_theory.report import bibliography, citations, rendering, sweeps, wording
 from moe_theory.report import pages as reports
 from moe_theory.verify import explore, recorded, registry
 from moe_theory.verify.claim import Claim

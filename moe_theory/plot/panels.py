@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
 
 from moe_theory.plot.roles import BAND
 
@@ -62,9 +61,7 @@ def curve(panel: "Axes", x: Any, data: xr.Dataset, label: str = "", band: str = 
     panel.fill_between(x, data.low, data.high, label=band, **BAND(color=role["color"]))
 
 
-def intervals(
-    panel: "Axes", x: Any, y: Any, error: Float[np.ndarray, " R"], label: str = "", *, log: bool = False, **role: Any
-) -> None:
+def intervals(panel: "Axes", x: Any, y: Any, error: Any, label: str = "", *, log: bool = False, **role: Any) -> None:
     """Points with 95 % intervals, from their standard errors.
 
     Args:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from moe_theory.core.errors import InvalidRunError, unknown_name
-from moe_theory.plot import svg
 from moe_theory.runs.reading import read_text
 
 if TYPE_CHECKING:
@@ -91,16 +90,17 @@ def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
         figure.set_layout_engine("none")
         for axes in figure.axes:
             axes.set_position(tuple(np.round(axes.get_position(original=True).bounds, 6)))
-    document = io.BytesIO()
     about: dict[str, dict[str, str | None]] = {
         "svg": {"Title": title, "Description": caption or title, "Date": None, "Creator": "moe_theory"},
         "pdf": {"Title": title, "Subject": caption or title, "CreationDate": None, "Creator": "moe_theory"},
         "png": {"Title": title, "Description": caption or title, "Software": "moe_theory"},
     }
-    dots = PIXELS_PER_INCH if form == "png" else "figure"
-    figure.savefig(document, format=form, dpi=dots, metadata=about[form], transparent=form == "svg")
     if form == "svg":
-        return svg.compact(document.getvalue().decode()).encode()
+        from moe_theory.plot import svg  # which imports matplotlib
+
+        return svg.written(figure, about["svg"]).encode()
+    document = io.BytesIO()
+    figure.savefig(document, format=form, dpi=PIXELS_PER_INCH if form == "png" else "figure", metadata=about[form])
     return document.getvalue()
 
 

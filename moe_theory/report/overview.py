@@ -56,7 +56,7 @@ def compute(setup: Setup) -> xr.Dataset:
     return data.assign(judged).assign_attrs(command=_command(setup.replicates, setup.seed))
 
 
-def _command(replicates: int, seed: int) -> str:
+def _command(replicates: Any, seed: Any) -> str:
     return f"moe-theory figures {NAME} --replicates {replicates} --seed {seed}"
 
 

@@ -12,7 +12,8 @@ import typing
 from collections import Counter
 from typing import Any
 
-from moe_theory.report import bibliography, panels, symbols, wording
+from moe_theory.plot import symbols
+from moe_theory.report import bibliography, panels, wording
 from moe_theory.report.numbers import number
 from moe_theory.verify.verdict import Report, Status, Stop, Verdict
 

@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from moe_theory.plot.symbols import linear, plain
 from moe_theory.report.document import Document, headed, ruled, written
-from moe_theory.report.symbols import linear, plain
 from moe_theory.report.wording import (
     again,
     claimed,

@@ -6,6 +6,7 @@ import io
 import re
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -48,7 +49,7 @@ def shortened(monkeypatch):
 
 
 def words_of(svg):
-    return ["".join(part.itertext()) for part in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    return [part.text for part in ElementTree.fromstring(svg).iter() if part.tag.endswith(("}text", "}title"))]
 
 
 def description_of(svg):
@@ -73,7 +74,7 @@ def test_writes_a_picture_and_its_numbers_the_same_again(shortened, tmp_path):
             table.loc[table.threshold_power == power, "expert"], data.expert.sel(threshold_power=power)
         )
     svg = paths[0].read_text(encoding="utf-8")
-    assert "round t" in [" ".join(words.split()) for words in words_of(svg)]
+    assert "round t" in words_of(svg)
     assert " ".join(description_of(svg).split()) == " ".join(figure.caption(data).split())
     assert "dc:date" not in svg
     # Bytes do not depend on the user's matplotlib configuration either.
@@ -184,6 +185,20 @@ def test_a_caption_is_the_docstring_of_what_draws():
         f"Reading unit-signal ({reading.summary.replace('sigma_0', 'σ₀')}); 1 replicate, seed 2, 3 rounds.",
         "moe-theory figures continual line --reading unit-signal --replicates 1 --seed 2",
     ]
+
+
+def test_the_figure_of_the_page_is_drawn():
+    """As a newcomer types it: catches a name or a keyword that has changed."""
+    page = (Path(mt.__file__).parents[1] / "docs" / "pages" / "figures.md").read_text(encoding="utf-8")
+    found: dict = {"__name__": "model_gap"}
+    exec(re.findall(r"```python.*?\n(.*?)```", page, re.DOTALL)[0], found)
+    spec = found["picture"]
+    data = spec.compute(continual.reading("unit-signal"), 2, 3, rounds=4)
+    assert (data.printed.diff("scale") > 0).all()
+    assert spec.caption(data).startswith("Forgetting of one expert after 4 rounds; (17) from each")
+    canvas = Figure(figsize=spec.size)
+    spec.draw(data, canvas)
+    assert len(canvas.legends[0].get_texts()) == 3
 
 
 def test_over_labels_what_a_function_returns_at_every_place():

@@ -20,7 +20,7 @@ ELSEWHERE = {
     "plot/style.py:saved": "into memory",
     "report/plots.py:as_netcdf": "into memory",
     "plot/layout.py:_repr_png_": "into memory",
-    "report/panels.py:_draw": "into memory",
+    "plot/svg.py:written": "into memory",
     "cli/__init__.py:format_epilog": "Click's, into memory",
     "sweep/results.py:to_netcdf": "by `sweep.dataset`",
     "sweep/results.py:to_zarr": "by `sweep.dataset`",

@@ -78,13 +78,13 @@ def style_of(data: xr.Dataset, num_experts: int) -> roles.Role:
 
 def _draw_panel(panel: plot.Axes, here: xr.Dataset) -> None:
     rounds, band = here["round"].values, BAND.format(replicates=here.attrs.get("replicates", "the"))
-    for place, size in enumerate(here.experts.values):
-        of_size, role = here.sel(experts=size), style_of(here, size)
+    for size in here.experts.values:
         label = f"$M$ = {size}" if size > 1 else "one expert ($M$ = 1)"
-        plot.curve(panel, rounds, of_size, label, band, **role)
-        half = np.flatnonzero(of_size.terminated.values >= 0.5)
+        plot.curve(panel, rounds, here.sel(experts=size), label, band, **style_of(here, size))
+    for place, size in enumerate(here.experts.values):
+        half = np.flatnonzero(here.terminated.sel(experts=size).values >= 0.5)
         if len(half) > 0 and size > 1:
-            mark = roles.HALF_ENDED(color=role["color"], transform=panel.get_xaxis_transform())
+            mark = roles.HALF_ENDED(color=style_of(here, size)["color"], transform=panel.get_xaxis_transform())
             panel.plot(rounds[half[:1]], [0.03 + 0.05 * place], **mark, label="half of the runs terminated")
     panel.set_xlim(0, rounds[-1] + 0.5)
 

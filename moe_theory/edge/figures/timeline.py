@@ -60,7 +60,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
         return {
             "kind": tasks + 1,
-            "server": of_server(np.arange(1, len(rows) + 1)),
+            "server": np.where(experts == DROPPED, 0, experts + 1),
             "delay": delays,
             "server_kind": of_server(commonest + 1),
             "row": of_server(rows),

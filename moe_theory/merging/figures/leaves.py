@@ -89,8 +89,8 @@ def bounds_of(times: Int[np.ndarray, " R"], params: Params) -> dict[str, Any]:
         "intermediate_depth": theory.intermediate_depth_bound(times, params),
     }
     return {name: np.where(np.isfinite(value), value, np.nan) for name, value in printed.items()} | {
-        "repaired_leaves": np.array([corrected.leaf_bound(int(time), params) for time in times]),
-        "repaired_depth": np.array([corrected.depth_bound(int(time), params) for time in times]),
+        "repaired_leaves": np.array([corrected.leaf_bound(int(time), params) for time in times], float),
+        "repaired_depth": np.array([corrected.depth_bound(int(time), params) for time in times], float),
     }
 
 

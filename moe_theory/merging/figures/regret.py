@@ -39,7 +39,7 @@ CURVES: dict[str, Curve] = {
     "nucb": Curve(policies.NUCB, "NUCB", roles.RIVAL),
     "gradient": Curve(policies.GRADIENT, "policy gradient", roles.RIVAL(linestyle=roles.DASHED)),
     "best-expert": Curve(policies.BEST_EXPERT, "UCB1 over experts", roles.OTHER_RIVAL),
-    "mix": Curve(policies.MIX, r"task mix, $x = \psi$", {"color": roles.INK, "linewidth": 1.1}),
+    "mix": Curve(policies.MIX, r"task mix, $x = \psi$", roles.Role(color=roles.INK, linewidth=1.1)),
     "average": Curve(policies.AVERAGE, "average", roles.BASELINE),
     "uniform": Curve(policies.UNIFORM, "random weights", roles.BASELINE(linestyle=roles.DOTTED)),
 }
