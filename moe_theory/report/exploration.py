@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from rich.text import Text
 
+from moe_theory.plot import legend
 from moe_theory.report.document import Document, Picture, to_csv, written
 from moe_theory.report.panels import ALLOWED, OBSERVED, PREDICTED
 from moe_theory.report.wording import allowed_sides
@@ -42,7 +43,15 @@ LOOKS: dict[Status, Look] = {
     Status.INAPPLICABLE: Look("s", "0.5", "white"),
     Status.ERROR: Look("*", "black", "0.75"),
 }
-OWN: dict[str, Any] = {"color": "black", "marker": "+", "markersize": 11, "markeredgewidth": 1.4, "linestyle": "none"}
+OWN: dict[str, Any] = {
+    "color": "black",
+    "marker": "+",
+    "markersize": 11,
+    "markeredgewidth": 1.4,
+    "linestyle": "none",
+    "clip_on": False,
+    "zorder": 4,
+}
 
 
 def paths_of(folder: Path, claim: str) -> list[Path]:
@@ -120,14 +129,14 @@ def _draw_map(figure: "FigureBase", exploration: Exploration) -> None:
     borders, nearest = exploration.nearest()
     edges = [axis.value_at(border) for axis, border in zip(exploration.axes, borders, strict=True)]
     panel.pcolormesh(*edges, _shades(exploration, nearest.T), edgecolors="face", linewidth=0.2, zorder=0)
-    for point in exploration.points:
+    for point in _by_status(exploration):
         panel.plot(*(float(value) for value in point.coordinates), **_marker(point))
     _set_axis(panel, first, "x")
     _set_axis(panel, second, "y")
     is_shown = all(axis.low <= own <= axis.high for axis, own in zip(exploration.axes, exploration.own, strict=True))
     if is_shown:
-        panel.plot(*(float(value) for value in exploration.own), **OWN, clip_on=False, zorder=4)
-    _draw_legend(figure, exploration, is_shown)
+        panel.plot(*(float(value) for value in exploration.own), **OWN, label=f"reading {exploration.reading}")
+    legend(figure, ncols=4)
 
 
 def _draw_line(figure: "FigureBase", exploration: Exploration) -> None:
@@ -138,7 +147,7 @@ def _draw_line(figure: "FigureBase", exploration: Exploration) -> None:
     strip.pcolormesh(
         axis.value_at(borders[0]), [-1, 1], _shades(exploration, nearest[None]), edgecolors="face", linewidth=0.2
     )
-    for point in exploration.points:
+    for point in _by_status(exploration):
         strip.plot(float(point.coordinates[0]), 0, **_marker(point))
     strip.set(yticks=[], ylim=(-1, 1))
     places = np.array([float(point.coordinates[0]) for point in exploration.points])
@@ -152,8 +161,8 @@ def _draw_line(figure: "FigureBase", exploration: Exploration) -> None:
     own = float(exploration.own[0])
     is_shown = axis.low <= own <= axis.high
     if is_shown:
-        strip.plot(own, 0, **OWN, clip_on=False, zorder=4)
-    _draw_legend(figure, exploration, is_shown)
+        strip.plot(own, 0, **OWN, label=f"reading {exploration.reading}")
+    legend(figure, ncols=4)
 
 
 def _draw_values(panel: "Axes", places: np.ndarray, exploration: Exploration) -> None:
@@ -161,8 +170,8 @@ def _draw_values(panel: "Axes", places: np.ndarray, exploration: Exploration) ->
     is_identity = exploration.kind == "identity"
     predicted = _drawable([verdict.margin if is_identity else verdict.predicted for verdict in verdicts])
     observed = _drawable([verdict.observed for verdict in verdicts])
-    panel.plot(places, predicted, **PREDICTED)
-    panel.plot(places, observed, **OBSERVED)
+    panel.plot(places, predicted, **PREDICTED, label="predicted")
+    panel.plot(places, observed, **OBSERVED, label="observed, with interval")
     known = np.r_[predicted, observed]
     known = known[np.isfinite(known)]
     if known.size and known.min() > 0 and known.max() > WIDE_RATIO * known.min():
@@ -188,7 +197,7 @@ def _draw_differences(panel: "Axes", places: np.ndarray, exploration: Exploratio
     is_below, is_above = allowed_sides(verdicts[0])
     lowest = np.full_like(margin, bottom) if is_below else -margin
     highest = np.full_like(margin, top) if is_above else margin
-    panel.fill_between(places, lowest, highest, **ALLOWED)
+    panel.fill_between(places, lowest, highest, **ALLOWED, label="where it should lie")
     panel.set_ylim(bottom, top)
     panel.axhline(0, color="0.4", linewidth=0.6, zorder=0)
     panel.set_ylabel("observed\n− predicted")
@@ -207,10 +216,15 @@ def _shades(exploration: Exploration, nearest: np.ndarray) -> np.ndarray:
     return np.array(colours)[nearest]
 
 
+def _by_status(exploration: Exploration) -> list[Point]:
+    return sorted(exploration.points, key=lambda point: list(LOOKS).index(point.verdict.status))
+
+
 def _marker(point: Point) -> dict[str, Any]:
     look = LOOKS[point.verdict.status]
     size = MARKER_SIZES[min(point.level, len(MARKER_SIZES) - 1)]
     return {
+        "label": str(point.verdict.status),
         "marker": look.marker,
         "color": look.colour,
         "markersize": 1.6 * size if look.marker == "*" else size,
@@ -238,24 +252,3 @@ def _set_axis(panel: "Axes", axis: Axis, direction: str) -> None:
         set_["ticks"]([float(value) for value in axis.values], labels)
     set_["lim"](*axis.value_at([-0.02, 1.02]))
     set_["label"](axis.name, labelpad=4)
-
-
-def _draw_legend(figure: "FigureBase", exploration: Exploration, is_own_shown: bool) -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    statuses = {point.verdict.status for point in exploration.points}
-    handles: list[Any] = [
-        Line2D([], [], marker=look.marker, color=look.colour, linestyle="none", markersize=5.5, label=str(status))
-        for status, look in LOOKS.items()
-        if status in statuses
-    ]
-    if is_own_shown:
-        handles.append(Line2D([], [], **OWN, label=f"reading {exploration.reading}"))
-    if len(exploration.axes) == 1:
-        handles += [
-            Line2D([], [], **PREDICTED, label="predicted"),
-            Line2D([], [], **OBSERVED, label="observed, with interval"),
-            Patch(**ALLOWED, label="where it should lie"),
-        ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=4)

@@ -11,7 +11,7 @@ import numpy as np
 from rich.table import Table
 
 from moe_theory.core.errors import InvalidRunError, OutputError
-from moe_theory.plot import ramp
+from moe_theory.plot import legend, ramp
 from moe_theory.report import numbers
 from moe_theory.report.document import Document, Picture, ruled
 from moe_theory.report.exploration import WIDE_RATIO
@@ -166,10 +166,8 @@ def _draw(figure: "FigureBase", results: Results, names: Sequence[str]) -> None:
         _set_scale(panels[-1], _scale(axes[0], is_ranked=_is_map(axes)))
     else:
         panels[-1].set_xlabel("round")
-    handles, labels = panels[0].get_legend_handles_labels()
-    if len(axes) > 1 and handles:
-        title = _scale(axes[1]).label
-        figure.legend(handles, labels, loc="outside upper center", ncols=4, title=title, title_fontsize="small")
+    if len(axes) > 1 and not _is_map(axes):
+        legend(figure, ncols=4, title=_scale(axes[1]).label, title_fontsize="small")
     figure.align_ylabels(panels)
 
 
