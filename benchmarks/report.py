@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.contenders import ENGINE, SCALED
-from moe_theory.report.plots import PAGE_WIDTH, render
+from moe_theory.plot.style import PAGE_WIDTH, render
 
 CORES = {"one": "one pinned core", "all": "all cores"}
 AXES = {"M": "experts $M$", "N": "tasks $N$", "d": "features $d$", "s": "samples $s$", "T": "rounds $T$"}

@@ -33,7 +33,11 @@ from moe_theory import cli
 from moe_theory.cli import new
 from moe_theory.cli.output import EXITS
 from moe_theory.core.papers import all_papers, find_paper
-from moe_theory.report import bibliography, bounds, citations, data, deep, rendering, sweeps, symbols, wording
+from moe_theory.deep import report as deep
+from moe_theory.deep.datasets import report as data
+from moe_theory.generalization import report as bounds
+from moe_theory.plot import symbols
+from moe_theory.report import bibliography, citations, rendering, sweeps, wording
 from moe_theory.report import pages as reports
 from moe_theory.verify import explore, recorded, registry
 from moe_theory.verify.claim import Claim
@@ -252,7 +256,7 @@ def help_text(name: str) -> str:
 
 def documents() -> list[tuple[str, str]]:
     """The commands that take `--json`, and what they print then."""
-    options = ((name, option) for name in cli.COMMANDS for option in cli.command(name).params)
+    options = ((name, option) for name in cli.commands() for option in cli.command(name).params)
     return [
         (name, re.sub(r"(--[a-z-]+)", r"`\1`", (option.help or "").removeprefix("Print JSON: ")))
         for name, option in options

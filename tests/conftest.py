@@ -199,11 +199,11 @@ def keeps_its_words() -> Callable[[Any, Any], None]:
     """Asserts that a figure drawn from its data, a column or a page wide, keeps its words whole and apart."""
 
     def check(spec: Any, data: Any) -> None:
-        from moe_theory.report import plots
+        from moe_theory.plot import style
 
         for width in (3.25,):
-            look = plots.look_of(width, None, False)
-            with plots.our_style(look.settings):
+            look = style.style_of(width, None, False)
+            with style.our_style(look.settings):
                 figure = look.drawn(spec, data)
                 figure.draw_without_rendering()
                 box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.segment import Segment
 
+    from moe_theory.report.document import Document
+
 DONE, FAILED, BAD_INPUT, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 EXITS = {
     DONE: "it ran, whatever the verdicts",
@@ -26,6 +28,7 @@ EXITS = {
     INTERRUPTED: "it was interrupted (Ctrl-C, SIGTERM): one line says what is kept",
     UNREAD: "nobody reads its output any more, as after `| head -1`: nothing is said",
 }
+JSON = "moe_theory.json"  # in Click's `meta`: whether the command was given --json
 LONGEST_LINE = 2_000  # characters of an error
 MOST_DAMAGED = 5  # files that are named
 _LOG_WIDTH = 160  # columns of a log or a pipe
@@ -63,11 +66,19 @@ class _Escapes(dict[int, str]):
 _ESCAPES = _Escapes()
 
 
-def open_console(to_stderr: bool = False) -> "Console":
+def wants_json() -> bool:
+    """Whether the command was given --json, so that standard output is for the document alone."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.meta.get(JSON, False)
+
+
+def open_console(to_stderr: bool | None = None) -> "Console":
     """A console that takes no words for markup and none for escape codes, wide enough for the tables where it is no
-    terminal.
+    terminal; of standard output, unless --json has that.
     """
     from rich.console import Console
+
+    to_stderr = wants_json() if to_stderr is None else to_stderr
 
     class Harmless(Console):
         def render(self, renderable: Any, options: Any = None) -> "Iterator[Segment]":
@@ -114,8 +125,19 @@ def damaged_lines(damaged: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def print_json(document: Any) -> None:
-    click.echo(json.dumps(document, indent=2))
+def show_document(document: "Document") -> None:
+    """Print a document, as JSON where that is asked for."""
+    console = open_console()
+    if wants_json():
+        click.echo(json.dumps(document.to_json(), indent=2))
+    else:
+        for part in document.parts(console.width):
+            if isinstance(part, str):
+                style = "yellow" if part.startswith("WARNING") else None
+                console.print(part, highlight=False, soft_wrap=True, style=style)
+            else:
+                console.print(part)
+    print_lines(console, *document.beside)
 
 
 def command_line() -> str:

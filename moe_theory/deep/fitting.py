@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from scipy import stats
 
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.deep.datasets import DataSet, Images
@@ -331,6 +330,8 @@ def seconds_per_round(plan: Plan) -> float:
 
 def deciding(looks: Sequence[int], error: float) -> str:
     """How many of the seeds at each look must go one way for a claim about most runs to be decided."""
+    from scipy import stats  # takes longer to import than all the rest
+
     found = []
     for number, seeds in enumerate(looks, start=1):
         spent = error / 4 if len(looks) == 1 else alpha_spent(error, number) / 4

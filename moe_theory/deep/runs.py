@@ -17,12 +17,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 from jaxtyping import Array, Key, PyTree, Shaped
 
 from moe_theory.core import engine, programs
@@ -35,6 +34,7 @@ from moe_theory.core.errors import (
     OtherChunkError,
     unknown_name,
 )
+from moe_theory.core.fields import documented
 from moe_theory.core.machine import available_cores, machine_memory
 from moe_theory.core.programs import compiled_once
 from moe_theory.core.random import replicate_keys, root_key, step_key
@@ -54,6 +54,9 @@ from moe_theory.runs.store import Store
 from moe_theory.runs.workers import device_executor
 from moe_theory.verify.claim import ReadingLike, Runs
 from moe_theory.verify.request import MIN_REPLICATES
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 EVERY = 10  # rounds between checkpoints
 # Parameters that a paper's system ignores.
@@ -86,9 +89,13 @@ class Stored(enum.StrEnum):
     DAMAGED = "damaged"
 
 
+@documented
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A request to run a preset."""
+    """A request to run a preset, as `deep.plan` makes it.
+
+    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for one that cannot be run.
+    """
 
     preset: Preset
     data: DataSet
@@ -116,6 +123,10 @@ class Plan:
         return ", ".join([self.reading.name, *(f"{name}={value}" for name, value in self.settings.items())])
 
     def params(self) -> dict[str, Params]:
+        """Parameters by cell: the reading's, a cell's own and the settings.
+
+        Raises: InvalidParamsError or InvalidDimsError for settings that cannot be.
+        """
         cells, defaults = self.preset.cells(), self.reading.params()
         for name in self.settings:
             if name not in defaults._fields:
@@ -152,7 +163,18 @@ class Plan:
 
     @functools.cached_property
     def store(self) -> Store | None:
+        """What keeps the runs in the folder."""
         return None if self.folder is None else Store(self.folder, WAY_OUT)
+
+    @functools.cached_property
+    def stored(self) -> Counter[Stored]:
+        """How many of its runs the folder had, by how far they were, when this was first read."""
+        cells, common = self.params(), _common_key(self)
+        return Counter(
+            load(self, cell, replicate, _task(common, cell, replicate, params))[0]
+            for replicate in range(self.replicates if self.store is not None else 0)
+            for cell, params in cells.items()
+        )
 
     def forget(self) -> None:
         """Remove all runs of these cells."""
@@ -164,15 +186,6 @@ class Plan:
 def name_of(cell: str, replicate: int) -> str:
     """The name of a run in its plan's store."""
     return f"{re.sub(r'[^a-z0-9]+', '-', cell.lower()).strip('-')}/{replicate}"
-
-
-def count_stored(plan: Plan) -> Counter[Stored]:
-    cells, common = plan.params(), _common_key(plan)
-    return Counter(
-        load(plan, cell, replicate, _task(common, cell, replicate, params))[0]
-        for replicate in range(plan.replicates if plan.store is not None else 0)
-        for cell, params in cells.items()
-    )
 
 
 def set_by(preset: Preset) -> set[str]:
@@ -258,8 +271,10 @@ def _close(plan: Plan) -> None:
         plan.store.close()
 
 
-def dataset(plan: Plan, runs: Runs, command: str = "") -> xr.Dataset:
+def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
     """All records, over cells, rounds, replicates and, where there is one for each, experts or classes."""
+    import xarray as xr  # takes longer to import than all the rest
+
     cells = list(runs)
     first = runs[cells[0]]
     variables = {}

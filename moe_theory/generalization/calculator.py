@@ -10,6 +10,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from moe_theory.core.constraints import (
     require_active,
 )
 from moe_theory.core.errors import InvalidParamsError, shortened, unknown_name
-from moe_theory.generalization import certificate, complexity, corrected, theory
+from moe_theory.generalization import certificate, complexity, corrected, from_files, theory
 
 DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the readings of d_N
 BOTH, OWN = "both", "own"  # both readings agree; d_N (or R_m(H)) is given by the user
@@ -161,14 +162,26 @@ _OF_CLASS = (LOSS, SAMPLES, LIPSCHITZ, OUTPUT, NORMS, ONE)  # of a class that is
 _OVER_ROOT = re.compile(r"(.+?)\s*/\s*sqrt\(m\)")
 
 
-def bound(**values: Any) -> list[Bound]:
+def bound(
+    *,
+    config: Path | str | None = None,
+    checkpoint: Path | str | None = None,
+    num_errors: int | None = None,
+    losses: Path | str | None = None,
+    **values: Any,
+) -> list[Bound]:
     """All bounds that apply to a classifier, those of the paper first, as `moe-theory bound` shows them.
 
     Args:
+        config: a published model's config.json, or its folder, which has T, k, d, the weights and their bits.
+        checkpoint: weights in safetensors, a file or a folder: of a published model, or of one trained on the samples.
+        num_errors: samples, of `num_samples`, that this trained model gets wrong; its bounds are on the risk.
+        losses: its loss in [0, 1] on each sample instead: an .npy of m numbers, or text of one a line.
         values: fields of `calculator.Setting`; `rademacher` is a number, R_m(H) at this m, or text such as
             "2.5/sqrt(m)", which bounds it on any m inputs.
-    Raises: InvalidParamsError for values out of range or in contradiction, or a router whose class has no finite d_N;
-        UnknownNameError for a name that is not known.
+    Raises: InvalidParamsError for values out of range or in contradiction, for files that say too little, or a router
+        whose class has no finite d_N; InvalidCheckpointError for weights that cannot be read; UnknownNameError for a
+        name that is not known.
 
     Examples:
         The smallest of those that hold, of 8 linear experts of which one is active:
@@ -178,7 +191,10 @@ def bound(**values: Any) -> list[Bound]:
         >>> [(bound.form.id, round(bound.value, 3)) for bound in found if bound.is_best]
         [('product', 0.331)]
     """
-    return calculate(setting_of(**values))
+    places = (None if each is None else Path(each) for each in (config, checkpoint, losses))
+    config, checkpoint, losses = places
+    there, _ = from_files.fields(config, checkpoint, num_errors, losses, values, {name: name for name in values})
+    return calculate(setting_of(**(values | there)))
 
 
 def setting_of(rademacher: float | str | None = None, **values: Any) -> Setting:

@@ -1,7 +1,6 @@
 """Pictures of one verdict: its number line, and observed against predicted over its components."""
 
 import dataclasses
-import io
 import math
 import re
 import textwrap
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.report.plots import our_style
-from moe_theory.report.svg import compact
-from moe_theory.report.wording import allowed_sides, number
+from moe_theory.plot.style import our_style
+from moe_theory.report.numbers import number
+from moe_theory.report.wording import allowed_sides
 from moe_theory.verify.verdict import Curve, Verdict
 
 if TYPE_CHECKING:
@@ -133,23 +132,22 @@ class Pictures:
         return self._drawn[id(verdict)][1]
 
     def _draw(self, verdict: Verdict, curve: Curve) -> str:
+        from moe_theory.plot import svg
+
         figure = self._figure
         with our_style():
             figure.clear()
             _fill(figure, verdict, curve)
-            document = io.StringIO()
-            about = {"Date": None, "Creator": None, "Type": None}
-            figure.savefig(document, format="svg", metadata=about, transparent=True)
-        return compact(document.getvalue())
+            return svg.written(figure, {"Date": None, "Creator": None, "Type": None})
 
 
 def figure_of(verdict: Verdict) -> "Figure":
     """The picture of a verdict. Raises: InvalidRunError for one without a curve, such as an ERROR."""
-    from moe_theory.report.layout import Shown
+    from moe_theory.plot.layout import NotebookFigure
 
     if verdict.curve is None or not verdict.curve.labels:
         raise InvalidRunError(f"{verdict.claim} under {verdict.setting} is {verdict.status} and has nothing to plot.")
-    figure = Shown()
+    figure = NotebookFigure()
     with our_style():
         _fill(figure, verdict, verdict.curve)
     return figure

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
+from moe_theory.report.numbers import number, percentage, with_error
 from moe_theory.verify.claim import LIMITS
 from moe_theory.verify.status import CAVEATED, PROVED, Judged, StatementStatus, deciding, judged, listed
 from moe_theory.verify.verdict import Report, Role, Statement, Status, Stop, Verdict
@@ -83,7 +84,6 @@ _NAMES = {  # by kind, what is predicted and what is observed
 }
 
 
-ROUNDING = 1e-12  # relative, of a standard error that is none
 BY_READING = "by reading"  # the status of a statement that has another one under each
 LOOSE = 10.0  # slack of a bound from which on a page says so
 MOST_NEEDED = 1000.0  # times as many replicates as were run: beyond, no number is named
@@ -97,13 +97,6 @@ class Fact(NamedTuple):
 
     def text(self) -> str:
         return "".join(part if isinstance(part, str) else number(part) for part in self.parts)
-
-
-def number(value: float | int) -> str:
-    """A count as it is, another number to four digits, a dash where there is none."""
-    if isinstance(value, int):
-        return str(value)
-    return format(value + 0.0, ".4g") if math.isfinite(value) else "–"
 
 
 def status_word(status: Status) -> str:
@@ -135,20 +128,6 @@ def headline(verdict: Verdict) -> str:
     if verdict.status is Status.ERROR:
         return f"Its message: {verdict.reason.strip()}"
     return f"{reason}."
-
-
-def with_error(value: float, error: float) -> str:
-    """A number with two digits of its error, to the same place: 2.74 ± 0.07."""
-    if not (math.isfinite(value) and math.isfinite(error) and error > ROUNDING * abs(value)):
-        return number(value)
-    place = math.floor(math.log10(error)) - 1
-    if max(abs(value), error) >= 1e6 or place < -9:
-        return f"{value:.3g} ± {error:.2g}"
-    return f"{value:,.{max(-place, 0)}f} ± {error:.{max(-place, 0)}f}"
-
-
-def percentage(share: float) -> str:
-    return f"{100 * share:.3g} %" if math.isfinite(share) else "–"
 
 
 def claimed(verdict: Verdict) -> str:

@@ -12,6 +12,7 @@ import errno
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import shutil
@@ -274,6 +275,21 @@ def user_cache() -> Path:
 def digest(data: Mapping[str, Any]) -> str:
     """SHA-256 of plain data as text, the same for equal data."""
     return hashlib.sha256(_canonical(data)).hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """What JSON can say: null for NaN and infinity, lists for arrays, escapes for lone surrogates."""
+    if isinstance(value, str):
+        return str(value).encode(errors="backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {plain(key): plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def sealed(document: Mapping[str, Any]) -> str:

@@ -5,7 +5,6 @@ import time
 from collections import Counter
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -39,9 +38,6 @@ class Estimate:
     replicate_rounds: int  # to be computed
     compile_seconds: float
     run_seconds: float
-
-    def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
 
 
 def estimate(sweep: Specification, folder: Path | None = None, workers: int | None = None) -> Estimate:

@@ -28,7 +28,7 @@ OUT = Path("runs/tour")  # for the pictures and what is kept
 
 # %%
 OUT.mkdir(parents=True, exist_ok=True)
-plt.style.use("moe_theory.report.style")
+plt.style.use("moe_theory.plot.style")
 plt.rc("figure", figsize=(6.4, 2.6))
 plt.rc("figure.constrained_layout", use=True)
 LEGEND = {"loc": "outside upper center", "ncols": 3}

@@ -43,7 +43,7 @@ def claims(pattern: str = "*") -> Listing[Claim]:
         >>> import moe_theory as mt
         >>> all(isinstance(claim, mt.Claim) for claim in mt.claims())
         True
-        >>> {claim.paper for claim in mt.claims()} >= {"continual", "edge", "generalization", "merging", "deep"}
+        >>> {claim.paper for claim in mt.claims()} >= {"continual", "edge", "generalization", "merging"}
         True
         >>> (lemma,) = mt.claims("continual.lemma-4")
         >>> isinstance(lemma, mt.Claim), lemma.where

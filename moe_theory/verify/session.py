@@ -6,8 +6,10 @@ with the claims' components and not with the states, and samples can be kept on 
 
 import functools
 import heapq
+import os
 import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -26,6 +28,7 @@ from moe_theory.verify.request import Request, Study, blank_verdict, check_reque
 from moe_theory.verify.statement import bearing
 from moe_theory.verify.verdict import Report, Stop, Verdict, Verdicts
 
+SAMPLES = "samples"  # their folder, beside the report
 UNKNOWN_SECONDS = 3.0  # that a look is taken to need at an experiment of which nothing has been run or compiled
 STUDIES_AHEAD = 2  # under way beside one a worker, so that none waits for the next
 POLL = 0.5  # seconds between looks at what other processes hold
@@ -42,6 +45,7 @@ def verify(
     error: float | None = None,
     budget: float | None = None,
     settings: Mapping[str, Any] | None = None,
+    folder: str | os.PathLike[str] | None = None,
     progress: Progress = automatic,
     on_verdict: Callable[[Verdict], None] | None = None,
 ) -> Verdicts:
@@ -59,11 +63,13 @@ def verify(
             judged with it. A claim is judged once for readings that give its experiment the same parameters.
         budget: seconds after which nothing more is run; claims that are not decided by then stay INCONCLUSIVE.
         settings: parameters by name, set beside every reading's own choices.
+        folder: where samples are kept, which a later call, or `moe-theory verify --out FOLDER`, resumes from.
         progress: where to tell; unless given a line in a notebook, else standard error.
         on_verdict: called with each verdict as soon as its claim is decided.
     Returns: the verdicts, in the order of the claims and their readings: a list with `to_frame` and `report`.
     Raises: UnknownNameError for a claim or reading that does not exist; InvalidRunError for a number of replicates, an
-        error or a budget that decides nothing; InvalidParamsError for settings that the claims cannot take.
+        error or a budget that decides nothing, or a folder of an earlier version; InvalidParamsError for settings that
+        the claims cannot take; OutputError for a folder that cannot be written.
 
     Examples:
         >>> from moe_theory.verify import verify
@@ -72,9 +78,10 @@ def verify(
         [('generalization.lemma-6.growth', 'SUPPORTED')]
     """
     request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings)
+    archive = None if folder is None else Archive(Path(folder) / SAMPLES)
     command = f"moe_theory.verify({patterns!r})"
     with shown(progress) as told:
-        return Verdicts(carry_out(request, progress=told, on_verdict=on_verdict, command=command))
+        return Verdicts(carry_out(request, archive=archive, progress=told, on_verdict=on_verdict, command=command))
 
 
 def carry_out(

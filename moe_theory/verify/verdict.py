@@ -19,6 +19,7 @@ from moe_theory.core.errors import InvalidReportError, InvalidStatementError, sh
 from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Listing, Shown, shortest
 from moe_theory.core.pages import pages
+from moe_theory.runs.files import plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -192,7 +193,7 @@ class Verdict(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary for JSON, where numbers that do not exist are null."""
-        return _plain(dataclasses.asdict(self) | {"unseen": self.unseen})
+        return plain(dataclasses.asdict(self) | {"unseen": self.unseen})
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Verdict":
@@ -321,7 +322,7 @@ class Report:
     statements: list[Statement] = dataclasses.field(default_factory=list)  # that its claims bear on
 
     def to_json(self) -> dict[str, Any]:
-        return {**_plain(dataclasses.asdict(self)), "verdicts": [each.to_json() for each in self.verdicts]}
+        return {**plain(dataclasses.asdict(self)), "verdicts": [each.to_json() for each in self.verdicts]}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Report":
@@ -411,16 +412,3 @@ def _field(hint: Any, document: Mapping[str, Any], name: str, where: str) -> Any
 
 def _wrong(where: str, value: Any, wanted: str) -> InvalidReportError:
     return InvalidReportError(f"{where or 'the document'}={shortened(value)} must be {wanted}")
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can say: null for NaN and infinity, escapes for lone surrogates."""
-    if isinstance(value, str):
-        return str(value).encode(errors="backslashreplace").decode()
-    if isinstance(value, dict):
-        return {_plain(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -59,14 +59,14 @@ def test_help_has_a_line_for_every_command_and_every_exit_code(printed):
     page = printed("--help")
     assert page == printed("-h")
     assert max(map(len, page.splitlines())) <= COLUMNS
-    for name in cli.COMMANDS:
+    for name in cli.commands():
         assert re.search(rf"^  {name}  +{cli.command(name).get_short_help_str(20)[:6]}", page, flags=re.MULTILINE)
     for code in (output.DONE, output.FAILED, output.BAD_INPUT, output.INTERRUPTED):
         assert re.search(rf"^ +{code}  [`\w]", page, flags=re.MULTILINE)
     assert "--json" in page
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", cli.commands())
 def test_a_command_s_help_fits_a_terminal(name, printed):
     page = printed(*name.split(), "--help")
     assert page.startswith(f"Usage: moe-theory {name} ")
@@ -424,7 +424,7 @@ def test_reports_are_looked_for_a_few_folders_down(tmp_path):
 
 def test_every_option_that_may_be_repeated_takes_commas():
     """Catches a list that one command wants by commas and another by repetition."""
-    for name in cli.COMMANDS:
+    for name in cli.commands():
         for option in cli.command(name).params:
             by_commas = "," in (option.metavar or "") or "1,2" in (getattr(option, "help", None) or "")
             if getattr(option, "multiple", False) and not by_commas and name != "deep":

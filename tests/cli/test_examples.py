@@ -89,7 +89,7 @@ def session_folder(tmp_path_factory):
         save_file({"experts": np.eye(4, dtype=np.float32)}, "model.safetensors")
         patch.setattr(training, "trained", _untrained)
         patch.setitem(presets.PRESETS, PRESET, dataclasses.replace(presets.preset(PRESET), dims=TINY))
-        for name in sorted({*cli.COMMANDS} - {*ELSEWHERE}, key=lambda name: (name in LATER, name)):
+        for name in sorted({*cli.commands()} - {*ELSEWHERE}, key=lambda name: (name in LATER, name)):
             for example in examples_of(name):
                 if {name, example} & DOCUMENTS.keys():
                     documents[example] = _run(f"{example} --json")
@@ -116,7 +116,7 @@ def _untrained(setting: Setting, *_):
     return transformer.replace_experts(model, copies)
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", cli.commands())
 def test_every_command_has_an_example(name):
     examples = examples_of(name)
     assert examples
@@ -124,7 +124,7 @@ def test_every_command_has_an_example(name):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", [name for name in cli.COMMANDS if name not in ELSEWHERE])
+@pytest.mark.parametrize("name", [name for name in cli.commands() if name not in ELSEWHERE])
 def test_the_example_runs(name, session_folder):
     _, printed, _ = session_folder
     assert all(printed[example].strip() for example in examples_of(name))
@@ -171,6 +171,6 @@ def test_the_help_names_what_the_document_has(name):
 
 
 def test_every_command_that_prints_a_table_has_a_document():
-    without = {name for name in cli.COMMANDS if document_of(name) is None}
+    without = {name for name in cli.commands() if document_of(name) is None}
     assert without == {"completion"}
-    assert {*map(command_of, DOCUMENTS)} == {*cli.COMMANDS} - without - {*ELSEWHERE}
+    assert {*map(command_of, DOCUMENTS)} == {*cli.commands()} - without - {*ELSEWHERE}

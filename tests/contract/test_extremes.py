@@ -20,8 +20,8 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.core.system import check_system
 from moe_theory.sweep.systems import sweepable
 
+from .cases import CASES, Case
 from .test_nonfinite import half, headline
-from .test_systems import CASES, Case
 
 REPLICATES = 16
 MOST_OFF = 0.2  # share of replicates whose roundings may send a task elsewhere

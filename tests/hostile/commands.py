@@ -46,7 +46,7 @@ import click
 import numpy as np
 
 from moe_theory import cli
-from moe_theory.report import deep
+from moe_theory.deep import report as deep
 from moe_theory.runs.files import SEAL, digest, sealed
 
 SECONDS = 10.0  # of processor time that a command may take, and after Ctrl-C to end
@@ -66,7 +66,7 @@ WORK = (  # where computing begins
     "moe_theory.sweep.estimate.estimate",
     "moe_theory.deep.runs.run_plan",
     "moe_theory.merging.testbed.training.trained",
-    "moe_theory.report.merging.shown_live",
+    "moe_theory.merging.report.shown_live",
     "moe_theory.report.plots.make_figures",
     "moe_theory.tour.steps.run",
 )
@@ -483,7 +483,7 @@ WORDS = ("'my notes'", "SAID", "'a' * 10**5", "'\\ud800'", "'$$x'", "''", "1")
 
 def options(chance: random.Random, seeds: Seeds) -> Input:
     """Commands with options of any value, alone and together."""
-    name = chance.choice([each for each in cli.COMMANDS if each != "tour"])
+    name = chance.choice([each for each in cli.commands() if each != "tour"])
     words, command = name.split(), cli.command(name)
     parameters = [each for each in command.params if each.name not in ("help", "planted")]
     given = [each for each in parameters if isinstance(each, click.Argument) and each.required]
@@ -797,7 +797,7 @@ CLASSES: dict[str, tuple[int, Callable[[random.Random, Seeds], Input]]] = {  # w
 
 def preload() -> None:
     """Import what commands import, so that a child need not."""
-    for name in cli.COMMANDS:
+    for name in cli.commands():
         cli.command(name)
     for path in sorted((Path(cli.__file__).parents[1]).rglob("*.py")):
         name = ".".join(path.relative_to(Path(cli.__file__).parents[2]).with_suffix("").parts)

@@ -143,7 +143,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
     with pytest.raises(InvalidRunError, match="axes of their own"):
         sweeps.draw(results, tmp_path / "look.svg")
     with pytest.raises(OutputError, match=r"\.svg or \.png"):
-        sweeps.draw(results, tmp_path / "look.jpg")
+        sweeps.draw(planted(tmp_path / "scalars"), tmp_path / "look.jpg")
     with pytest.raises(OutputError, match=r"\.nc, \.zarr, \.parquet"):
         sweeps.export(results, tmp_path / "look.txt")
     assert sweeps.export(results, tmp_path / "look.nc").is_file()
@@ -151,7 +151,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
 
 def test_the_document_holds_the_last_round_of_every_cell(tmp_path):
     results = planted(tmp_path, axes={"num_experts": [2, 3]}, observables=["forgetting", "loads"])
-    document = json.loads(json.dumps(sweeps.to_json(without_chunks(results, 0)), allow_nan=False))
+    document = json.loads(json.dumps(sweeps.document(without_chunks(results, 0)).to_json(), allow_nan=False))
     assert document["cells"][0]["statistics"] == {}
     last = results.run_of(1).records
     cell = document["cells"][1]

@@ -220,3 +220,12 @@ def test_runs_that_overflow_are_an_error_whatever_a_claim_looks_at():
         verdict = session.judge(make(observe=observe, predict=lambda runs: 10.0, margin=0.1), "mine", runs, 5, 1e-3)
         assert verdict.status is status
         assert ("3 of 400 replicates of 'lost' are NaN after 2 rounds" in verdict.reason) == (cell == "lost")
+
+
+def test_samples_that_a_folder_has_are_not_made_again(tmp_path, monkeypatch):
+    asked = {"readings": "quick", "replicates": 64, "folder": tmp_path}
+    first = verify("continual.lemma-4", **asked)
+    monkeypatch.setattr(evidence, "RunningCells", lambda *given: pytest.fail("ran again"))
+    assert [verdict.to_json() for verdict in verify("continual.lemma-4", **asked)] == [
+        verdict.to_json() for verdict in first
+    ]

@@ -2,27 +2,31 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from rich.console import RenderableType
 from rich.table import Table
 
 from moe_theory.deep.datasets import DATASETS
+from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.figures import draw_runs
 from moe_theory.deep.fitting import words
-from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset
+from moe_theory.deep.judging import FILES as NAMES
+from moe_theory.deep.judging import Judgement
+from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset, preset
 from moe_theory.deep.runs import Plan
 from moe_theory.deep.summary import LEAST_CHANGE, CellSummary, Estimate, Summary
-from moe_theory.report import pages
-from moe_theory.report.plots import PAGE_WIDTH, render_as
-from moe_theory.report.tables import ruled
+from moe_theory.report import pages, verdicts
+from moe_theory.report.citations import Unjudged, document_in
+from moe_theory.report.document import Document, Picture, ruled, written
+from moe_theory.runs.files import plain, sealed, whole_set
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.request import MIN_REPLICATES
 from moe_theory.verify.verdict import Verdict
 
-NAMES = ("results.nc", "summary.json", pages.NUMBERS, "deep.svg")
-SIZES = {CONTINUAL: (PAGE_WIDTH, 5.2), EDGE: (PAGE_WIDTH, 3.0)}  # of the picture, inches
+HEIGHTS = {CONTINUAL: 5.2, EDGE: 3.0}  # of the picture, inches
 SCHEMA = "moe-theory/deep/1"
 WIDE = 132  # columns of a terminal for measures and differences side by side
 BEGIN = """M: experts, T: rounds; digits are embedded, other data needs --data DIR
@@ -45,33 +49,29 @@ MEANING = {
 }
 
 
-def presets_table() -> Table:
-    table = ruled()
-    table.add_column("preset", no_wrap=True)
-    for name in ("figure", "data", "M"):
-        table.add_column(name)
-    table.add_column("T", justify="right")
-    for preset in PRESETS.values():
-        numbers = ", ".join(map(str, preset.experts))
-        table.add_row(preset.name, preset.where, preset.data, numbers, str(preset.num_rounds))
-    return table
-
-
-def presets_json() -> list[dict[str, Any]]:
-    return [
+def presets() -> Document:
+    facts = [
         {
             "preset": preset.name,
             "where": preset.where,
             "paper": preset.paper,
             "data": preset.data,
             "is_embedded": is_embedded(preset),
-            "experts": list(preset.experts),
+            "experts": preset.experts,
             "rounds": preset.num_rounds,
             "network": preset.dims.network,
-            "cells": list(preset.cells()),
+            "cells": [*preset.cells()],
         }
         for preset in PRESETS.values()
     ]
+    shown = ("preset", "where", "data", "experts", "rounds")
+    rows = ([_listed(each[name]) for name in shown] for each in facts)
+    table = ruled(("preset", "figure", "data", "M", "T"), rows, numbers=("T",), whole=("preset",))
+    return Document(lambda: facts, lambda _: (table, BEGIN))
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def is_embedded(preset: Preset) -> bool:
@@ -82,55 +82,41 @@ def heading(plan: Plan) -> str:
     preset = plan.preset
     return (
         f"{preset.name}: {preset.where} of {preset.paper} on {plan.data.title}, reading {plan.setting}, "
-        f"{counted(plan.replicates, 'seed', 'seeds')}, {preset.num_rounds} rounds; {words(plan)}"
+        f"{plan.replicates:,} {'seed' if plan.replicates == 1 else 'seeds'}, {preset.num_rounds} rounds; {words(plan)}"
     )
-
-
-class _Column(NamedTuple):
-    title: str
-    text: Callable[[CellSummary], str]
 
 
 def tables(summary: Summary, width: int) -> list[Table]:
     """Cells with measures and paired differences to a baseline, mean ± standard error; two tables if narrow."""
-    names = [name for name in TITLES if name in summary.cells[0].measures]
-    own = [_Column(TITLES[name], lambda cell, name=name: _shown(name, cell.measures[name])) for name in names]
-    rest = _compared(summary)
-    groups = [own + rest] if width >= WIDE else [own, rest]
+    own, beside = [*map(_measures, summary.cells)], _compared(summary)
+    in_one = [first | second for first, second in zip(own, beside, strict=True)]
     found = []
-    for columns in groups:
-        table = ruled()
-        table.add_column("cell", no_wrap=True)
-        for column in columns:
-            table.add_column(column.title, justify="right", overflow="fold")
-        for cell in summary.cells:
-            table.add_row(cell.name, *(column.text(cell) for column in columns))
-        found.append(table)
+    for rows in [in_one] if width >= WIDE else [own, beside]:
+        cells = ([cell.name, *row.values()] for cell, row in zip(summary.cells, rows, strict=True))
+        found.append(ruled(("cell", *rows[0]), cells, numbers=rows[0], whole=("cell",), folded=rows[0]))
     return found
 
 
-def _compared(summary: Summary) -> list[_Column]:
+def _measures(cell: CellSummary) -> dict[str, str]:
+    return {title: _shown(name, cell.measures[name]) for name, title in TITLES.items() if name in cell.measures}
+
+
+def _compared(summary: Summary) -> list[dict[str, str]]:
+    """Of each cell its differences, the gate drive, and rounds after termination, where there is a router to end."""
     baselines = {cell.baseline for cell in summary.cells if cell.baseline}
-    own = "with termination" if "terminated" in summary.cells[0].measures else "adaptive"
-    beside = f"less {baselines.pop()}" if len(baselines) == 1 else f"less {own}"
-    columns = [
-        _Column(
-            f"{TITLES[name].removeprefix('error ')} {beside}",
-            lambda cell, name=name: _shown(name, cell.differences[name], "+") if cell.differences else "",
-        )
-        for name in COMPARED
-    ]
-    columns.append(_Column("κ", lambda cell: f"{cell.drive:.2g}"))
-    if "terminated" in summary.cells[0].measures:
-        columns.append(_Column("ended", _terminated))
-    else:
-        columns.append(_Column("dropped", lambda cell: f"{cell.measures['dropped'].mean:.1f}"))
-    return columns
-
-
-def _terminated(cell: CellSummary) -> str:
-    """Share of rounds after termination, where there is a router to terminate."""
-    return "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"
+    ends = "terminated" in summary.cells[0].measures
+    than = f"less {baselines.pop()}" if len(baselines) == 1 else f"less {'with termination' if ends else 'adaptive'}"
+    found = []
+    for cell in summary.cells:
+        shown = {name: _shown(name, cell.differences[name], "+") if cell.differences else "" for name in COMPARED}
+        row = {f"{TITLES[name].removeprefix('error ')} {than}": text for name, text in shown.items()}
+        row["κ"] = f"{cell.drive:.2g}"
+        if ends:
+            row["ended"] = "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"
+        else:
+            row["dropped"] = f"{cell.measures['dropped'].mean:.1f}"
+        found.append(row)
+    return found
 
 
 def closing_lines(summary: Summary) -> list[str]:
@@ -186,12 +172,42 @@ def warnings_of(summary: Summary) -> list[str]:
     return lines
 
 
-def picture(plan: Plan, runs: Runs, summary: Summary) -> bytes:
+def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
     caption = " ".join(f"{line}." for line in (heading(plan), sigma_line(summary), drive_line(summary)))
     title = f"{plan.preset.name} on {plan.data.title}"
-    width, height = SIZES[plan.preset.paper]
-    size = (width, height * max(len(plan.preset.scales), 1))
-    return render_as("svg", title, size, lambda figure: draw_runs(plan.preset, title, runs, figure), caption)
+    height = HEIGHTS[plan.preset.paper] * max(len(plan.preset.scales), 1)
+    return Picture(title, height, lambda figure: draw_runs(plan.preset, title, runs, figure), caption)
+
+
+def write(found: Judgement, folder: Path) -> list[Path]:
+    """Write records, numbers, verdicts and picture into the folder, all or none; their paths. Raises: OutputError."""
+    from moe_theory.sweep.dataset import to_netcdf
+
+    plan, paths = found.plan, [folder / name for name in NAMES]
+    with whole_set(folder, NAMES) as temporaries:
+        results, numbers, verdicts, drawn = temporaries.values()
+        to_netcdf(found.to_xarray(), results)
+        numbers.write_text(sealed(summary_json(plan, found.summary, found.verdicts, paths)))
+        verdicts.write_text(pages.to_json(found.verdicts.source))
+        drawn.write_bytes(picture(plan, found.runs, found.summary).rendered())
+    return paths
+
+
+def document(found: Judgement, paths: Sequence[Path], stored: Sequence[str]) -> Document:
+    """Each cell's errors, how they differ, and the verdicts on the figure's claims; with lines on what was `stored`."""
+    plan, summary, report = found.plan, found.summary, found.verdicts.source
+
+    def parts(width: int) -> Iterator[RenderableType]:
+        yield from tables(summary, width)
+        yield from closing_lines(summary)
+        if claims_for(plan.preset, plan.data.title):
+            yield from verdict_warnings(summary, plan.is_sequential)
+        if report.verdicts:
+            yield verdicts.live_table(report.verdicts, width)
+            yield from verdicts.closing_lines(report)
+        yield from (*stored, *(f"wrote {path}" for path in paths))
+
+    return Document(lambda: written(paths[1]), parts)
 
 
 def verdict_warnings(summary: Summary, is_timed: bool) -> list[str]:
@@ -209,7 +225,7 @@ def verdict_warnings(summary: Summary, is_timed: bool) -> list[str]:
     ]
 
 
-def to_json(plan: Plan, summary: Summary, verdicts: Sequence[Verdict], paths: Sequence[Path]) -> dict[str, Any]:
+def summary_json(plan: Plan, summary: Summary, judged: Sequence[Verdict], paths: Sequence[Path]) -> dict[str, Any]:
     """All cells, magnitudes, warnings and verdicts; numbers that do not exist are null."""
     preset, params = plan.preset, next(iter(plan.params().values()))
     return {
@@ -225,19 +241,13 @@ def to_json(plan: Plan, summary: Summary, verdicts: Sequence[Verdict], paths: Se
         "rounds": preset.num_rounds,
         "dims": dataclasses.asdict(preset.dims),
         "test_images": len(plan.data.test.labels),
-        "cells": [_without_nan(dataclasses.asdict(cell)) for cell in summary.cells],
+        "cells": [plain(dataclasses.asdict(cell)) for cell in summary.cells],
         "sigma_0": {"variance": summary.variance, "deviation": summary.deviation},
         "drive": {"median": summary.drive, "q95": summary.drive_quantile},
         "warnings": warnings_of(summary),
-        "verdicts": [verdict.to_json() for verdict in verdicts],
+        "verdicts": [verdict.to_json() for verdict in judged],
         "files": [str(path) for path in paths],
     }
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_nan(part) for name, part in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
@@ -246,5 +256,11 @@ def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
     return f"{mean} ± {estimate.standard_error:.{digits}f}" if math.isfinite(estimate.standard_error) else mean
 
 
-def counted(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
+def bears_on(folder: Path) -> Unjudged | None:
+    """The claims that runs of too few seeds would be judged by; their verdicts say more where there are some."""
+    found = document_in(folder / NAMES[1], SCHEMA)
+    if found is None or found["verdicts"]:
+        return None
+    of = preset(found["preset"])
+    note = f"too few seeds of {of.name}, the paper's {of.where}, for verdicts."
+    return Unjudged(note, claims_for(of, found["data"]), of.paper)

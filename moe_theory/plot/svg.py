@@ -1,7 +1,23 @@
-"""SVG documents as matplotlib writes them, with what no eye sees left out: a figure keeps far below 100 kB."""
+"""SVG documents that every reader shows alike, a figure far below 100 kB.
 
+Words stay text, which can be searched and selected. A formula is drawn as the outlines of its letters, with what it
+says as a title: readers other than browsers put letters that each have a place of their own over one another.
+"""
+
+import codecs
+import functools
+import io
 import re
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
+
+from matplotlib.backends.backend_mixed import MixedModeRenderer
+from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
+
+from moe_theory.plot.symbols import linear
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAMESPACES = {
     "": "http://www.w3.org/2000/svg",
@@ -15,12 +31,57 @@ FONTS = "'DejaVu Sans', Verdana, sans-serif"  # the second is as wide as what wa
 PLACES = ("x", "y", "width", "height")
 PER_POINT = 100  # places are told apart so finely
 COUNTED = re.compile(r"(?!axes|legend)[\w.]+_\d+")  # names of groups that nobody gave
-UNTURNED = re.compile(r"rotate\(-?0(\.0*)? [^)]*\)")
+PLACED = re.compile(r"(?<=translate\()[^)]+")
+MOVED = re.compile(r"translate\((\S+) (\S+)\)(?: scale\(([\d.]+)\))?")
+STILL = re.compile(r"rotate\(-?0(\.0*)? [^)]*\)|scale\(1\)")
 NO_LETTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in no XML document
 TICK = re.compile(r"M0 0l-?[.\d]+[ -][.\d]+")  # as `_shorter` writes it
-STRAIGHT = re.compile(r"([ML]) (\S+) (\S+)|z")
-_G, _USE, _STYLE, _PATH, _TEXT = (f"{{{NAMESPACES['']}}}{name}" for name in ("g", "use", "style", "path", "text"))
+LETTER, COARSER = "scale(0.015625)", 8  # letters have 6400 units, of which that many become one
+STEP = re.compile(r"([MLQC])((?: [-+.\de]+)+)|z")
+_G, _USE, _STYLE, _PATH = (f"{{{NAMESPACES['']}}}{name}" for name in ("g", "use", "style", "path"))
 _XLINK = f"{{{NAMESPACES['xlink']}}}href"
+
+
+def written(figure: "Figure", metadata: dict[str, str | None]) -> str:
+    """A figure without a background as an SVG document, in the style that is in force."""
+    document = io.BytesIO()
+    figure.savefig(document, format="svg", backend=f"module://{__name__}", metadata=metadata, transparent=True)
+    return compact(document.getvalue().decode())
+
+
+class Renderer(RendererSVG):
+    """Draws words as text, and formulas as outlines."""
+
+    def draw_text(
+        self, gc: Any, x: float, y: float, s: str, prop: Any, angle: float, ismath: Any = False, mtext: Any = None
+    ) -> None:
+        if not ismath:
+            super().draw_text(gc, x, y, s, prop, angle, ismath, mtext)
+            return
+        self.writer.start("g", role="img")
+        self.writer.element("title", said(s))
+        self._draw_text_as_path(gc, x, y, s, prop, angle, ismath, mtext)  # pyright: ignore[reportAttributeAccessIssue]
+        self.writer.end("g")
+
+
+class FigureCanvas(FigureCanvasSVG):
+    """What `Figure.savefig` asks this module for, as a backend of matplotlib's."""
+
+    def print_svg(self, filename: Any, *, metadata: Any = None, **options: Any) -> None:
+        del options
+        dots, self.figure.dpi = self.figure.dpi, self.fixed_dpi
+        width, height = self.figure.get_size_inches()
+        document, size = codecs.getwriter("utf-8")(filename), (self.fixed_dpi * width, self.fixed_dpi * height)
+        letters = Renderer(*size, document, image_dpi=dots, metadata=metadata)
+        renderer = MixedModeRenderer(self.figure, width, height, dots, letters)
+        self.figure.draw(renderer)
+        renderer.finalize()
+
+
+@functools.cache
+def said(words: str) -> str:
+    """Words with their formulas in a line of Unicode."""
+    return re.sub(r"\$([^$]*)\$", lambda found: linear(found[1]), words)
 
 
 def compact(document: str) -> str:
@@ -35,8 +96,18 @@ def compact(document: str) -> str:
             if name in at.attrib:
                 at.set(name, _number(round(PER_POINT * float(at.attrib[name]))))
         if "d" in at.attrib:
-            at.set("d", _shorter(at.attrib["d"]))
-        if UNTURNED.fullmatch(at.get("transform", "")):
+            is_letter = at.get("transform") == LETTER
+            at.set("d", _shorter(at.attrib["d"], COARSER if is_letter else 1))
+            if is_letter:
+                at.set("transform", f"scale({COARSER / 64})")
+        if at.tag == _USE and (moved := MOVED.fullmatch(at.get("transform", ""))):  # a letter of a formula
+            across, up, size = moved.groups()
+            for name, place in (("x", across), ("y", up)):
+                at.set(name, _number(round(PER_POINT * float(place) / float(size or 1))))
+            at.set("transform", f"scale({size or 1})")
+        elif "transform" in at.attrib:
+            at.set("transform", PLACED.sub(lambda found: _rounded(found[0]), at.attrib["transform"]))
+        if STILL.fullmatch(at.get("transform", "")):
             del at.attrib["transform"]
         if at.tag == _G and at.get("id", "") not in wanted and COUNTED.fullmatch(at.get("id", "")):
             del at.attrib["id"]
@@ -53,8 +124,6 @@ def compact(document: str) -> str:
     sheet.text = "\n".join(["*{stroke-linejoin:round;stroke-linecap:butt}", *rules])
     _unwrap(root)
     _join_ticks(root)
-    for at in root.iter(_TEXT):
-        _join_letters(at)
     _strip(root)
     return HEAD + ElementTree.tostring(root, encoding="unicode").replace(" />", "/>") + "\n"
 
@@ -66,27 +135,37 @@ def _number(hundredths: int) -> str:
     return f"-{digits}" if hundredths < 0 else digits
 
 
-def _shorter(path: str) -> str:
-    """Straight lines from point to point by their rounded steps, which do not add up to more than the rounding."""
-    parts = STRAIGHT.findall(" ".join(path.split()))
-    if STRAIGHT.sub("", path).strip():
-        return " ".join(path.split())  # curves, such as outlines of letters
+def _rounded(places: str) -> str:
+    return " ".join(_number(round(PER_POINT * float(place))) for place in places.split())
+
+
+def _shorter(path: str, coarser: int = 1) -> str:
+    """Lines and curves from point to point by their rounded steps, which do not add up to more than the rounding.
+
+    Args:
+        coarser: the unit of the result, in that of `path`, where it is a letter's: its places become whole numbers.
+    """
+    exact = PER_POINT if coarser == 1 else 1
+    words = " ".join(path.split())
+    if STEP.sub("", words).strip():
+        return words  # arcs, which matplotlib does not write
     made: list[str] = []
     at, before = (0, 0), ""
-    for command, x, y in parts:
-        if not command:
+    for letter, numbers in STEP.findall(words):
+        if not letter:
             made.append("z")
             before = ""
             continue
-        to = round(PER_POINT * float(x)), round(PER_POINT * float(y))
-        step = (to[0] - at[0], to[1] - at[1]) if command == "L" else to
-        if command == "M" or any(step):
-            numbers = f"{_number(step[0])} {_number(step[1])}".replace(" -", "-")
-            letter = {"M": "M", "L": "l"}[command] if command != before or command == "M" else ""
-            made.append(letter or ("" if numbers.startswith("-") else " "))
-            made.append(numbers)
-            before = command
-        at = to
+        places = [PER_POINT // exact * round(exact * float(number) / coarser) for number in numbers.split()]
+        points = list(zip(places[::2], places[1::2], strict=True))
+        steps = points if letter == "M" else [(x - at[0], y - at[1]) for x, y in points]
+        at = points[-1]
+        if letter == "L" and not any(steps[0]):
+            continue
+        written = " ".join(_number(number) for step in steps for number in step).replace(" -", "-")
+        name = letter if letter == "M" else letter.lower()
+        made += [name if name != before or name == "M" else "" if written.startswith("-") else " ", written]
+        before = name
     return "".join(made)
 
 
@@ -136,25 +215,10 @@ def _join_ticks(root: ElementTree.Element) -> None:
             child.attrib.update({"d": ticks, "class": kinds[name].get("class", "")})
 
 
-def _join_letters(text: ElementTree.Element) -> None:
-    """Letters of a formula that follow each other on a line, in words that can be searched, each at its own place."""
-    for parent in (text, *text):
-        last, before = None, {}
-        for child in list(parent):
-            child.tail = None
-            look = {name: value for name, value in child.attrib.items() if name != "x"}
-            if last is not None and last.text and child.text and not len(child) and look == before:
-                last.set("x", f"{last.attrib['x']} {child.attrib['x']}")
-                last.text += child.text
-                parent.remove(child)
-                continue
-            last, before = child, look
-
-
 def _strip(root: ElementTree.Element) -> None:
     """Without the blanks that only indent."""
     for at in root.iter():
         if at.tail and not at.tail.strip():
-            at.tail = "\n" if at.tag.endswith(("path", "}g", "use", "text")) else None
+            at.tail = "\n" if at.tag.endswith(("path", "}g", "text")) else None
         if len(at) and at.text and not at.text.strip():
             at.text = None

@@ -14,8 +14,8 @@ import pytest
 
 import moe_theory
 from moe_theory.deep import presets
+from moe_theory.deep import report as pages
 from moe_theory.deep.params import Dims
-from moe_theory.report import deep as pages
 
 pillow = pytest.importorskip("PIL.Image")
 
@@ -58,7 +58,7 @@ def test_the_page_leads_from_photographs_to_a_verdict(photographs, ran, monkeypa
     name = judge[1]
     dims = Dims(7, 3, 4, num_samples=10, num_tests=4, num_epochs=1, batch_size=10, network="mlp")
     monkeypatch.setitem(presets.PRESETS, name, dataclasses.replace(presets.preset(name), dims=dims))
-    monkeypatch.setattr(pages, "picture", lambda *asked: b"")  # drawing is what costs
+    monkeypatch.setattr(pages.Picture, "rendered", lambda picture: b"")  # drawing is what costs
     judge = judge[: judge.index("--minutes")]
     streams = ran(*judge, "--seeds", 2, "--out", "out")
     assert text.splitlines()[:5] == streams.out.splitlines()[:5]  # the same in short, before it runs

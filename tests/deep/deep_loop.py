@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .continual_loop import probability_gradient, softmax
+from ..golden.continual_loop import probability_gradient, softmax
 
 
 class Data(NamedTuple):

@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 if TYPE_CHECKING:
-    from moe_theory.verify.figures import FigureSpec
+    from moe_theory.plot.figure import FigureSpec
 
 WORD = re.compile(r"(?:\$[^$]*\$|\S)+")  # what a line does not break in
 GAP = 3  # pixels at least between words
@@ -26,7 +26,7 @@ TALLER = 1.6  # at most, to have room for the words beside panels
 IN_TEX = {"%": r"\%", "&": r"\&", "#": r"\#", "κ": r"$\kappa$", "λ": r"$\lambda$", "σ": r"$\sigma$", "–": "--"}
 
 
-class Shown(Figure):
+class NotebookFigure(Figure):
     """A figure that a notebook shows, whether pyplot was imported or not."""
 
     def _repr_png_(self) -> bytes:
@@ -39,7 +39,7 @@ def drawn(spec: "FigureSpec", data: xr.Dataset, width: float | None) -> Figure:
     """A figure in the style that is in force: of its own size, or fitted to a width in inches."""
     wide, high = spec.size
     size = spec.size if width is None else (width, high * (width / wide) ** NARROWER)
-    figure = Shown(figsize=size, layout="constrained")
+    figure = NotebookFigure(figsize=size, layout="constrained")
     spec.draw(data, figure)
     if rcParams["text.usetex"]:
         for text in figure.findobj(Text):

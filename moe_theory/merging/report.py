@@ -1,7 +1,5 @@
 """Reports of online merging: a live table, a figure, and the numbers."""
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,9 +10,10 @@ from rich.live import Live
 from rich.table import Table
 
 from moe_theory.merging.online import Row
-from moe_theory.report.plots import PAGE_WIDTH, render_as
-from moe_theory.report.tables import ruled
+from moe_theory.report.citations import Unjudged
+from moe_theory.report.document import Document, Picture, ruled, to_csv
 from moe_theory.runs.files import write_together
+from moe_theory.verify.registry import select_claims
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -25,7 +24,7 @@ LINES_LOGGED = 20  # evenly spread slots, without a terminal
 BARS = " ▁▂▃▄▅▆▇█"
 SMOOTHED = 20  # slots in the moving average
 _Each = TypeVar("_Each")
-SIZE = (PAGE_WIDTH, 4.6)  # inches
+HEIGHT = 4.6  # inches of a picture
 
 
 def shown_live(rows: Iterator[Row], console: Console, num_slots: int, policy: str) -> tuple[list[Row], bool]:
@@ -49,15 +48,13 @@ def shown_live(rows: Iterator[Row], console: Console, num_slots: int, policy: st
 
 
 def table(rows: Sequence[Row], policy: str) -> Table:
-    found = ruled(title=f"Merging with {policy}")
-    words = ("task mix, estimated", "weights", "largest")
-    for name in ("slot", *words, "reward", "mean", "candidates"):
-        found.add_column(name, justify="left" if name in words else "right", no_wrap=True)
+    columns = ("slot", "task mix, estimated", "weights", "largest", "reward", "mean", "candidates")
+    cells = []
     for row in rows:
         shares = bars(row.estimated_mix), bars(row.weights), largest(row.weights)
         rewards = f"{row.reward:.3f}", f"{row.mean_reward:.3f}"
-        found.add_row(str(row.slot), *shares, *rewards, str(row.num_candidates))
-    return found
+        cells.append((str(row.slot), *shares, *rewards, str(row.num_candidates)))
+    return ruled(columns, cells, (columns[0], *columns[4:]), whole=columns, title=f"Merging with {policy}")
 
 
 def line(row: Row) -> str:
@@ -85,7 +82,14 @@ def summary(rows: Sequence[Row], policy: str, equal: Sequence[float] | None) -> 
     return f"{policy}: {own}.{beside} A choice took {seconds:.2f} ms (median)."
 
 
-def to_json(rows: Sequence[Row], policy: str, equal: Sequence[float] | None, paths: Sequence[Path]) -> dict[str, Any]:
+def document(rows: Sequence[Row], policy: str, equal: Sequence[float] | None, paths: Sequence[Path]) -> Document:
+    """Slots served by a policy, which were written to these paths."""
+    written = [str(path) for path in paths]
+    parts = (summary(rows, policy, equal), *(f"wrote {path}" for path in written))
+    return Document(lambda: _body(rows, policy, equal) | {"files": written}, lambda _: parts)
+
+
+def _body(rows: Sequence[Row], policy: str, equal: Sequence[float] | None) -> dict[str, Any]:
     return {
         "policy": policy,
         "mean_reward": rows[-1].mean_reward,
@@ -94,27 +98,29 @@ def to_json(rows: Sequence[Row], policy: str, equal: Sequence[float] | None, pat
             {
                 "slot": row.slot,
                 "reward": row.reward,
-                "weights": row.weights.tolist(),
-                "estimated_mix": row.estimated_mix.tolist(),
-                "rewards": [
-                    reward if count else None for reward, count in zip(row.rewards.tolist(), row.counts, strict=True)
-                ],
-                "counts": row.counts.tolist(),
+                "weights": row.weights,
+                "estimated_mix": row.estimated_mix,
+                "rewards": _earned(row),
+                "counts": row.counts,
                 "candidates": row.num_candidates,
                 "seconds": row.seconds,
             }
             for row in rows
         ],
-        "files": [str(path) for path in paths],
     }
+
+
+def _earned(row: Row) -> list[float | None]:
+    """Rewards by task, of those that had requests."""
+    return [reward if count else None for reward, count in zip(row.rewards.tolist(), row.counts, strict=True)]
 
 
 def write(rows: Sequence[Row], policy: str, equal: Sequence[float] | None, folder: Path) -> list[Path]:
     """Write numbers and figure into the folder; returns their paths. Raises: OutputError if they cannot be written."""
     title = f"Rewards and merging weights of {policy} over slots"
     caption = summary(rows, policy, equal)
-    picture = render_as("svg", title, SIZE, lambda figure: _draw(figure, rows, equal), caption)
-    return write_together(folder, dict(zip(NAMES, (_csv(rows), picture), strict=True)))
+    picture = Picture(title, HEIGHT, lambda figure: _draw(figure, rows, equal), caption)
+    return write_together(folder, dict(zip(NAMES, (to_csv([*map(_slot, rows)]), picture.rendered()), strict=True)))
 
 
 def compared(by_policy: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
@@ -131,23 +137,22 @@ def compared(by_policy: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: -row["late_reward"])
 
 
-def comparison(by_policy: Mapping[str, Sequence[Row]]) -> Table:
-    rows = next(iter(by_policy.values()))
-    found = ruled(title=f"The same {len(rows)} slots by each policy")
-    for name in ("policy", "mean reward", f"in the last {len(_late(rows))}", "a choice, ms"):
-        found.add_column(name, justify="left" if name == "policy" else "right", no_wrap=True)
-    for row in compared(by_policy):
-        rewards = f"{row['mean_reward']:.3f}", f"{row['late_reward']:.3f}"
-        found.add_row(row["policy"], *rewards, f"{1000 * row['seconds']:.2f}")
-    return found
+def comparison(by_policy: Mapping[str, Sequence[Row]], paths: Sequence[Path]) -> Document:
+    """What each policy earned on the same slots, which was written to these paths."""
+    slots, found, written = next(iter(by_policy.values())), compared(by_policy), [str(path) for path in paths]
+    columns = ("policy", "mean reward", f"in the last {len(_late(slots))}", "a choice, ms")
+    cells = [
+        (row["policy"], f"{row['mean_reward']:.3f}", f"{row['late_reward']:.3f}", f"{1000 * row['seconds']:.2f}")
+        for row in found
+    ]
+    table = ruled(columns, cells, columns[1:], whole=columns, title=f"The same {len(slots)} slots by each policy")
+    parts = (table, *(f"wrote {path}" for path in written))
+    return Document(lambda: {"policies": found, "files": written}, lambda _: parts)
 
 
 def write_comparison(by_policy: Mapping[str, Sequence[Row]], folder: Path) -> list[Path]:
     """Write the table and the picture into the folder. Raises: OutputError if they cannot be written."""
-    buffer, rows = io.StringIO(), compared(by_policy)
-    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    rows = compared(by_policy)
 
     def draw(figure: "FigureBase") -> None:
         axes = figure.subplots()
@@ -159,8 +164,8 @@ def write_comparison(by_policy: Mapping[str, Sequence[Row]], folder: Path) -> li
 
     title = "Rewards of every policy over the same slots"
     caption = f"{rows[0]['policy']} ends best, at {rows[0]['late_reward']:.3f}."
-    picture = render_as("svg", title, SIZE, draw, caption)
-    return write_together(folder, dict(zip(COMPARED, (buffer.getvalue(), picture), strict=True)))
+    picture = Picture(title, HEIGHT, draw, caption)
+    return write_together(folder, dict(zip(COMPARED, (to_csv(rows), picture.rendered()), strict=True)))
 
 
 def _late(rows: Sequence[_Each]) -> Sequence[_Each]:
@@ -183,20 +188,12 @@ def _averaged(rewards: Sequence[float]) -> np.ndarray:
     return np.convolve(rewards, np.ones(width) / width, mode="valid")
 
 
-def _csv(rows: Sequence[Row]) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    experts, tasks = range(len(rows[0].weights)), range(len(rows[0].counts))
-    writer.writerow(
-        ["slot", "reward", "mean_reward", "candidates", "depth", "seconds"]
-        + [f"weight_{expert}" for expert in experts]
-        + [f"{name}_{task}" for name in ("estimated_mix", "reward", "count") for task in tasks]
-    )
-    for row in rows:
-        rewards = [reward if count else "" for reward, count in zip(row.rewards.tolist(), row.counts, strict=True)]
-        head = [row.slot, row.reward, row.mean_reward, row.num_candidates, row.depth, row.seconds]
-        writer.writerow(head + row.weights.tolist() + row.estimated_mix.tolist() + rewards + row.counts.tolist())
-    return buffer.getvalue()
+def _slot(row: Row) -> dict[str, Any]:
+    """A slot in the file of all."""
+    own = {name: getattr(row, name) for name in ("slot", "reward", "mean_reward")}
+    own |= {"candidates": row.num_candidates, "depth": row.depth, "seconds": row.seconds}
+    by_place = {"weight": row.weights, "estimated_mix": row.estimated_mix, "reward": _earned(row), "count": row.counts}
+    return own | {f"{name}_{place}": each for name, values in by_place.items() for place, each in enumerate(values)}
 
 
 def _draw(figure: "FigureBase", rows: Sequence[Row], equal: Sequence[float] | None) -> None:
@@ -222,3 +219,14 @@ def _draw(figure: "FigureBase", rows: Sequence[Row], equal: Sequence[float] | No
     below.set(xlabel="slot", ylabel="merging weights", ylim=(0, 1), xlim=(slots[0], max(slots[-1], slots[0] + 1)))
     if len(weights) <= 12:
         below.legend(title="expert", loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True)
+
+
+def bears_on(folder: Path) -> Unjudged | None:
+    """The claims about streams like the one that was served."""
+    if not all((folder / name).is_file() for name in NAMES):
+        return None
+    note = (
+        "a stream served by merged experts. Listed are the paper's claims that `moe-theory verify` judges "
+        "on streams of this package's own small transformer."
+    )
+    return Unjudged(note, select_claims(["merging:testbed"]), "merging")

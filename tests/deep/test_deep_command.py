@@ -10,9 +10,11 @@ import xarray as xr
 
 from moe_theory.cli import output
 from moe_theory.deep import presets, runs
+from moe_theory.deep import report as pages
 from moe_theory.deep.params import Dims
 from moe_theory.deep.runs import Stored
-from moe_theory.report import deep as pages
+from moe_theory.report import citations
+from moe_theory.verify.registry import select_claims
 from moe_theory.verify.verdict import Report
 
 NAME, ROUNDS = "continual-mnist-small", 4
@@ -44,7 +46,7 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran, refused,
     assert "WARNING: verdicts from 2 seeds" in text
     assert "resumed" not in text
     assert ElementTree.parse(out / "deep.svg").getroot().tag.endswith("svg")
-    monkeypatch.setattr(pages, "picture", lambda *asked: b"")  # drawing is what costs
+    monkeypatch.setattr(pages.Picture, "rendered", lambda picture: b"")  # drawing is what costs
 
     streams = ran("deep", *options, "--json")
     document = json.loads(streams.out)
@@ -90,7 +92,7 @@ def test_a_small_preset_reads_the_papers_data_where_a_folder_is_named(tmp_path, 
 
 def test_sizes_of_ones_own_and_a_gate_drive(tmp_path, ran, monkeypatch):
     """What is chosen is said, and chosen again by the same command, which resumes."""
-    monkeypatch.setattr(pages, "picture", lambda *asked: b"")  # drawing is what costs
+    monkeypatch.setattr(pages.Picture, "rendered", lambda picture: b"")  # drawing is what costs
     sizes = (
         "--network",
         "mlp",
@@ -174,3 +176,28 @@ def test_data_that_are_not_there_are_one_line(tmp_path, refused):
 def test_what_cannot_be_met_is_refused_before_anything_runs(options, named, refused, monkeypatch):
     monkeypatch.setattr(runs, "run_plan", lambda *arguments: pytest.fail("work was done"))
     assert named in refused("deep", *options)
+
+
+def cited(run: object) -> dict[str, list[str]]:
+    return {paper: [each.claim for each in of] for paper, of in citations.bearing_of(str(run)).papers.items()}
+
+
+def ids(*patterns: str) -> list[str]:
+    return [claim.id for claim in select_claims(patterns)]
+
+
+@pytest.mark.parametrize(
+    ("preset", "paper", "glob"),
+    [("edge-mnist", "edge", "deep.edge-figure-4.*"), (NAME, "continual", "deep.figure-5.*")],
+)
+def test_runs_bear_on_the_paper_of_their_figure(preset, paper, glob, tmp_path):
+    document = {"schema": "moe-theory/deep/1", "preset": preset, "data": "digits", "verdicts": []}
+    (tmp_path / "summary.json").write_text(json.dumps(document))
+    assert cited(tmp_path) == {paper: ids(glob)}
+
+
+def test_claims_are_cited_for_the_papers_of_their_figures():
+    found = cited("deep")
+    assert list(found) == ["continual", "edge"]
+    assert found["edge"] == ids("deep.edge-figure-4.*")
+    assert set(found["continual"]) | set(found["edge"]) == set(ids("deep"))

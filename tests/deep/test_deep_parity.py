@@ -17,8 +17,8 @@ from moe_theory.deep.params import ADAM, SGD, Dims, Params
 from moe_theory.deep.tasks import Arrival, pool_of
 from moe_theory.edge.policies import POLICIES
 
-from ..deep.pictures import corners
 from . import deep_loop as loop
+from .pictures import corners
 
 ROUNDS, MOST = 12, 4
 TOLERANCE = 1e-8  # absolute plus relative to an array's largest entry

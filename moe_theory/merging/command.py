@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import itertools
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from moe_theory.cli.options import PATH, Listed, examples, json_option, out_option, seed_option
-from moe_theory.cli.output import open_console, print_json, print_lines
+from moe_theory.cli.output import open_console, print_lines, show_document
 from moe_theory.core.errors import InvalidRunError, InvalidStreamError, OutputError, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from moe_theory.merging.online import Row, Stream
+    from moe_theory.merging.online import Stream
 
 ALL = "all"  # policies
 EQUAL = "equal"  # weights
@@ -43,7 +42,6 @@ EQUAL = "equal"  # weights
     "--pattern",
     "patterns",
     cls=Listed,
-    multiple=True,
     metavar="NAMES",
     help="Names of the experts' tensors, such as 'model.layers.{layer}.mlp.experts.{expert}.{name}', or "
     "'...experts[{expert}].{name}' where the first axis of one tensor is the experts; repeat it for more, or put "
@@ -132,7 +130,6 @@ def merge(
     seed: int,
     write_merged: Path | None,
     out: Path,
-    as_json: bool,
 ) -> None:
     """Merge experts slot by slot and watch the rewards, or once.
 
@@ -150,7 +147,7 @@ def merge(
         if source is not None:
             raise InvalidRunError("--weights merges once, and --stream asks for weights slot by slot. Leave one out.")
         settings = {"name": method, "scale": scale, "density": density, "seed": seed}
-        _merge_once(checkpoint, weights, patterns or None, write_merged, form, settings, base, as_json)
+        _merge_once(checkpoint, weights, patterns or None, write_merged, form, settings, base)
         return
     if method != "average" or base is not None or scale != 1:
         raise InvalidRunError(
@@ -162,12 +159,9 @@ def merge(
             "--weights equal, or give a --stream of your own."
         )
     from moe_theory.checkpoints import merge_checkpoint
-    from moe_theory.core import constraints
-    from moe_theory.merging import Dims, policies
+    from moe_theory.merging import Dims, compare, merge_online, online, policies, report
     from moe_theory.merging import reading as reading_named
-    from moe_theory.merging.online import merge_online
     from moe_theory.merging.testbed.tasks import Setting
-    from moe_theory.report import merging
     from moe_theory.runs.files import prepare_folder
 
     if slots < 1 or slot_size < 1:
@@ -178,54 +172,37 @@ def merge(
     if policy == ALL and write_merged is not None:
         raise InvalidRunError("--write-merged is by the weights of one policy, not of all. Name it with --policy.")
     if max_active is not None:
-        constraints.require(constraints.Count, max_active=max_active)
-        if checkpoint is None:
-            _require_so_many(max_active, Setting().num_experts)
+        online.params_for(policy, Setting().num_experts if checkpoint is None else max_active, chosen, max_active)
     if write_merged is not None and checkpoint is None:
         raise InvalidRunError("--write-merged merges a checkpoint's experts: name it with --checkpoint.")
     if write_merged is not None and write_merged.exists():
         raise OutputError(f"{write_merged} exists already: name another file.")
-    folder = prepare_folder(out, merging.COMPARED if policy == ALL else merging.NAMES)
-    console = open_console(to_stderr=as_json)
+    folder = prepare_folder(out, report.COMPARED if policy == ALL else report.NAMES)
+    console = open_console()
     open_stream = functools.partial(
         _open_stream, checkpoint, patterns or None, source, tasks, slots, slot_size, drift, seed, console
     )
-    stream = open_stream()
-    active = stream.num_experts if max_active is None else max_active
-    _require_so_many(active, stream.num_experts)
-
-    def served_by(name: str) -> "Iterator[Row]":
-        params = chosen.params(max_active=active, **policies.TUNED.get(name, {}))
-        return merge_online(stream if name == policy else open_stream(), name, slots, params, monitor, seed)
-
     if policy == ALL:
-        names = [name for name in policies.POLICIES if name != policies.MIX or stream.num_experts == stream.num_tasks]
-        by_policy = {name: list(served_by(name)) for name in names}
-        if not by_policy[policies.TANBR]:
-            raise InvalidStreamError("the stream has no slots. Name another.")
-        paths = merging.write_comparison(by_policy, folder)
-        if as_json:
-            print_json({"policies": merging.compared(by_policy), "files": [str(path) for path in paths]})
-        else:
-            console.print(merging.comparison(by_policy))
-            print_lines(console, *(f"wrote {path}" for path in paths))
+        by_policy = compare(
+            open_stream, num_slots=slots, reading=chosen, max_active=max_active, monitor=monitor, seed=seed
+        )
+        show_document(report.comparison(by_policy, report.write_comparison(by_policy, folder)))
         return
-    served, is_interrupted = merging.shown_live(served_by(policy), console, slots, policy)
+    stream = open_stream()
+    params = online.params_for(policy, stream.num_experts, chosen, max_active)
+    rows = merge_online(stream, policy, slots, params, monitor, seed)
+    served, is_interrupted = report.shown_live(rows, console, slots, policy)
     if not served:
         if is_interrupted:
             raise KeyboardInterrupt
         raise InvalidStreamError("the stream has no slots. Name another.")
-    equal = None if _is_python(source) else _rewards_of_equal_weights(open_stream(), len(served))
-    paths = merging.write(served, policy, equal, folder)
+    equal = None if _is_python(source) else online.equal_rewards(open_stream(), len(served))
+    paths = report.write(served, policy, equal, folder)
     if checkpoint is not None and write_merged is not None:
         last = served[-1].weights
         merge_checkpoint(checkpoint, patterns or None, last / last.sum(), write_merged, form)
         paths.append(write_merged)
-    if as_json:
-        print_json(merging.to_json(served, policy, equal, paths))
-    else:
-        console.print(merging.summary(served, policy, equal), highlight=False, soft_wrap=True)
-        print_lines(console, *(f"wrote {path}" for path in paths))
+    show_document(report.document(served, policy, equal, paths))
     if is_interrupted:
         raise KeyboardInterrupt
 
@@ -238,10 +215,10 @@ def _merge_once(
     form: str,
     settings: dict[str, Any],
     base: Path | None,
-    as_json: bool,
 ) -> None:
     """Without a stream, and without JAX."""
     from moe_theory.checkpoints import Method, find_experts, merge_checkpoint
+    from moe_theory.report.document import Document
 
     if checkpoint is None or out is None:
         raise InvalidRunError("--weights merges --checkpoint and writes --write-merged: name both.")
@@ -256,17 +233,15 @@ def _merge_once(
     console = open_console(to_stderr=True)
     with _progress(console) as show:
         merged = merge_checkpoint(checkpoint, found.patterns, shares, out, form, Method(**settings), base, show)
-    if as_json:
-        print_json({"merged": merged._asdict(), "patterns": list(found.patterns), "files": [str(out)]})
-        return
-    print_lines(
-        open_console(),
+    lines = (
         *(f"experts: {pattern}" for pattern in found.patterns),
         f"{merged.num_layers} layers of {merged.num_experts} experts: {merged.num_merged:,} tensors merged "
         f"({settings['name']}), {merged.num_copied:,} copied; {merged.bytes_before / 1e9:.3g} GB before, "
         f"{merged.bytes_after / 1e9:.3g} GB after",
         f"wrote {out}",
     )
+    body = {"merged": merged._asdict(), "patterns": found.patterns, "files": [str(out)]}
+    show_document(Document(lambda: body, lambda _: lines))
 
 
 @contextlib.contextmanager
@@ -292,13 +267,6 @@ def _progress(console: "Console") -> Iterator[Callable[[int, int], None]]:
             print_lines(console, f"merged {done / 1e9:.2f} of {total / 1e9:.2f} GB, {duration(left)} left")
 
     yield show
-
-
-def _require_so_many(max_active: int, num_experts: int) -> None:
-    from moe_theory.core import constraints
-
-    values = {"max_active": max_active, "num_experts": num_experts}
-    constraints.require_ordered(values, "max_active", "num_experts", "there are no more to merge")
 
 
 def _is_python(source: Path | None) -> bool:
@@ -345,12 +313,3 @@ def _open_stream(
             "own with --stream."
         )
     return online.drawn(model, data, setting.num_tasks, slots, slot_size, drift, seed)
-
-
-def _rewards_of_equal_weights(stream: "Stream", num_slots: int) -> list[float]:
-    """Of every slot."""
-    import numpy as np
-
-    weights = np.full(stream.num_experts, 1 / stream.num_experts)
-    served = [stream.serve(slot, weights) for slot in itertools.islice(stream.slots(), num_slots)]
-    return [float(np.average(each.rewards, weights=each.counts)) for each in served]

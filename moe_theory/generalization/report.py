@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from moe_theory.core.errors import OutputError
 from moe_theory.generalization import calculator
 from moe_theory.generalization.calculator import Bound, Setting
 from moe_theory.generalization.theory import MOST_SAMPLES
-from moe_theory.report.tables import ruled
-from moe_theory.runs.files import write_whole
+from moe_theory.report.document import Document, Picture, headed, ruled
+from moe_theory.report.numbers import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,30 +23,39 @@ if TYPE_CHECKING:
 
 SCHEMA = "moe-theory/bounds/1"
 TRUE_HERE = "*"  # marks a bound that is refuted as a statement, but true in this setting
-MOST_DIGITS = 9  # of a count that is shown in full
 POINTS = 129  # of a curve
 SPAN = 30  # factor by which the picture extends beyond its marks
 LOWEST, HIGHEST = 1e-6, 10.0  # values shown at most
+HEIGHT = 3.9  # inches of the picture
 TITLE = "Bounds on the generalization error of a sparse mixture of experts over the number of samples"
 
 
 class Words(NamedTuple):
+    """What a form of bound is called, what is said of it, and how it is drawn."""
+
     title: str
     remark: str
+    color: str = "C0"
+    line: str = "-"
+    width: float = 1.3  # the narrower of two that may coincide is drawn later
 
 
 _REFUTED = "refuted; see moe-theory verify 'generalization.theorem-1.*'"
 WORDS = {
-    "theorem-1.printed": Words("Theorem 1, (23)", _REFUTED),
-    "theorem-1.binomial": Words("binomial form, (22)", _REFUTED),
-    "corollary-4": Words("Corollary 4, (9)", "refuted; see moe-theory verify generalization.corollary-4"),
+    "theorem-1.printed": Words("Theorem 1, (23)", _REFUTED, "C1", "--", 2.0),
+    "theorem-1.binomial": Words("binomial form, (22)", _REFUTED, "C1", "-.", 1.0),
+    "corollary-4": Words(
+        "Corollary 4, (9)", "refuted; see moe-theory verify generalization.corollary-4", "0.2", ":", 1.0
+    ),
     "given-router": Words("given router", "holds for linear experts and a router fixed before the samples are seen"),
     "product": Words("product", "holds at k = 1: each expert learns from its own inputs alone"),
     "lipschitz": Words("Lipschitz", "holds for linear experts and routers, as outputs are smooth"),
-    "covering": Words("covering", "holds for linear experts and routers, by covers of both"),
+    "covering": Words("covering", "holds for linear experts and routers, by covers of both", "C2"),
     "norms": Words("norms", "holds for ReLU networks as experts and routers, by their layers' Frobenius norms"),
-    "stored": Words("stored weights", "holds for any classifier: there are no more than its bits tell apart"),
-    "certificate": Words("certificate", "holds for this trained model, by its weights' code and its training error"),
+    "stored": Words("stored weights", "holds for any classifier: there are no more than its bits tell apart", "C4"),
+    "certificate": Words(
+        "certificate", "holds for this trained model, by its weights' code and its training error", "C3"
+    ),
 }
 # What a number needs to be quoted, in words; `{...}` are fields of the setting.
 HYPOTHESES = {
@@ -83,36 +90,21 @@ RESTS_ON = {
 }
 
 
-PENS = {  # colour, line and width; the narrower of two that may coincide is drawn later
-    "theorem-1.printed": ("C1", "--", 2.0),
-    "theorem-1.binomial": ("C1", "-.", 1.0),
-    "corollary-4": ("0.2", ":", 1.0),
-    "given-router": ("C0", "-", 1.3),
-    "product": ("C0", "-", 1.3),
-    "lipschitz": ("C0", "-", 1.3),
-    "covering": ("C2", "-", 1.3),
-    "norms": ("C0", "-", 1.3),
-    "stored": ("C4", "-", 1.3),
-    "certificate": ("C3", "-", 1.3),
-}
-
-
-def shown(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str] = ()) -> Group:
-    """The setting, the table, a line on each form, and the hypotheses, for a terminal of any width."""
-    made = Table.grid(padding=(0, 1))
-    made.add_column(no_wrap=True, style="bold")
-    made.add_column()
-    for title, sentence in remarks(setting, bounds):
-        made.add_row(Text(title), Text(sentence))
-    needed = Table.grid(padding=(0, 1))
-    needed.add_column(no_wrap=True, style="bold")
-    needed.add_column()
-    for letter, sentence in hypotheses(setting, bounds):
-        needed.add_row(Text(letter), Text(f"{sentence}."))
+def document(
+    setting: Setting, bounds: Sequence[Bound], notes: Sequence[str] = (), drawn: Path | None = None
+) -> Document:
+    """The setting, the table, a line on each form, and the hypotheses, with the path of a picture that was drawn."""
     bounded = sorted({bound.form.bounds for bound in bounds})
-    lines = [*facts(setting), *notes, *(f"Bounded is {BOUNDED[each]}." for each in bounded)]
-    heading = Text("Hypotheses, by their letters:" if bounds else "No bound applies.")
-    return Group(*(Text(line) for line in lines), table(bounds), made, heading, needed)
+    parts = (
+        *map(Text, (*facts(setting), *notes, *(f"Bounded is {BOUNDED[each]}." for each in bounded))),
+        table(bounds),
+        headed(remarks(setting, bounds)),
+        Text("Hypotheses, by their letters:" if bounds else "No bound applies."),
+        headed((letter, f"{sentence}.") for letter, sentence in hypotheses(setting, bounds)),
+    )
+    return Document(
+        lambda: _body(setting, bounds, notes), lambda _: parts, SCHEMA, [f"picture: {drawn}"] if drawn else []
+    )
 
 
 def hypotheses(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
@@ -151,20 +143,17 @@ def facts(setting: Setting) -> list[str]:
 
 def table(bounds: Sequence[Bound]) -> Table:
     """A row for each bound: its value, whether and from how many samples on it is informative, and its status."""
-    made = ruled()
-    made.add_column("bound", no_wrap=True)
-    has_natarajan = any(bound.form.natarajan is not None for bound in bounds)
-    for column in (*(["d_N"] if has_natarajan else []), "value", "informs", "from m ="):
-        made.add_column(column, justify="right", no_wrap=True)
-    made.add_column("status", no_wrap=True)
+    dimensions = ["d_N"] if any(bound.form.natarajan is not None for bound in bounds) else []
+    numbers = (*dimensions, "value", "informs", "from m =")
+    columns, rows, styles = ("bound", *numbers, "status"), [], []
     for bound in bounds:
         natarajan = "" if bound.form.natarajan is None else count(bound.form.natarajan)
         natarajan += f" ({bound.form.dimension})" if natarajan and has_reading(bound) else ""
         informs = "yes" if bound.is_informative else "no"
-        style = "bold green" if bound.is_best else "red" if bound.form.status == calculator.REFUTED else None
-        cells = (*([natarajan] if has_natarajan else []), _value(bound.value), informs, _least(bound), status(bound))
-        made.add_row(WORDS[bound.form.name].title, *cells, style=style)
-    return made
+        found = (*([natarajan] if dimensions else []), _value(bound.value), informs, _least(bound))
+        rows.append((WORDS[bound.form.name].title, *found, status(bound)))
+        styles.append("bold green" if bound.is_best else "red" if bound.form.status == calculator.REFUTED else None)
+    return ruled(columns, rows, numbers, whole=columns, styles=styles)
 
 
 def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
@@ -198,15 +187,14 @@ def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
     return lines
 
 
-def to_json(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str] = ()) -> dict[str, Any]:
-    """The setting and its bounds for JSON; numbers that are infinite or missing are null."""
+def _body(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str]) -> dict[str, Any]:
     rows = [
         {
             "id": bound.form.id,
             "name": bound.form.name,
             "dimension": bound.form.dimension or None,
-            "natarajan": _plain(bound.form.natarajan),
-            "value": _plain(bound.value),
+            "natarajan": None if bound.form.natarajan is None else float(bound.form.natarajan),
+            "value": bound.value,
             "bounds": bound.form.bounds,
             "hypotheses": [_words(setting, need) for need in _needs(bound)],
             "is_informative": bound.is_informative,
@@ -222,13 +210,12 @@ def to_json(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str] = ()
     known = {
         "experts": setting.experts,
         "router": setting.router_kind,
-        "rademacher": None if is_any else _plain(calculator.rademacher(setting, setting.num_samples)),
+        "rademacher": None if is_any else calculator.rademacher(setting, setting.num_samples),
         "num_parameters": setting.num_parameters,
         "stored_weights": setting.stored_weights,
         "stored_bits": setting.stored_bits,
     }
-    plain = dataclasses.asdict(setting)
-    return {"schema": SCHEMA, "setting": plain, "known": known, "notes": [*notes], "bounds": rows}
+    return {"setting": dataclasses.asdict(setting), "known": known, "notes": notes, "bounds": rows}
 
 
 def has_reading(bound: Bound) -> bool:
@@ -241,26 +228,11 @@ def status(bound: Bound) -> str:
     return bound.form.status + (", best" if bound.is_best else f" {TRUE_HERE}" if _is_true_here(bound) else "")
 
 
-def count(number: float) -> str:
-    """A count in full, or to three digits where it is large or not whole."""
-    is_short = number == int(number) and abs(number) < 10**MOST_DIGITS if math.isfinite(number) else False
-    return f"{int(number):,}" if is_short else f"{number:.3g}"
-
-
-def draw(setting: Setting, bounds: Sequence[Bound], path: Path) -> Path:
-    """Draw the bounds over m, log-log, with the setting's m and where each begins to inform. Raises: OutputError for a
-    suffix other than .svg and .png, or a path that cannot be written.
-    """
-    from moe_theory.report.plots import PAGE_WIDTH, render_as  # takes longer to import than all the rest
-    from moe_theory.report.sweeps import FORMS
-
-    if path.suffix not in FORMS:
-        raise OutputError(f"{path} must end in .svg or .png, the formats of pictures. Change the name.")
-    size, caption = (PAGE_WIDTH, 3.9), " ".join(facts(setting))  # inches
-    caption += " Hypotheses: " + "; ".join(sentence for _, sentence in hypotheses(setting, bounds)) + "."
-    picture = render_as(FORMS[path.suffix], TITLE, size, lambda figure: _draw(figure, setting, bounds), caption)
-    write_whole(path, picture)
-    return path
+def picture(setting: Setting, bounds: Sequence[Bound]) -> Picture:
+    """The bounds over m, log-log, with the setting's m and where each begins to inform."""
+    needed = "; ".join(sentence for _, sentence in hypotheses(setting, bounds))
+    caption = f"{' '.join(facts(setting))} Hypotheses: {needed}."
+    return Picture(TITLE, HEIGHT, lambda figure: _draw(figure, setting, bounds), caption)
 
 
 def sample_counts(setting: Setting, bounds: Sequence[Bound]) -> np.ndarray:
@@ -318,10 +290,6 @@ def _least(bound: Bound) -> str:
     return "never" if bound.smallest_num_samples is None else count(bound.smallest_num_samples)
 
 
-def _plain(number: float | None) -> float | None:
-    return None if number is None or not math.isfinite(number) else float(number)
-
-
 def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[Bound]) -> None:
     axes: Axes = figure.subplots()
     counts = sample_counts(setting, bounds)
@@ -342,9 +310,9 @@ def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[Bound]) -> No
 
 
 def _draw_curve(axes: "Axes", setting: Setting, bound: Bound, counts: np.ndarray, values: np.ndarray) -> None:
-    color, line, width = PENS[bound.form.name]
+    title, _, color, line, width = WORDS[bound.form.name]
     reading = f", d_N of the {bound.form.dimension}" if has_reading(bound) else ""
-    label = f"{WORDS[bound.form.name].title}{reading}: {status(bound)}"
+    label = f"{title}{reading}: {status(bound)}"
     line = "-." if bound.form.dimension == "router" and has_reading(bound) else line
     (curve,) = axes.plot(counts, values, line, color=color, linewidth=width, label=label)
     curve.set_gid(bound.form.id)

@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from moe_theory.cli.options import PATH, Listed, examples, json_option
-from moe_theory.cli.output import open_console, print_json, print_lines
+from moe_theory.cli.output import show_document
 from moe_theory.core.errors import InvalidParamsError, shortened
 
 
@@ -88,7 +88,6 @@ count_option = functools.partial(click.option, callback=_count, metavar="INTEGER
     "--expert-widths",
     "--expert-width",
     cls=Listed,
-    multiple=True,
     type=int,
     help="Hidden units of expert networks (ReLU, no biases); one a layer, with commas between.",
 )
@@ -96,14 +95,12 @@ count_option = functools.partial(click.option, callback=_count, metavar="INTEGER
     "--router-widths",
     "--router-width",
     cls=Listed,
-    multiple=True,
     type=int,
     help="Hidden units of a router network (ReLU, no biases); one a layer, with commas between.",
 )
 @click.option(
     "--operator-norms",
     cls=Listed,
-    multiple=True,
     type=float,
     help="Largest spectral norm of a layer of expert networks (K_i of Lemma 3); one a layer, with commas between.",
     show_default="--expert-norm",
@@ -111,7 +108,6 @@ count_option = functools.partial(click.option, callback=_count, metavar="INTEGER
 @click.option(
     "--row-norms",
     cls=Listed,
-    multiple=True,
     type=float,
     help="Largest sum of a layer's row norms (b_i of Lemma 3); one a layer, with commas between.",
     show_default="what widths and norms allow",
@@ -155,7 +151,6 @@ def bound(
     num_errors: int | None,
     losses: Path | None,
     picture: Path | None,
-    as_json: bool,
     **values: Any,
 ) -> None:
     """Bounds on a sparse MoE's generalization error.
@@ -164,129 +159,23 @@ def bound(
     from how many samples on, whether it holds or is refuted, and its hypotheses. Experts and router are linear by
     default. The bound of a trained model is on its risk, by its --checkpoint and what it gets wrong.
     """
-    from moe_theory.generalization import calculator
-    from moe_theory.report import bounds
+    from moe_theory.generalization import calculator, from_files, report
 
     options = {option.name: option.opts[0] for option in context.command.params if option.name and option.opts}
     given = {name: options[name] for name in values if context.get_parameter_source(name) != ParameterSource.DEFAULT}
     notes = [] if "num_samples" in given or losses else [f"m = {values['num_samples']:,} is the default of --samples."]
-    if num_errors is not None or losses is not None:
-        found_there, said = _trained(checkpoint, config, num_errors, losses, values, given)
-    else:
-        found_there, said = _published(config, checkpoint, values, given)
+    there, said = from_files.fields(
+        config, checkpoint, num_errors, losses, {name: values[name] for name in given}, given
+    )
     with _options_in_messages(options):
-        setting = calculator.setting_of(**(values | found_there))
+        setting = calculator.setting_of(**(values | there))
         found = calculator.calculate(setting)
-    if setting.num_weights is not None and "num_experts" not in found_there:
+    if setting.num_weights is not None and "num_experts" not in there:
         notes.append("T, k and d play no part in bounds on weights of which nothing else is known.")
     notes += said
-    console = open_console(to_stderr=as_json)
     if picture is not None:
-        bounds.draw(setting, found, picture)
-    if as_json:
-        print_json(bounds.to_json(setting, found, notes))
-    else:
-        console.print(bounds.shown(setting, found, notes), highlight=False)
-    if picture is not None:
-        print_lines(console, f"picture: {picture}")
-
-
-Found = tuple[dict[str, Any], list[str]]  # fields of a setting, and notes
-
-
-def _published(config: Path | None, checkpoint: Path | None, values: dict[str, Any], given: dict[str, str]) -> Found:
-    """What the files of a published model say."""
-    from moe_theory.generalization import published, stored
-
-    if config is None and checkpoint is not None:
-        folder = checkpoint if checkpoint.is_dir() else checkpoint.parent
-        config = folder / "config.json" if (folder / "config.json").is_file() else None
-    if config is None and checkpoint is None:
-        return {}, []
-    found: dict[str, Any] = {}
-    notes: list[str] = []
-    is_counted = checkpoint is None and "num_weights" not in given
-    if config is not None:
-        model = published(config, is_counted, values["bits"] if "bits" in given else None)
-        found = {"num_experts": model.num_experts, "num_active": model.num_active, "num_features": model.num_features}
-        if clash := [given[name] for name in found if name in given]:
-            raise InvalidParamsError(f"{clash[0]} is what --config {config} says. Drop one of both.")
-        notes += [f"{config} is of the family {model.family}.", *model.notes]
-        if is_counted:
-            found |= _sizes(model.num_weights, model.num_bits)
-        elif checkpoint is None:
-            if model.dtype_bits is None:
-                raise InvalidParamsError(f"{config} has a quantization_config: give --bits beside --weights.")
-            found["bits"] = model.dtype_bits
-    if checkpoint is not None:
-        if clash := [given[name] for name in ("num_weights", "bits") if name in given]:
-            raise InvalidParamsError(f"{clash[0]} is what --checkpoint {checkpoint} says. Drop one of both.")
-        size = stored(checkpoint)
-        count = size.num_weights if size.num_weights is not None or config is None else _counted(config)
-        if count is None:
-            raise InvalidParamsError(
-                f"{checkpoint} has several weights packed into a number, so that headers do not count them, and its "
-                "bits alone are known. Add --config of a family that is known."
-            )
-        found |= _sizes(count, size.num_bits)
-        notes.append(size.note)
-    notes.append("Tokens of a text are not independent samples: m counts independent ones, such as documents.")
-    return found, notes
-
-
-def _sizes(num_weights: int, num_bits: int) -> dict[str, Any]:
-    """Fields for weights of as many bits each, or on average."""
-    each, rest = divmod(num_bits, num_weights)
-    return {"num_weights": num_weights, **({"num_bits": num_bits} if rest or not each else {"bits": each})}
-
-
-def _counted(config: Path) -> int | None:
-    from moe_theory.generalization import published
-
-    try:
-        return published(config).num_weights
-    except InvalidParamsError:
-        return None
-
-
-def _trained(
-    checkpoint: Path | None,
-    config: Path | None,
-    num_errors: int | None,
-    losses: Path | None,
-    values: dict[str, Any],
-    given: dict[str, str],
-) -> Found:
-    """The code of a trained model's weights, and its training error."""
-    from moe_theory.generalization import certificate
-
-    if checkpoint is None or config is not None or (num_errors is not None and losses is not None):
-        raise InvalidParamsError(
-            "--errors and --losses are of the model in --checkpoint, without --config, and one of both is enough. "
-            "Change these."
-        )
-    if losses is not None:
-        training_error, num_samples = certificate.mean_loss(losses)
-        if "num_samples" in given and values["num_samples"] != num_samples:
-            raise InvalidParamsError(
-                f"--losses {losses} has {num_samples} numbers, but --samples is {values['num_samples']}: there is one "
-                "loss a sample. Drop --samples."
-            )
-    elif "num_samples" not in given:
-        raise InvalidParamsError("--errors needs --samples, the number of samples that they are among. Give it.")
-    else:
-        num_samples = values["num_samples"]
-        if not 0 <= (num_errors or 0) <= num_samples:
-            raise InvalidParamsError(f"--errors {num_errors} must be from 0 to --samples {num_samples}. Change one.")
-        training_error = (num_errors or 0) / num_samples
-    model = certificate.code_of(checkpoint)
-    found = {"code_bits": model.num_bits, "training_error": training_error, "num_samples": num_samples}
-    if not given.keys() - {"num_samples", "delta", "threshold", "num_choices", "bits"}:
-        found |= _sizes(model.num_weights, values["bits"] * model.num_weights if "bits" in given else model.stored_bits)
-    return found, [
-        f"{checkpoint}: {model.num_weights:,} weights, {model.stored_bits:,} bits as stored and {model.num_bits:,} as "
-        f"coded; training error {training_error:.4g} of {num_samples:,} samples."
-    ]
+        report.picture(setting, found).save(picture)
+    show_document(report.document(setting, found, notes, picture))
 
 
 @contextlib.contextmanager

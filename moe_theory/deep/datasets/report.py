@@ -1,18 +1,17 @@
 """What a folder of data holds, what of it is read and how: lines, a table of classes, JSON and a contact sheet."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
-from moe_theory.core.errors import InvalidDimsError, OutputError
+from moe_theory.core.errors import InvalidDimsError
 from moe_theory.deep.datasets import DataSet, Images
 from moe_theory.deep.datasets.files import md5_of
 from moe_theory.deep.runs import digest_of
-from moe_theory.report.tables import ruled
-from moe_theory.runs.files import write_whole
+from moe_theory.plot.style import PAGE_WIDTH
+from moe_theory.report.document import Document, Picture, ruled
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -45,21 +44,22 @@ def further_lines(data: DataSet) -> list[str]:
     return [*said, f"  SHA-256 {digest_of(data)}: what networks see, with labels"]
 
 
-def class_table(data: DataSet) -> Table:
-    """Classes with their images by split."""
-    table = ruled()
-    for name in ("number", "class", "training", "test"):
-        table.add_column(name, justify="left" if name == "class" else "right")
-    for row in _classes(data):
-        table.add_row(str(row["number"]), row["class"], f"{row['training']:,}", f"{row['test']:,}")
-    return table
+def document(data: DataSet, others: Sequence[str] = (), drawn: Path | None = None) -> Document:
+    """What was recognised, with the images of each class by split, and the path of a picture that was drawn; `others`
+    are in the folder too, and not read.
+    """
+    rows = ((str(row["number"]), row["class"], f"{row['training']:,}", f"{row['test']:,}") for row in _classes(data))
+    table = ruled(("number", "class", "training", "test"), rows, numbers=("number", "training", "test"))
+    unread = [f"also there, and not read: {', '.join(others)}"] if others else []
+    parts = (*lines(data), *further_lines(data), table, *unread)
+    return Document(
+        lambda: _body(data) | {"others": others}, lambda _: parts, SCHEMA, [f"picture: {drawn}"] if drawn else []
+    )
 
 
-def to_json(data: DataSet) -> dict[str, Any]:
-    """The same as a document."""
+def _body(data: DataSet) -> dict[str, Any]:
     found = data.inventory
     return {
-        "schema": SCHEMA,
         "title": data.title,
         "recognised": found.recognised,
         "shape": list(data.train.pixels.shape[1:]),
@@ -74,17 +74,11 @@ def to_json(data: DataSet) -> dict[str, Any]:
     }
 
 
-def draw(data: DataSet, path: Path) -> None:
-    """Write a contact sheet: some images of each class, as networks see them before they are standardised.
+def picture(data: DataSet) -> Picture:
+    """A contact sheet: some images of each class, as networks see them before they are standardised.
 
-    Raises: InvalidDimsError for data that are no images; OutputError for a suffix other than .svg and .png, or a path
-        that cannot be written.
+    Raises: InvalidDimsError for data that are no images.
     """
-    from moe_theory.report.plots import PAGE_WIDTH, render_as  # takes longer to import than all the rest
-    from moe_theory.report.sweeps import FORMS
-
-    if path.suffix not in FORMS:
-        raise OutputError(f"{path} must end in .svg or .png, the formats of pictures. Change the name.")
     height, width, channels = data.train.pixels.shape[1:]
     if height * width == 1 or channels not in (1, 3):
         raise InvalidDimsError(
@@ -93,9 +87,8 @@ def draw(data: DataSet, path: Path) -> None:
     labels = np.unique(data.train.labels)
     labels = labels[np.linspace(0, len(labels) - 1, min(len(labels), SHEET_CLASSES)).astype(int)]
     title = f"{data.title}: {len(labels)} of {len(data.class_names)} classes, {height} x {width} pixels"
-    size = PAGE_WIDTH, 0.5 + PAGE_WIDTH * len(labels) * height / (2 * SHEET_IMAGES * width)  # inches
-    picture = render_as(FORMS[path.suffix], title, size, lambda figure: _draw(figure, data, labels, title))
-    write_whole(path, picture)
+    inches = 0.5 + PAGE_WIDTH * len(labels) * height / (2 * SHEET_IMAGES * width)
+    return Picture(title, inches, lambda figure: _draw(figure, data, labels, title))
 
 
 def _draw(figure: "FigureBase", data: DataSet, labels: np.ndarray, title: str) -> None:
