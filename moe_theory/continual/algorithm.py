@@ -36,15 +36,20 @@ class State(NamedTuple):
     """Carried from round to round; the checkpoint."""
 
     pool: Pool
-    experts: Float[Array, "M d"]  # local models w^(m)
-    gates: Float[Array, "M d"]  # gating parameters theta^(m)
+    experts: Float[Array, "M d"] | PyTree  # local models w^(m); of networks, leaves (M, ...)
+    gates: Float[Array, "M p"]  # gating parameters theta^(m), p = d
     visits: Int[Array, " M"]  # loads L_t(m): rounds in which an expert was chosen
     explored_visits: Int[Array, " M"]  # loads at min(t, T1)
     converged: Bool[Array, " M"]  # convergence flags I(m)
     terminated: Bool[Array, ""]  # whether the gates are no longer updated
     round: Int[Array, ""]  # rounds done, t
-    metrics: Metrics
+    metrics: Metrics | PyTree  # what errors of past arrivals are computed from
     optimizer_state: PyTree
+
+    @property
+    def max_rounds(self) -> int | None:
+        """Rounds that the metrics have memory for; None: any number."""
+        return getattr(self.metrics, "max_rounds", None)
 
 
 @documented
@@ -60,6 +65,31 @@ class Info(NamedTuple):
     error: Float[Array, ""]  # E_t(w_t), (14)
     forgetting: Float[Array, ""]  # F_t, (15)
     generalization_error: Float[Array, ""]  # G_t, (16)
+
+
+@documented
+class Routing(NamedTuple):
+    """Where an arrival goes, and by what."""
+
+    gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
+    gate_probabilities: Float[Array, " M"]  # softmax pi_m
+    scores: Float[Array, " M"]  # of the router
+    ranked: Int[Array, " k"]  # the experts that learn, best first; -1 in unused rows
+    masks: Bool[Array, "k M"]  # the same as one-hot rows, empty where unused
+
+
+@documented
+class Learned(NamedTuple):
+    """What experts made of an arrival."""
+
+    experts: PyTree  # the new models of all
+    metrics: PyTree
+    squared_moves: Float[Array, " k"]  # |w_t - w_{t-1}|^2 of each that learned; 0 in unused rows
+    errors: Any = None  # what its `Info` shows of them
+
+
+# Experts of any kind: they learn what is routed to them, by (state, routing).
+Experts = Callable[[State, Routing], Learned]
 
 
 def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
@@ -214,17 +244,26 @@ def begin(dims: Dims, params: Params, pool: Pool, optimizer: Optimizer = optax.s
     dtype = jnp.result_type(float)
     zeros = jnp.zeros((dims.max_experts, dims.num_features), dtype)
     pool = Pool(jnp.asarray(pool.truths, dtype), jnp.asarray(pool.signals, dtype), jnp.asarray(pool.clusters))
+    none = metrics.no_arrivals(dims.max_experts, dims.num_features, dtype)
+    return start(pool, zeros, zeros, none, params, optimizer)
+
+
+def start(
+    pool: PyTree, experts: PyTree, gates: Float[Array, "M p"], metrics: PyTree, params: Any, optimizer: Optimizer
+) -> State:
+    """The state before round 1 of experts of any kind; `params` as for `advance`."""
+    max_experts = len(gates)
     return State(
         pool=pool,
-        experts=zeros,
-        gates=zeros,
-        visits=jnp.zeros(dims.max_experts, jnp.int32),
-        explored_visits=jnp.zeros(dims.max_experts, jnp.int32),
-        converged=jnp.zeros(dims.max_experts, bool),
+        experts=experts,
+        gates=gates,
+        visits=jnp.zeros(max_experts, jnp.int32),
+        explored_visits=jnp.zeros(max_experts, jnp.int32),
+        converged=jnp.zeros(max_experts, bool),
         terminated=jnp.zeros((), bool),
         round=jnp.zeros((), jnp.int32),
-        metrics=metrics.no_arrivals(dims.max_experts, dims.num_features, dtype),
-        optimizer_state=optimizer(jnp.asarray(params.learning_rate, dtype)).init(zeros),
+        metrics=metrics,
+        optimizer_state=optimizer(jnp.asarray(params.learning_rate, gates.dtype)).init(gates),
     )
 
 
@@ -294,26 +333,82 @@ def learn(
         (0, 0.0, [1.0, 0.0, 0.0, 0.0])
     """
     _check_round(state, arrival, params, max_active)
-    pool, time = state.pool, state.round + 1
-    exists = jnp.arange(state.experts.shape[0]) < params.num_experts
+    truth = select_row(state.pool.truths, arrival.task) if arrival.truth is None else jnp.asarray(arrival.truth)
+    arrival, time = arrival._replace(truth=truth), state.round + 1
+
+    def experts(state: State, routing: Routing) -> Learned:
+        masks = routing.masks
+        before = jnp.sum(jnp.where(masks[:, :, None], state.experts[None, :, :], 0), axis=1)
+        change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted(fit, before, arrival, params), 0)
+        errors = jnp.sum(jnp.square(before + change - truth[None, :]), axis=1)
+        error = jnp.sum(jnp.where(jnp.any(masks, axis=1), errors, 0)) / params.num_active
+        return Learned(
+            experts=state.experts + jnp.sum(jnp.where(masks[:, :, None], change[:, None, :], 0), axis=0),
+            metrics=metrics.record_arrival(state.metrics, truth, masks, before, change, error),
+            squared_moves=jnp.sum(jnp.square(change), axis=1),
+            errors=error,
+        )
+
     gate_input = jnp.sum(arrival.features, axis=1)
+    after, routing, learned = advance(
+        state,
+        gate_input,
+        perturbation,
+        arrival,
+        params,
+        experts,
+        max_active=max_active,
+        router=router,
+        optimizer=optimizer,
+        auxiliary=auxiliary,
+    )
+    info = Info(
+        task=arrival.task,
+        expert=routing.ranked[0],
+        chosen=jnp.any(routing.masks, axis=0),
+        gate_outputs=routing.gate_outputs,
+        gate_probabilities=routing.gate_probabilities,
+        update_norm=jnp.sqrt(jnp.sum(learned.squared_moves)),
+        error=learned.errors,
+        forgetting=metrics.forgetting(after.metrics, time),
+        generalization_error=metrics.generalization_error(after.metrics, time),
+    )
+    return after, info
+
+
+def advance(
+    state: State,
+    gate_input: Float[Array, " p"],
+    perturbation: Float[Array, " M"],
+    arrival: Any,
+    params: Any,
+    experts: Experts,
+    *,
+    max_active: int = 1,
+    router: Router = perturbed,
+    optimizer: Optimizer = optax.sgd,
+    auxiliary: Auxiliary = balance_cost,
+) -> tuple[State, Routing, Learned]:
+    """One round of Algorithm 1 whatever the experts and the gate's input are; `learn` is this with linear experts.
+
+    Args:
+        arrival: what the router is given.
+        params: anything with the fields of `Params` that routing and gate updates read: all but those of pools.
+        experts: what learns the arrival.
+    Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
+    """
+    time = state.round + 1
+    exists = jnp.arange(state.gates.shape[0]) < params.num_experts
     outputs = gating.gate_outputs(state.gates, gate_input)
     probabilities = gating.gate_probabilities(outputs, exists)
     scores = gating.scored(router(outputs, perturbation, state, arrival, params), outputs)
     ranked, masks = gating.route(scores, exists, params.num_active, max_active)
     chosen = jnp.any(masks, axis=0)
-
-    truth = select_row(pool.truths, arrival.task) if arrival.truth is None else jnp.asarray(arrival.truth)
-    before = jnp.sum(jnp.where(masks[:, :, None], state.experts[None, :, :], 0), axis=1)
-    fitted_change = fitted(fit, before, arrival._replace(truth=truth), params)
-    change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted_change, 0)
-    experts = state.experts + jnp.sum(jnp.where(masks[:, :, None], change[:, None, :], 0), axis=0)
-    errors = jnp.sum(jnp.square(before + change - truth[None, :]), axis=1)
-    error = jnp.sum(jnp.where(jnp.any(masks, axis=1), errors, 0)) / params.num_active
+    routing = Routing(outputs, probabilities, scores, ranked, masks)
+    learned = experts(state, routing)
 
     visits = state.visits + chosen
-    squared_moves = jnp.sum(jnp.square(change), axis=1)
-    move_costs = jnp.sum(jnp.where(masks, locality_cost(squared_moves, params)[:, None], 0), axis=0)
+    move_costs = jnp.sum(jnp.where(masks, locality_cost(learned.squared_moves, params)[:, None], 0), axis=0)
     costs = jnp.where(chosen, move_costs + auxiliary(visits, time, params), 0)
     gradient = gating.gate_gradient(probabilities, gate_input, costs)
 
@@ -322,33 +417,18 @@ def learn(
     terminated = jnp.asarray(params.terminate, bool) & (state.terminated | jnp.all(converged | ~exists))
     updates, optimizer_state = optimizer(params.learning_rate).update(gradient, state.optimizer_state, state.gates)
     moved: Any = optax.apply_updates(state.gates, updates)
-    gates = jnp.where(terminated, state.gates, moved)
-    tracked = metrics.record_arrival(state.metrics, truth, masks, before, change, error)
-
-    info = Info(
-        task=arrival.task,
-        expert=ranked[0],
-        chosen=chosen,
-        gate_outputs=outputs,
-        gate_probabilities=probabilities,
-        update_norm=jnp.sqrt(jnp.sum(squared_moves)),
-        error=error,
-        forgetting=metrics.forgetting(tracked, time),
-        generalization_error=metrics.generalization_error(tracked, time),
-    )
-    after = State(
-        pool=pool,
-        experts=experts,
-        gates=gates,
+    after = state._replace(
+        experts=learned.experts,
+        gates=jnp.where(terminated, state.gates, moved),
         visits=visits,
         explored_visits=jnp.where(is_exploring, visits, state.explored_visits),
         converged=converged,
         terminated=terminated,
         round=time,
-        metrics=tracked,
+        metrics=learned.metrics,
         optimizer_state=jax.tree.map(functools.partial(jnp.where, terminated), state.optimizer_state, optimizer_state),
     )
-    return after, info
+    return after, routing, learned
 
 
 def _check_round(state: State, arrival: Arrival, params: Params, max_active: int) -> None:
