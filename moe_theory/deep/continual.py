@@ -1,7 +1,6 @@
 """Algorithm 1 of the continual-learning paper with networks for experts: a task is one class against the rest."""
 
 import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -18,14 +17,11 @@ from moe_theory.deep.baselines import Kept
 from moe_theory.deep.evaluation import Past, Tables
 from moe_theory.deep.gate import Moments
 from moe_theory.deep.params import Dims, Params, check_params
-from moe_theory.deep.tasks import Arrival, Pool, Source, draw, on_device, pool_of
-
-# What arrives: (key, dims, state, params) -> the pool of this round and the arrival.
-Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival]]
+from moe_theory.deep.tasks import Arrival, Pool, Source, Stream, draw, on_device, pool_of
 
 
 @documented
-class History(NamedTuple):
+class Experience(NamedTuple):
     """The `State.metrics` of networks: what gates and experts have seen, and how they do on it."""
 
     tables: Tables
@@ -60,11 +56,6 @@ class Info(NamedTuple):
     terminated: Bool[Array, ""]
 
 
-def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:
-    """Tasks of one pool, as `tasks.draw` draws them: the default `Stream`."""
-    return state.pool, draw(key, dims, state.pool, params, state.round + 1)[0]
-
-
 @functools.lru_cache(maxsize=16)  # each holds a data set
 def system(
     dims: Dims,
@@ -72,7 +63,7 @@ def system(
     classes: tuple[int, ...],
     embed: gate.Embed = gate.mean_image,
     *,
-    stream: Stream = stationary,
+    stream: Stream | None = None,
     optimizer: Optimizer = optax.sgd,
     **parts: Any,
 ) -> System:
@@ -80,7 +71,7 @@ def system(
 
     Args:
         embed: what the gate reads of a task's images, as a vector.
-        stream: what arrives in each round, and how the pool moves.
+        stream: what arrives in each round, and how the pool moves; unless given what `tasks.draw` draws.
         optimizer, parts: optimizer, router and auxiliary, as `moe_theory.continual.system` has them; their `params` are
             those of networks.
     Source: Algorithm 1, Section 6 and Appendix A of `continual`.
@@ -99,8 +90,11 @@ def system(
     def init(key: Key[Array, ""], params: Params) -> State:
         return begin(key, dims, params, pool_of(source, classes), embed, optimizer)
 
+    def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:
+        return state.pool, draw(key, dims, state.pool, params, state.round + 1)[0]
+
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        pool, arrival = streamed(stream(key, dims, state, params), "pool", "arrival")
+        pool, arrival = streamed((stream or stationary)(key, dims, state, params), "pool", "arrival")
         return learn(state._replace(pool=pool), arrival, params, dims, embed, optimizer=optimizer, **parts)
 
     return System(init, step)
@@ -123,14 +117,14 @@ def begin(
     check_params(dims, params, len(pool.train.counts))
     num_features = gate.num_features(embed, pool, dims.num_samples)
     experts = training.initial_experts(key, dims, pool)
-    history = History(
+    experience = Experience(
         tables=evaluation.empty_tables(dims, pool),
         moments=gate.initial_moments(num_features),
         past=evaluation.empty_past(dims),
         kept=baselines.nothing_kept(dims, experts.params) if dims.num_kept or dims.consolidates else None,
     )
     gates = jnp.zeros((dims.max_experts, num_features), jnp.result_type(float))
-    return start(on_device(pool), experts, gates, history, params, optimizer)
+    return start(on_device(pool), experts, gates, experience, params, optimizer)
 
 
 def learn(
@@ -173,19 +167,19 @@ def learn(
     moments, gate_input = gate.observe(state.metrics.moments, pixels, time, params, embed)
 
     def experts(state: State, routing: Routing) -> Learned:
-        history, expert = state.metrics, routing.ranked[0]
+        experience, expert = state.metrics, routing.ranked[0]
         before = networks.expert(state.experts, expert)
-        kept = None if history.kept is None else baselines.of_expert(history.kept, expert)
+        kept = None if experience.kept is None else baselines.of_expert(experience.kept, expert)
         trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims, kept)
-        if history.kept is not None and trained.kept is not None:
-            kept = baselines.with_expert(history.kept, expert, trained.kept)
-        tables = evaluation.with_rows(history.tables, expert, trained.rows)
-        past = evaluation.record(history.past, time, arrival.task, expert, arrival.tests, trained.rows)
+        if experience.kept is not None and trained.kept is not None:
+            kept = baselines.with_expert(experience.kept, expert, trained.kept)
+        tables = evaluation.with_rows(experience.tables, expert, trained.rows)
+        past = evaluation.record(experience.past, time, arrival.task, expert, arrival.tests, trained.rows)
         scores = evaluation.scores(past, tables, time)
         is_blind = jnp.any(routing.masks[0] & jnp.isneginf(routing.scores))
         return Learned(
             experts=networks.with_expert(state.experts, expert, trained.weights),
-            metrics=History(tables, moments, past, kept),
+            metrics=Experience(tables, moments, past, kept),
             squared_moves=trained.squared_change[None],
             errors=jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), scores),
         )

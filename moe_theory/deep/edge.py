@@ -1,7 +1,6 @@
 """Algorithm 1 of the edge-computing paper with networks for experts: servers are busy while they train on a task."""
 
 import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -19,8 +18,9 @@ from moe_theory.deep.evaluation import Past, Tables
 from moe_theory.deep.gate import Moments
 from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
-from moe_theory.deep.tasks import Arrival, Pool, Source, draw, on_device, pool_of
-from moe_theory.edge.delays import Law, bounded_delays, check_laws, draw_execution, even_map, transfer_trip, uniform
+from moe_theory.deep.tasks import Arrival, Pool, Source, Stream, draw, on_device, pool_of
+from moe_theory.edge.arrivals import bounded_delays, check_laws, draw_execution, transfer_trip
+from moe_theory.edge.delays import Law, even_map, uniform
 from moe_theory.edge.policies import POLICIES, Policy, check_policy
 from moe_theory.edge.servers import DROPPED, FREE, Assignment, Servers, due, existing, offer
 
@@ -76,10 +76,6 @@ class Info(NamedTuple):
     class_errors: Float[Array, " K"]  # mean test error of the tasks of each class; NaN before the first
     class_accuracies: Float[Array, " K"]
     dropped: Int[Array, ""]  # tasks dropped so far
-
-
-# What arrives: (key, dims, state, params) -> the pool of this round and the arrival.
-Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival]]
 
 
 @functools.lru_cache(maxsize=16)  # each holds a data set

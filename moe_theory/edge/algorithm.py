@@ -22,8 +22,8 @@ from moe_theory.core.numerics import Numbers
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Pool, check_pool, streamed
 from moe_theory.edge import delays
-from moe_theory.edge.arrivals import Arrival, draw, draw_pool
-from moe_theory.edge.delays import Law, check_laws, draw_execution
+from moe_theory.edge.arrivals import Arrival, check_laws, draw, draw_execution, draw_pool
+from moe_theory.edge.delays import Law
 from moe_theory.edge.params import Dims, Params, check_params, require_whole_rounds
 from moe_theory.edge.policies import Policy, adaptive, check_policy
 from moe_theory.edge.queue import Queue, empty_queue, offer_in_turn

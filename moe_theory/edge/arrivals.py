@@ -1,12 +1,14 @@
 """What arrives at the router: a user's task with its data and delays, drawn by Definition 1 of `edge`."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.core import random
+from moe_theory.core import gating, random
+from moe_theory.core.constraints import is_known
+from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import rounded_positive
 from moe_theory.core.tasks import (
@@ -19,7 +21,8 @@ from moe_theory.core.tasks import (
     select_row,
     uniform_index,
 )
-from moe_theory.edge.delays import Law, bounded_delays, transfer_trip
+from moe_theory.edge import delays
+from moe_theory.edge.delays import Law, Table, Trip
 from moe_theory.edge.params import Dims, Params
 
 
@@ -99,3 +102,72 @@ def draw_pool(key: Key[Array, ""], dims: Dims, params: Params) -> Pool:
     law = jnp.asarray(params.signal_law)
     directions = jnp.where(law == ORTHOGONAL, orthonormal(others), jnp.where(law == INDEPENDENT, bounded, truths))
     return Pool(truths=truths, signals=params.signal_scale * directions, clusters=jnp.arange(dims.num_tasks))
+
+
+def transfer_trip(
+    place: Float[Array, "2"],
+    positions: Float[Array, "M 2"],
+    uniform: Float[Array, " M"],
+    uplink: Float[Array, ""],
+    params: Any,
+) -> Trip:
+    """A user's transfer from `place` on the unit square to each server.
+
+    Args:
+        uniform, uplink: independent numbers, uniform on (0, 1).
+    """
+    distance = jnp.sqrt(jnp.sum(jnp.square(positions - place[None, :]), axis=1))
+    return Trip(
+        uniform=uniform,
+        least=jnp.asarray(params.min_transfer_delay, jnp.int32),
+        most=jnp.asarray(params.max_transfer_delay, jnp.int32),
+        distance=distance,
+        nearest=gating.best_expert(-distance, jnp.arange(positions.shape[0]) < params.num_experts)[0],
+        positions=positions,
+        uplink=-jnp.log(uplink),
+    )
+
+
+def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2"], params: Params, law: Law) -> Array:
+    """Draw each server's execution delay d^ex (M,), in rounds; it stays for the whole run.
+
+    Raises: InvalidParamsError, as `bounded_delays`.
+    """
+    uniform = random.uniforms(key, dims.max_experts, positions.dtype)
+    trip = Trip(
+        uniform=uniform,
+        least=jnp.asarray(params.min_execution_delay, jnp.int32),
+        most=jnp.asarray(params.max_execution_delay, jnp.int32),
+        distance=jnp.zeros(dims.max_experts, positions.dtype),
+        nearest=jnp.int32(-1),
+        positions=positions,
+        uplink=jnp.ones((), positions.dtype),
+    )
+    return bounded_delays(law, trip, params)
+
+
+def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
+    """A law's delays, clipped to the bounds. Raises: InvalidParamsError unless the law returns whole numbers (M,)."""
+    rounds = jnp.asarray(law(trip, params))
+    if rounds.shape != trip.uniform.shape or not jnp.issubdtype(rounds.dtype, jnp.integer):
+        raise InvalidParamsError(
+            f"a law of delays gave {rounds.dtype} of shape {rounds.shape}, not whole rounds, one a server: "
+            f"{trip.uniform.shape}. Round and cast in the law."
+        )
+    return jnp.clip(rounds.astype(jnp.int32), trip.least, trip.most)
+
+
+def check_laws(dims: Dims, params: Params, transfer: Law, execution: Law) -> None:
+    """Refuse laws that do not fit: execution by distance, and a table of another shape or beyond the bounds.
+
+    Raises: InvalidParamsError, InvalidDimsError.
+    """
+    if execution is delays.by_distance:
+        raise InvalidParamsError("by_distance is a law of transfers: execution is at one server. Choose another law.")
+    experts = (dims.max_experts,)
+    shapes = {"transfer": (experts, experts * 2), "execution": (experts,)}
+    for name, law in (("transfer", transfer), ("execution", execution)):
+        if isinstance(law, Table):
+            ends = [getattr(params, f"{end}_{name}_delay") for end in ("min", "max")]
+            bounds = (int(ends[0]), int(ends[1])) if is_known(ends) else None
+            law.check(dims, name, shapes[name], bounds)
