@@ -20,12 +20,11 @@ import functools
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key
+import optax
+from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.continual.algorithm import balance_cost, draw, flag_converged, locality_cost
+from moe_theory.continual.algorithm import Learned, Routing, State, advance, draw, start
 from moe_theory.continual.params import Dims, Params, check_params
-from moe_theory.continual.theory import exploration_rounds
-from moe_theory.core import gating
 from moe_theory.core.errors import InvalidDimsError
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import error_contraction
@@ -34,17 +33,11 @@ from moe_theory.core.tasks import Arrival, Pool, draw_pool, select_row
 
 
 @documented
-class State(NamedTuple):
-    """Carried from round to round; the checkpoint."""
+class Distances(NamedTuple):
+    """The `State.experts` of the reduced model. Its `State.metrics` are how often each expert had each task (M, N)."""
 
-    pool: Pool
-    gates: Float[Array, "M d"]  # gating parameters theta^(m)
     errors: Float[Array, "M N"]  # e, expected squared distances of experts to truths
     projections: Float[Array, "M N"]  # a, expected inner products of experts and unit signals
-    arrivals: Float[Array, "M N"]  # how often an expert had a task
-    converged: Bool[Array, " M"]  # convergence flags I(m)
-    terminated: Bool[Array, ""]  # whether the gates are no longer updated
-    round: Int[Array, ""]  # rounds done, t
 
 
 @documented
@@ -83,16 +76,9 @@ def system(dims: Dims) -> System:
         check_params(dims, params)
         pool = draw_pool(key, dims.num_tasks, dims.num_features, params.pool_scales)
         zeros = jnp.zeros((dims.max_experts, dims.num_tasks), pool.truths.dtype)
-        return State(
-            pool=pool,
-            gates=jnp.zeros((dims.max_experts, dims.num_features), pool.truths.dtype),
-            errors=zeros + jnp.sum(pool.truths**2, axis=1)[None, :],
-            projections=zeros,
-            arrivals=zeros,
-            converged=jnp.zeros(dims.max_experts, bool),
-            terminated=jnp.zeros((), bool),
-            round=jnp.zeros((), jnp.int32),
-        )
+        gates = jnp.zeros((dims.max_experts, dims.num_features), pool.truths.dtype)
+        experts = Distances(zeros + jnp.sum(pool.truths**2, axis=1)[None, :], zeros)
+        return start(pool, experts, gates, zeros, params, optax.sgd)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         arrival, perturbation = draw(key, dims, state.pool, params)
@@ -117,46 +103,27 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
         >>> params = continual.Params(num_experts=3)
         >>> state = continual.reduced.system(dims).init(mt.root_key(0), params)
         >>> pool = continual.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
-        >>> state = state._replace(pool=pool, errors=np.ones((3, 2)))
+        >>> state = state._replace(pool=pool, experts=state.experts._replace(errors=np.ones((3, 2))))
         >>> arrival = continual.Arrival(task=0, features=np.eye(4, 2))
         >>> after, info = jax.jit(continual.reduced.learn)(state, arrival, np.zeros(3), params)
-        >>> int(info.expert), after.errors[0].tolist()
+        >>> int(info.expert), after.experts.errors[0].tolist()
         (0, [0.0, 2.0])
     """
-    pool, time = state.pool, state.round + 1
-    num_features, num_samples = arrival.features.shape
-    exists = jnp.arange(state.gates.shape[0]) < params.num_experts
+    pool, contraction = state.pool, error_contraction(*arrival.features.shape)
     is_task = jnp.arange(pool.truths.shape[0]) == arrival.task
-    gate_input = jnp.sum(arrival.features, axis=1)
-    outputs = gating.gate_outputs(state.gates, gate_input)
-    probabilities = gating.gate_probabilities(outputs, exists)
-    expert, chosen = gating.best_expert(outputs + perturbation, exists)
 
-    errors, projections = (
-        jnp.sum(jnp.where(chosen[:, None], each, 0), axis=0) for each in (state.errors, state.projections)
-    )
-    errors, projections, squared_move = _taught(
-        pool, arrival.task, errors, projections, error_contraction(num_features, num_samples)
-    )
-    arrivals = state.arrivals + (chosen[:, None] & is_task[None, :])
-    errors = jnp.where(chosen[:, None], errors[None, :], state.errors)
+    def experts(state: State, routing: Routing) -> Learned:
+        chosen = routing.masks[0][:, None]
+        own = (jnp.sum(jnp.where(chosen, each, 0), axis=0) for each in state.experts)
+        *learned, squared_move = _taught(pool, arrival.task, *own, contraction)
+        distances = Distances(
+            *(jnp.where(chosen, new[None, :], old) for new, old in zip(learned, state.experts, strict=True))
+        )
+        return Learned(distances, state.metrics + (chosen & is_task[None, :]), squared_move[None])
 
-    cost = locality_cost(squared_move, params) + balance_cost(jnp.sum(arrivals, axis=1), time, params)
-    gradient = gating.gate_gradient(probabilities, gate_input, jnp.where(chosen, cost, 0))
-    is_exploring = time <= exploration_rounds(params.num_experts, params.learning_rate)
-    converged = ~is_exploring & flag_converged(outputs, chosen[None, :], state.converged, params)
-    terminated = jnp.asarray(params.terminate, bool) & (state.terminated | jnp.all(converged | ~exists))
-    after = State(
-        pool=pool,
-        gates=jnp.where(terminated, state.gates, state.gates - params.learning_rate * gradient),
-        errors=errors,
-        projections=jnp.where(chosen[:, None], projections[None, :], state.projections),
-        arrivals=arrivals,
-        converged=converged,
-        terminated=terminated,
-        round=time,
-    )
-    return after, Info(arrival.task, expert, jnp.sum(arrivals * errors) / time)
+    after, routing, _ = advance(state, jnp.sum(arrival.features, axis=1), perturbation, arrival, params, experts)
+    error = jnp.sum(after.metrics * after.experts.errors) / after.round
+    return after, Info(arrival.task, routing.ranked[0], error)
 
 
 def _taught(
