@@ -37,7 +37,7 @@ class State(NamedTuple):
 
     pool: Pool
     experts: Float[Array, "M d"] | PyTree  # local models w^(m); of networks, leaves (M, ...)
-    gates: Float[Array, "M p"]  # gating parameters theta^(m), p = d
+    gates: Float[Array, "M d"]  # gating parameters theta^(m)
     visits: Int[Array, " M"]  # loads L_t(m): rounds in which an expert was chosen
     explored_visits: Int[Array, " M"]  # loads at min(t, T1)
     converged: Bool[Array, " M"]  # convergence flags I(m)
@@ -334,12 +334,12 @@ def learn(
     """
     _check_round(state, arrival, params, max_active)
     truth = select_row(state.pool.truths, arrival.task) if arrival.truth is None else jnp.asarray(arrival.truth)
-    arrival, time = arrival._replace(truth=truth), state.round + 1
+    known, time = arrival._replace(truth=truth), state.round + 1
 
     def experts(state: State, routing: Routing) -> Learned:
         masks = routing.masks
         before = jnp.sum(jnp.where(masks[:, :, None], state.experts[None, :, :], 0), axis=1)
-        change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted(fit, before, arrival, params), 0)
+        change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted(fit, before, known, params), 0)
         errors = jnp.sum(jnp.square(before + change - truth[None, :]), axis=1)
         error = jnp.sum(jnp.where(jnp.any(masks, axis=1), errors, 0)) / params.num_active
         return Learned(
