@@ -69,7 +69,7 @@ class Info(NamedTuple):
 
 @documented
 class Routing(NamedTuple):
-    """Where an arrival goes, and by what."""
+    """Route of an arrival: outputs and probabilities of the gates, the router's scores, and the chosen experts."""
 
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
     gate_probabilities: Float[Array, " M"]  # softmax pi_m
@@ -80,7 +80,7 @@ class Routing(NamedTuple):
 
 @documented
 class Learned(NamedTuple):
-    """What experts made of an arrival."""
+    """The experts after a round, and how far those that learned have moved."""
 
     experts: PyTree  # the new models of all
     metrics: PyTree
@@ -88,7 +88,7 @@ class Learned(NamedTuple):
     errors: Any = None  # what its `Info` shows of them
 
 
-# Experts of any kind: they learn what is routed to them, by (state, routing).
+# Experts of any kind, (state before the round, routing) -> what they learned; they know the arrival by closure.
 Experts = Callable[[State, Routing], Learned]
 
 

@@ -22,7 +22,7 @@ from moe_theory.deep.tasks import Arrival, Pool, Source, Stream, draw, on_device
 
 @documented
 class Experience(NamedTuple):
-    """The `State.metrics` of networks: what gates and experts have seen, and how they do on it."""
+    """The `State.metrics` of networks: test results of the experts, and what is kept of past arrivals."""
 
     tables: Tables
     moments: Moments
@@ -37,7 +37,7 @@ class Experience(NamedTuple):
 
 @documented
 class Info(NamedTuple):
-    """What is observed in a round."""
+    """Observables of one round."""
 
     task: Int[Array, ""]  # n_t
     expert: Int[Array, ""]  # m_t

@@ -29,7 +29,7 @@ _EXECUTION = 2**31 - 1  # folded into a key that experts' numbers are folded int
 
 @documented
 class State(NamedTuple):
-    """What is carried from round to round, and the checkpoint; the pool never changes."""
+    """Carried from round to round; the checkpoint."""
 
     pool: Pool
     experts: Weights  # leaves (M, ...); of a busy server, already trained
@@ -59,7 +59,7 @@ class State(NamedTuple):
 
 @documented
 class Info(NamedTuple):
-    """What is observed in a round."""
+    """Observables of one round."""
 
     task: Int[Array, ""]  # n_t
     expert: Int[Array, ""]  # m_t; -1 for a task that was dropped

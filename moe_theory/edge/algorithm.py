@@ -48,7 +48,7 @@ Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival]]
 
 @documented
 class State(NamedTuple):
-    """What is carried from round to round: the checkpoint."""
+    """Carried from round to round; the checkpoint."""
 
     pool: Pool
     positions: Float[Array, "M 2"]  # of the servers, on the unit square
@@ -77,7 +77,7 @@ class State(NamedTuple):
 
 @documented
 class Info(NamedTuple):
-    """What is observed of a round. Models and errors are those after it, without the tasks still pending."""
+    """Observables of one round. Models and errors are those after it, without the tasks still pending."""
 
     task: Int[Array, ""]  # n_t
     truth: Float[Array, " p"]  # w_t, the task's own ground truth

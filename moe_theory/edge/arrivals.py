@@ -1,4 +1,4 @@
-"""What arrives at the router: a user's task with its data and delays, drawn by Definition 1 of `edge`."""
+"""Arrivals of `edge`, drawn by Definition 1: a user's task with its data and delays."""
 
 import math
 from typing import Any, NamedTuple

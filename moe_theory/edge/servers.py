@@ -1,4 +1,4 @@
-"""The servers of Algorithm 1 of `edge`, of any kind: how a round opens, how a task is offered, and the paper's machine.
+"""Servers of Algorithm 1 of `edge`, of any kind: completions, gate steps and routing; and the paper's own servers.
 
 A pending task, one that is routed but not completed, keeps one of S slots of the state.
 """
@@ -23,7 +23,7 @@ NONE = -1  # the kind of no task: of an expert without a specialty, or of a slot
 
 @documented
 class Assignment(NamedTuple):
-    """Where a task goes, and until when."""
+    """Route of a task, and its time at the server."""
 
     server: Int[Array, ""]  # m_t, or `DROPPED`
     mask: Bool[Array, " M"]  # the same as a one-hot row
@@ -56,7 +56,7 @@ def _summed_in_turn(weights: Float[Array, "S M"], inputs: Float[Array, "S p"]) -
 
 @documented
 class Servers(NamedTuple):
-    """What servers do with tasks, as pure functions of one replicate's state.
+    """Completion, acceptance and capacity of servers, as pure functions of one replicate's state.
 
     A state has `gates`, `gate_step`, `execution_delay`, `busy_until`, `visits`, `round` and the `pending_` fields of
     `State` from `pending_server` to `pending_slopes` that `due` and `offer` read; the rest is the servers' own.
@@ -154,9 +154,8 @@ def one_task_each(fit: Fit) -> Servers:
         is_moved = is_done
         if not has_own_slots(state, 1):
             is_moved = jnp.any(at_servers(state, is_done), axis=0)
-        return moved(state, jnp.where(is_moved[:, None], state.pending_change, 0)), jnp.where(
-            is_done, state.pending_norm, 0
-        )
+        after = moved(state, jnp.where(is_moved[:, None], state.pending_change, 0))
+        return after, jnp.where(is_done, state.pending_norm, 0)
 
     def take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any, Float[Array, ""]]:
         return taken(state, arrival, task, params, fit)

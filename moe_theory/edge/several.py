@@ -17,7 +17,7 @@ from moe_theory.edge.servers import FREE, Assignment, Servers, at_servers, moved
 
 @documented
 class Refit(NamedTuple):
-    """What refits a task to a model that has changed since its routing."""
+    """Data to refit a task to a model that has changed since its routing."""
 
     basis: Float[Array, "S s p"]  # orthonormal rows that span the task's samples
     truth: Float[Array, "S p"]  # the task's ground truth
