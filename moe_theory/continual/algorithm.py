@@ -36,20 +36,15 @@ class State(NamedTuple):
     """Carried from round to round; the checkpoint."""
 
     pool: Pool
-    experts: Float[Array, "M d"] | PyTree  # local models w^(m); of networks, leaves (M, ...)
+    experts: Float[Array, "M d"]  # local models w^(m)
     gates: Float[Array, "M d"]  # gating parameters theta^(m)
     visits: Int[Array, " M"]  # loads L_t(m): rounds in which an expert was chosen
     explored_visits: Int[Array, " M"]  # loads at min(t, T1)
     converged: Bool[Array, " M"]  # convergence flags I(m)
     terminated: Bool[Array, ""]  # whether the gates are no longer updated
     round: Int[Array, ""]  # rounds done, t
-    metrics: Metrics | PyTree  # what errors of past arrivals are computed from
+    metrics: Metrics
     optimizer_state: PyTree
-
-    @property
-    def max_rounds(self) -> int | None:
-        """Rounds that the metrics have memory for; None: any number."""
-        return getattr(self.metrics, "max_rounds", None)
 
 
 @documented
@@ -82,14 +77,13 @@ class Routing(NamedTuple):
 class Learned(NamedTuple):
     """The experts after a round, and how far those that learned have moved."""
 
-    experts: PyTree  # the new models of all
-    metrics: PyTree
+    state: Any  # with the new models, the gates as they were
     squared_moves: Float[Array, " k"]  # |w_t - w_{t-1}|^2 of each that learned; 0 in unused rows
     errors: Any = None  # what its `Info` shows of them
 
 
-# Experts of any kind, (state before the round, routing) -> what they learned; they know the arrival by closure.
-Experts = Callable[[State, Routing], Learned]
+# Experts of any kind: the routing of an arrival, which they know by closure -> what they learned.
+Experts = Callable[[Routing], Learned]
 
 
 def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
@@ -244,26 +238,17 @@ def begin(dims: Dims, params: Params, pool: Pool, optimizer: Optimizer = optax.s
     dtype = jnp.result_type(float)
     zeros = jnp.zeros((dims.max_experts, dims.num_features), dtype)
     pool = Pool(jnp.asarray(pool.truths, dtype), jnp.asarray(pool.signals, dtype), jnp.asarray(pool.clusters))
-    none = metrics.no_arrivals(dims.max_experts, dims.num_features, dtype)
-    return start(pool, zeros, zeros, none, params, optimizer)
-
-
-def start(
-    pool: PyTree, experts: PyTree, gates: Float[Array, "M p"], metrics: PyTree, params: Any, optimizer: Optimizer
-) -> State:
-    """The state before round 1 of experts of any kind; `params` as for `advance`."""
-    max_experts = len(gates)
     return State(
         pool=pool,
-        experts=experts,
-        gates=gates,
-        visits=jnp.zeros(max_experts, jnp.int32),
-        explored_visits=jnp.zeros(max_experts, jnp.int32),
-        converged=jnp.zeros(max_experts, bool),
+        experts=zeros,
+        gates=zeros,
+        visits=jnp.zeros(dims.max_experts, jnp.int32),
+        explored_visits=jnp.zeros(dims.max_experts, jnp.int32),
+        converged=jnp.zeros(dims.max_experts, bool),
         terminated=jnp.zeros((), bool),
         round=jnp.zeros((), jnp.int32),
-        metrics=metrics,
-        optimizer_state=optimizer(jnp.asarray(params.learning_rate, gates.dtype)).init(gates),
+        metrics=metrics.no_arrivals(dims.max_experts, dims.num_features, dtype),
+        optimizer_state=optimizer(jnp.asarray(params.learning_rate, dtype)).init(zeros),
     )
 
 
@@ -336,18 +321,17 @@ def learn(
     truth = select_row(state.pool.truths, arrival.task) if arrival.truth is None else jnp.asarray(arrival.truth)
     known, time = arrival._replace(truth=truth), state.round + 1
 
-    def experts(state: State, routing: Routing) -> Learned:
+    def experts(routing: Routing) -> Learned:
         masks = routing.masks
         before = jnp.sum(jnp.where(masks[:, :, None], state.experts[None, :, :], 0), axis=1)
         change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted(fit, before, known, params), 0)
         errors = jnp.sum(jnp.square(before + change - truth[None, :]), axis=1)
         error = jnp.sum(jnp.where(jnp.any(masks, axis=1), errors, 0)) / params.num_active
-        return Learned(
+        after = state._replace(
             experts=state.experts + jnp.sum(jnp.where(masks[:, :, None], change[:, None, :], 0), axis=0),
             metrics=metrics.record_arrival(state.metrics, truth, masks, before, change, error),
-            squared_moves=jnp.sum(jnp.square(change), axis=1),
-            errors=error,
         )
+        return Learned(after, jnp.sum(jnp.square(change), axis=1), error)
 
     gate_input = jnp.sum(arrival.features, axis=1)
     after, routing, learned = advance(
@@ -362,6 +346,8 @@ def learn(
         optimizer=optimizer,
         auxiliary=auxiliary,
     )
+    is_exploring = time <= exploration_rounds(params.num_experts, params.learning_rate)
+    after = after._replace(explored_visits=jnp.where(is_exploring, after.visits, state.explored_visits))
     info = Info(
         task=arrival.task,
         expert=routing.ranked[0],
@@ -377,7 +363,7 @@ def learn(
 
 
 def advance(
-    state: State,
+    state: Any,
     gate_input: Float[Array, " p"],
     perturbation: Float[Array, " M"],
     arrival: Any,
@@ -388,10 +374,11 @@ def advance(
     router: Router = perturbed,
     optimizer: Optimizer = optax.sgd,
     auxiliary: Auxiliary = balance_cost,
-) -> tuple[State, Routing, Learned]:
+) -> tuple[Any, Routing, Learned]:
     """One round of Algorithm 1 whatever the experts and the gate's input are; `learn` is this with linear experts.
 
     Args:
+        state: any NamedTuple with gates, visits, converged, terminated, round and optimizer_state, as `State` has them.
         arrival: what the router is given.
         params: anything with the fields of `Params` that routing and gate updates read: all but those of pools.
         experts: what learns the arrival.
@@ -405,7 +392,7 @@ def advance(
     ranked, masks = gating.route(scores, exists, params.num_active, max_active)
     chosen = jnp.any(masks, axis=0)
     routing = Routing(outputs, probabilities, scores, ranked, masks)
-    learned = experts(state, routing)
+    learned = experts(routing)
 
     visits = state.visits + chosen
     move_costs = jnp.sum(jnp.where(masks, locality_cost(learned.squared_moves, params)[:, None], 0), axis=0)
@@ -417,15 +404,12 @@ def advance(
     terminated = jnp.asarray(params.terminate, bool) & (state.terminated | jnp.all(converged | ~exists))
     updates, optimizer_state = optimizer(params.learning_rate).update(gradient, state.optimizer_state, state.gates)
     moved: Any = optax.apply_updates(state.gates, updates)
-    after = state._replace(
-        experts=learned.experts,
+    after = learned.state._replace(
         gates=jnp.where(terminated, state.gates, moved),
         visits=visits,
-        explored_visits=jnp.where(is_exploring, visits, state.explored_visits),
         converged=converged,
         terminated=terminated,
         round=time,
-        metrics=learned.metrics,
         optimizer_state=jax.tree.map(functools.partial(jnp.where, terminated), state.optimizer_state, optimizer_state),
     )
     return after, routing, learned

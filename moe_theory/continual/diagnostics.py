@@ -191,7 +191,7 @@ class Paired(NamedTuple):
     """The algorithm's state and the reduced model's, of the same draws."""
 
     state: State
-    reduced: State
+    reduced: reduced.State
 
     pool, round = _POOL, _ROUND
 

@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from moe_theory.continual.algorithm import Learned, Routing, State, advance, draw, start
+from moe_theory.continual.algorithm import Learned, Routing, advance, draw
 from moe_theory.continual.params import Dims, Params, check_params
 from moe_theory.core.errors import InvalidDimsError
 from moe_theory.core.fields import documented
@@ -33,11 +33,19 @@ from moe_theory.core.tasks import Arrival, Pool, draw_pool, select_row
 
 
 @documented
-class Distances(NamedTuple):
-    """The `State.experts` of the reduced model. Its `State.metrics` are how often each expert had each task (M, N)."""
+class State(NamedTuple):
+    """Carried from round to round; the checkpoint."""
 
+    pool: Pool
+    gates: Float[Array, "M d"]  # gating parameters theta^(m)
     errors: Float[Array, "M N"]  # e, expected squared distances of experts to truths
     projections: Float[Array, "M N"]  # a, expected inner products of experts and unit signals
+    arrivals: Float[Array, "M N"]  # how often an expert had a task
+    visits: Int[Array, " M"]  # loads: rounds in which an expert was chosen
+    converged: Bool[Array, " M"]  # convergence flags I(m)
+    terminated: Bool[Array, ""]  # whether the gates are no longer updated
+    round: Int[Array, ""]  # rounds done, t
+    optimizer_state: PyTree
 
 
 @documented
@@ -77,8 +85,18 @@ def system(dims: Dims) -> System:
         pool = draw_pool(key, dims.num_tasks, dims.num_features, params.pool_scales)
         zeros = jnp.zeros((dims.max_experts, dims.num_tasks), pool.truths.dtype)
         gates = jnp.zeros((dims.max_experts, dims.num_features), pool.truths.dtype)
-        experts = Distances(zeros + jnp.sum(pool.truths**2, axis=1)[None, :], zeros)
-        return start(pool, experts, gates, zeros, params, optax.sgd)
+        return State(
+            pool=pool,
+            gates=gates,
+            errors=zeros + jnp.sum(pool.truths**2, axis=1)[None, :],
+            projections=zeros,
+            arrivals=zeros,
+            visits=jnp.zeros(dims.max_experts, jnp.int32),
+            converged=jnp.zeros(dims.max_experts, bool),
+            terminated=jnp.zeros((), bool),
+            round=jnp.zeros((), jnp.int32),
+            optimizer_state=optax.sgd(params.learning_rate).init(gates),
+        )
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         arrival, perturbation = draw(key, dims, state.pool, params)
@@ -103,27 +121,31 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
         >>> params = continual.Params(num_experts=3)
         >>> state = continual.reduced.system(dims).init(mt.root_key(0), params)
         >>> pool = continual.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
-        >>> state = state._replace(pool=pool, experts=state.experts._replace(errors=np.ones((3, 2))))
+        >>> state = state._replace(pool=pool, errors=np.ones((3, 2)))
         >>> arrival = continual.Arrival(task=0, features=np.eye(4, 2))
         >>> after, info = jax.jit(continual.reduced.learn)(state, arrival, np.zeros(3), params)
-        >>> int(info.expert), after.experts.errors[0].tolist()
+        >>> int(info.expert), after.errors[0].tolist()
         (0, [0.0, 2.0])
     """
     pool, contraction = state.pool, error_contraction(*arrival.features.shape)
     is_task = jnp.arange(pool.truths.shape[0]) == arrival.task
 
-    def experts(state: State, routing: Routing) -> Learned:
+    def experts(routing: Routing) -> Learned:
         chosen = routing.masks[0][:, None]
-        own = (jnp.sum(jnp.where(chosen, each, 0), axis=0) for each in state.experts)
-        *learned, squared_move = _taught(pool, arrival.task, *own, contraction)
-        distances = Distances(
-            *(jnp.where(chosen, new[None, :], old) for new, old in zip(learned, state.experts, strict=True))
+        errors, projections = (
+            jnp.sum(jnp.where(chosen, each, 0), axis=0) for each in (state.errors, state.projections)
         )
-        return Learned(distances, state.metrics + (chosen & is_task[None, :]), squared_move[None])
+        errors, projections, squared_move = _taught(pool, arrival.task, errors, projections, contraction)
+        after = state._replace(
+            errors=jnp.where(chosen, errors[None, :], state.errors),
+            projections=jnp.where(chosen, projections[None, :], state.projections),
+            arrivals=state.arrivals + (chosen & is_task[None, :]),
+        )
+        return Learned(after, squared_move[None])
 
-    after, routing, _ = advance(state, jnp.sum(arrival.features, axis=1), perturbation, arrival, params, experts)
-    error = jnp.sum(after.metrics * after.experts.errors) / after.round
-    return after, Info(arrival.task, routing.ranked[0], error)
+    gate_input = jnp.sum(arrival.features, axis=1)
+    after, routing, _ = advance(state, gate_input, perturbation, arrival, params, experts)
+    return after, Info(arrival.task, routing.ranked[0], jnp.sum(after.arrivals * after.errors) / after.round)
 
 
 def _taught(

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from moe_theory.continual.algorithm import Learned, Optimizer, Router, Routing, State, advance, perturbed, start
+from moe_theory.continual.algorithm import Learned, Optimizer, Router, Routing, advance, perturbed
 from moe_theory.core.fields import documented
 from moe_theory.core.system import System
 from moe_theory.core.tasks import streamed
@@ -16,18 +16,27 @@ from moe_theory.deep import baselines, evaluation, gate, networks, training
 from moe_theory.deep.baselines import Kept
 from moe_theory.deep.evaluation import Past, Tables
 from moe_theory.deep.gate import Moments
+from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
 from moe_theory.deep.tasks import Arrival, Pool, Source, Stream, draw, on_device, pool_of
 
 
 @documented
-class Experience(NamedTuple):
-    """The `State.metrics` of networks: test results of the experts, and what is kept of past arrivals."""
+class State(NamedTuple):
+    """Carried from round to round; the checkpoint."""
 
+    pool: Pool
+    experts: Weights  # leaves (M, ...)
     tables: Tables
+    gates: Float[Array, "M p"]  # gating parameters theta^(m)
     moments: Moments
+    visits: Int[Array, " M"]  # loads: rounds in which each expert was chosen
+    converged: Bool[Array, " M"]  # convergence flags I(m)
+    terminated: Bool[Array, ""]  # whether gate updates have stopped
+    round: Int[Array, ""]  # t, completed rounds
     past: Past
     kept: Kept | None  # against forgetting; None unless `Dims` makes room
+    optimizer_state: PyTree
 
     @property
     def max_rounds(self) -> int:
@@ -117,14 +126,21 @@ def begin(
     check_params(dims, params, len(pool.train.counts))
     num_features = gate.num_features(embed, pool, dims.num_samples)
     experts = training.initial_experts(key, dims, pool)
-    experience = Experience(
+    gates = jnp.zeros((dims.max_experts, num_features), jnp.result_type(float))
+    return State(
+        pool=on_device(pool),
+        experts=experts,
         tables=evaluation.empty_tables(dims, pool),
+        gates=gates,
         moments=gate.initial_moments(num_features),
+        visits=jnp.zeros(dims.max_experts, jnp.int32),
+        converged=jnp.zeros(dims.max_experts, bool),
+        terminated=jnp.zeros((), bool),
+        round=jnp.zeros((), jnp.int32),
         past=evaluation.empty_past(dims),
         kept=baselines.nothing_kept(dims, experts.params) if dims.num_kept or dims.consolidates else None,
+        optimizer_state=optimizer(jnp.asarray(params.learning_rate, gates.dtype)).init(gates),
     )
-    gates = jnp.zeros((dims.max_experts, num_features), jnp.result_type(float))
-    return start(on_device(pool), experts, gates, experience, params, optimizer)
 
 
 def learn(
@@ -164,25 +180,26 @@ def learn(
     """
     check_params(dims, params, len(state.pool.train.counts))
     time, pixels = state.round + 1, state.pool.train.pixels[arrival.images]
-    moments, gate_input = gate.observe(state.metrics.moments, pixels, time, params, embed)
+    moments, gate_input = gate.observe(state.moments, pixels, time, params, embed)
 
-    def experts(state: State, routing: Routing) -> Learned:
-        experience, expert = state.metrics, routing.ranked[0]
+    def experts(routing: Routing) -> Learned:
+        expert = routing.ranked[0]
         before = networks.expert(state.experts, expert)
-        kept = None if experience.kept is None else baselines.of_expert(experience.kept, expert)
+        kept = None if state.kept is None else baselines.of_expert(state.kept, expert)
         trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims, kept)
-        if experience.kept is not None and trained.kept is not None:
-            kept = baselines.with_expert(experience.kept, expert, trained.kept)
-        tables = evaluation.with_rows(experience.tables, expert, trained.rows)
-        past = evaluation.record(experience.past, time, arrival.task, expert, arrival.tests, trained.rows)
-        scores = evaluation.scores(past, tables, time)
-        is_blind = jnp.any(routing.masks[0] & jnp.isneginf(routing.scores))
-        return Learned(
+        if state.kept is not None and trained.kept is not None:
+            kept = baselines.with_expert(state.kept, expert, trained.kept)
+        after = state._replace(
             experts=networks.with_expert(state.experts, expert, trained.weights),
-            metrics=Experience(tables, moments, past, kept),
-            squared_moves=trained.squared_change[None],
-            errors=jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), scores),
+            tables=evaluation.with_rows(state.tables, expert, trained.rows),
+            moments=moments,
+            past=evaluation.record(state.past, time, arrival.task, expert, arrival.tests, trained.rows),
+            kept=kept,
         )
+        scores = evaluation.scores(after.past, after.tables, time)
+        is_blind = jnp.any(routing.masks[0] & jnp.isneginf(routing.scores))
+        scores = jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), scores)
+        return Learned(after, trained.squared_change[None], scores)
 
     def ranked(*given: Any) -> Float[Array, " M"]:
         # Gates that have diverged to NaN tie, so that the first expert learns: every task goes to an expert.

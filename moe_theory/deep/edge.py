@@ -233,7 +233,7 @@ def learn(
     def chosen(outputs: Float[Array, " M"], *given: Any) -> Float[Array, " M"]:
         return jnp.stack([gating.scored(policy(outputs, *given), outputs) for policy in policies])[params.policy]
 
-    # Of inputs as long as an image a matrix product is faster than a chain of additions.
+    # As one product: another order of its sums would change last bits of recorded runs.
     servers = Servers(complete, take, gradient=functools.partial(jnp.einsum, "sm,sp->mp"))
     ready, _, _ = due(state, params, servers)
     after, task = offer(ready, arrival, gate_input, params, chosen, servers)

@@ -48,7 +48,8 @@ def offer_in_turn(
         queue.arrivals,
         arrival,
     )
-    remaining, latest = queue.num_waiting + 1, None
+    remaining = queue.num_waiting + 1
+    latest: Any = None
     for _ in range(max_waiting + 1):
         first = jax.tree.map(lambda leaf: leaf[0], tasks)
         state, task = offer(state, first, remaining > 0)

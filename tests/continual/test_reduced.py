@@ -22,8 +22,9 @@ def taught(pool, tasks):
     dims = continual.Dims(max_experts=1, num_tasks=N, num_features=D, num_samples=S)
     params = continual.Params(num_experts=1, num_clusters=N)
     state = reduced.system(dims).init(mt.root_key(0), params)
-    experts = state.experts._replace(errors=jnp.sum(jnp.asarray(pool.truths) ** 2, axis=1)[None])
-    state = state._replace(pool=jax.tree.map(jnp.asarray, pool), experts=experts)
+    state = state._replace(
+        pool=jax.tree.map(jnp.asarray, pool), errors=jnp.sum(jnp.asarray(pool.truths) ** 2, axis=1)[None]
+    )
     for task in tasks:
         before = state
         arrival = Arrival(task=jnp.asarray(task), features=jnp.zeros((D, S)))
@@ -44,8 +45,8 @@ def test_one_task_leaves_distances_and_projections_as_expected(kind):
         ((_, after),) = taught(pool, [task])
         experts = np.array([pool.truths[task] - pool.truths[task] @ line for line in lines(pool)[task]])
         distances = np.sum((experts[:, None] - pool.truths[None]) ** 2, axis=2)
-        np.testing.assert_allclose(after.experts.errors[0], distances.mean(axis=0), rtol=2e-5, atol=1e-6)
-        np.testing.assert_allclose(after.experts.projections[0], (experts @ units.T).mean(axis=0), rtol=2e-5, atol=2e-6)
+        np.testing.assert_allclose(after.errors[0], distances.mean(axis=0), rtol=2e-5, atol=1e-6)
+        np.testing.assert_allclose(after.projections[0], (experts @ units.T).mean(axis=0), rtol=2e-5, atol=2e-6)
 
 
 def test_projections_are_the_means_over_every_sequence_of_lines():
@@ -59,7 +60,7 @@ def test_projections_are_the_means_over_every_sequence_of_lines():
         for task, line in zip(tasks, chosen, strict=True):
             expert = pool.truths[task] + (expert - pool.truths[task]) @ line
         experts.append(expert)
-    np.testing.assert_allclose(after.experts.projections[0], np.mean(experts @ units.T, axis=0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(after.projections[0], np.mean(experts @ units.T, axis=0), rtol=1e-4, atol=1e-5)
 
 
 def test_the_gates_see_the_expected_move():

@@ -35,10 +35,10 @@ def test_an_expert_keeps_the_newest_images_of_each_class():
     system = deep.continual.system(DIMS, DATA, (0, 1, 2))
     key, state = mt.root_key(0), None
     state, _ = mt.simulate(system, key, PARAMS, 2)
-    assert (np.asarray(state.metrics.kept.rows[0, 1:]) == baselines.NO_IMAGE).all()
-    before = np.asarray(state.metrics.kept.rows[0, 0])
+    assert (np.asarray(state.kept.rows[0, 1:]) == baselines.NO_IMAGE).all()
+    before = np.asarray(state.kept.rows[0, 0])
     state, _ = mt.simulate(system, key, PARAMS, 4, state=state)
-    rows, labels = np.asarray(state.metrics.kept.rows[0]), np.asarray(state.pool.train.labels)
+    rows, labels = np.asarray(state.kept.rows[0]), np.asarray(state.pool.train.labels)
     assert (labels[rows] == np.arange(3)[:, None]).all()
     np.testing.assert_array_equal(rows[0], before)
 
