@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -53,6 +53,10 @@ class Arrival(NamedTuple):
     uniform: Float[Array, " M"]  # independent, uniform on (0, 1)
     distance: Float[Array, " M"]  # from the user to each server, on the unit square
     transfer_delay: Int[Array, " M"]  # d^tr to each server, in rounds
+
+
+# What arrives: (key, dims, state, params) -> the pool of this round and the arrival.
+Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival]]
 
 
 def draw(
