@@ -79,6 +79,15 @@ def test_imports_point_down(path):
     assert not upward, f"{path} imports {upward} from above or beside it"
 
 
+SHOWING = {"cli", "tour", "report"}
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if RANK.get(layer(path), 9) < RANK["cli"]], ids=module)
+def test_only_its_commands_and_reports_know_how_a_paper_is_shown(path):
+    """Would catch an algorithm, a bound or a statement that needs the command line or what it prints."""
+    assert path.stem in ("command", "report") or not imported(path) & SHOWING
+
+
 @pytest.mark.parametrize(
     "line",
     [
