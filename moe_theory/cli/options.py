@@ -41,8 +41,9 @@ def whole_numbers(context: click.Context, option: click.Parameter, text: str | N
     try:
         return None if text is None else tuple(int(part) for part in text.split(","))
     except ValueError:
-        name = option.opts[0]
-        raise InvalidRunError(f"{name} {text!r} must be whole numbers between commas, such as 2,4,8.") from None
+        raise InvalidRunError(
+            f"{option.opts[0]} {text} must be whole numbers with commas between them, such as 2,4,8."
+        ) from None
 
 
 def set_option(what: str) -> Decorator:
