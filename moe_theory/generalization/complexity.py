@@ -124,8 +124,9 @@ def fixed_router(
     Examples:
         >>> import numpy as np
         >>> from moe_theory.generalization import complexity
-        >>> complexity.fixed_router(gates=np.eye(2), features=np.eye(2), radius=1.0).value
-        1.0
+        >>> estimate = complexity.fixed_router(gates=np.eye(2), features=np.eye(2), radius=1.0)
+        >>> estimate.value, estimate.kind
+        (1.0, 'exact')
     """
     gates, features = _table("gates", gates), _table("features", features)
     require(NonNegative, radius=radius)
