@@ -29,6 +29,7 @@ NAMESPACES = {
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 FONTS = "'DejaVu Sans', Verdana, sans-serif"  # the second is as wide as what was laid out
 PLACES = ("x", "y", "width", "height")
+POINTS = 72  # of an inch
 PER_POINT = 100  # places are told apart so finely
 COUNTED = re.compile(r"(?!axes|legend)[\w.]+_\d+")  # names of groups that nobody gave
 PLACED = re.compile(r"(?<=translate\()[^)]+")
@@ -69,12 +70,13 @@ class FigureCanvas(FigureCanvasSVG):
 
     def print_svg(self, filename: Any, *, metadata: Any = None, **options: Any) -> None:
         del options
-        dots, self.figure.dpi = self.figure.dpi, self.fixed_dpi
+        dots = self.figure.dpi
+        self.figure.dpi = POINTS
         width, height = self.figure.get_size_inches()
-        document, size = codecs.getwriter("utf-8")(filename), (self.fixed_dpi * width, self.fixed_dpi * height)
-        letters = Renderer(*size, document, image_dpi=dots, metadata=metadata)
+        document = codecs.getwriter("utf-8")(filename)
+        letters = Renderer(POINTS * width, POINTS * height, document, image_dpi=round(dots), metadata=metadata)
         renderer = MixedModeRenderer(self.figure, width, height, dots, letters)
-        self.figure.draw(renderer)
+        self.figure.draw(renderer)  # pyright: ignore[reportArgumentType] - it has what a renderer has
         renderer.finalize()
 
 

@@ -67,7 +67,7 @@ def read(path: Path) -> xr.Dataset:
     papers = list(dict.fromkeys(table.panel))
     by_panel = table.groupby("panel")[["printed_verdict", "right_verdict"]].first().loc[papers]
     data = table.drop(columns=list(by_panel)).set_index(["panel", "place"]).to_xarray().sel(panel=papers)
-    about["command"] = _command(about["replicates"], about["seed"])
+    about |= {"command": _command(about["replicates"], about["seed"]), "reading_summary": FIRST_DEFAULTS.summary}
     return data.assign({name: ("panel", list(column)) for name, column in by_panel.items()}).assign_attrs(about)
 
 
@@ -108,8 +108,8 @@ def _draw_panel(axis: Axes, panel: Panel, here: xr.Dataset, theme: Theme) -> Non
     if status is not None:
         badge, words = theme.statuses[status]
         box = {"boxstyle": "round,pad=0.3,rounding_size=0.4", "facecolor": badge, "edgecolor": words, "linewidth": 0.5}
-        style = {"fontsize": 7.5, "fontweight": "bold", "ha": "right", "bbox": box}
-        axis.annotate(status, (1, 1), (-3, 7), color=words, **style, **above)
+        bold = {"fontsize": 7.5, "fontweight": "bold", "ha": "right", "bbox": box}
+        axis.annotate(status, (1, 1), (-3, 7), color=words, **bold, **above)
 
 
 def status_of(panel: Panel) -> str | None:

@@ -109,7 +109,7 @@ def test_crossing_is_the_first_number_of_samples_below_the_gap():
 @pytest.mark.parametrize(("reading", "last"), [("mask-dimension", 0), ("router-dimension", 10)])
 def test_sparsity_by_binomial_coefficients(reading, last):
     """d_N of 8 linear routers in 10 dimensions is 70 at k < T; (22) counts masks, as many for k as for T - k."""
-    data = sparsity.compute(generalization.reading(reading), 1, SEED)
+    data = sparsity.picture.compute(generalization.reading(reading), 1, SEED)
     here, samples = data.sel(experts=8), sparsity.NUM_SAMPLES
     for active in range(1, 9):
         at, masks = here.sel(active=active), math.log(math.comb(8, active))
