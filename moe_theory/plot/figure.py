@@ -69,7 +69,7 @@ class FigureSpec:
     rounds: int | None = None  # unless the caller asks for another number; None where there is no choice of it
     experts: tuple[int, ...] = ()  # numbers of experts drawn, likewise
     dims: Any = None  # static sizes, likewise
-    claims: tuple[str, ...] = ()  # globs over the ids of those that it bears on
+    claims: tuple[str, ...] = ()  # globs over the ids of those that it bears on; of `figure`, all of its paper's
 
     def takes(self, option: str) -> bool:
         """Whether callers have a choice of its rounds, experts or dims."""
@@ -125,7 +125,7 @@ def figure(name: str, data: Compute, /, *, title: str, summary: str, **about: An
 
     def made(draw: Draw) -> FigureSpec:
         text = re.sub(r"\s*\n\s*", " ", (draw.__doc__ or "").strip())
-        return FigureSpec(paper, own, title, summary, data, draw, text, **about)
+        return FigureSpec(paper, own, title, summary, data, draw, text, **{"claims": (f"{paper}.*",), **about})
 
     return made
 

@@ -74,19 +74,12 @@ def load_with_choice(read, one):
 
 
 @plot.figure(
-    "allocations.peaks",
-    plot.over_rounds(FILL),
-    title="Largest loads",
-    summary="Mean of peaks.",
-    rounds=FILL.num_rounds,
-    claims=("allocations.*",),
+    "allocations.peaks", plot.over_rounds(FILL), title="Largest loads", summary="Mean of peaks.", rounds=FILL.num_rounds
 )
 def peaks(data, canvas):
-    """Mean over replicates of the largest load, with as many tasks as experts in the end."""
-    panel = canvas.subplots()
-    for cell in data.cell.values:
-        panel.plot(data["round"], data["peak"].sel(cell=cell), label=cell)
-    panel.set(xlabel="tasks", ylabel="largest load")
+    """Mean over replicates of the largest load, over the tasks so far."""
+    (panel,) = plot.row(canvas, ["256 experts"], xlabel="tasks", ylabel="largest load")
+    panel.plot(data["round"], data["peak"].transpose("round", "cell"), label=data["cell"].values)
     plot.legend(canvas, 2)
 
 
