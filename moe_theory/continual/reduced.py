@@ -109,7 +109,7 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
     """One round on an explicit arrival and perturbation, as `continual.learn`.
 
     Source: derivation above, from Algorithm 1 and Lemma 16 of `continual`.
-    Raises: InvalidDimsError for features with s >= d.
+    Raises: InvalidDimsError for features with s >= d; InvalidParamsError for a perturbation of more axes than (M,).
 
     Examples:
         A task whose truth its signal shows is known at once:
