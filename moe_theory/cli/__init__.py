@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with insistent():
             app.main(None if arguments is None else list(arguments), "moe-theory", standalone_mode=False)
         with _told():
-            if sys.stdout is not None:  # as it is where somebody has closed it
+            if sys.stdout is not None:  # it is None where the caller has closed it
                 sys.stdout.flush()
     except click.ClickException as mistake:
         mistake.__dict__["message"] = brief(mistake.message)
@@ -76,7 +76,7 @@ def _told() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         stop("interrupted; unfinished output is not written")
-    except BrokenPipeError:  # the reader of a pipe has gone; there is nobody to tell
+    except BrokenPipeError:  # the reader of a pipe has gone
         discard(sys.stdout, sys.stderr)
         raise SystemExit(UNREAD) from None
     except MoeTheoryError as failure:

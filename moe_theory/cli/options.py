@@ -53,7 +53,7 @@ def set_option(what: str) -> Decorator:
 
 
 def out_option(what: str, default: str | None = None, told: str | None = None) -> Decorator:
-    """--out, for `what`: at `default`, or where nothing is given, at a place that is `told` in words."""
+    """--out, for `what`: at `default`, or else at the place that `told` describes."""
     return click.option("--out", type=PATH, default=default, help=what, show_default=told or True)
 
 

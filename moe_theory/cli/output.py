@@ -1,4 +1,4 @@
-"""What the commands share: how they print, and how they end."""
+"""Printing and exit codes of all commands."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ EXITS = {
     FAILED: "`verify --self-test` found errors or a power that are not as declared; or its input ended at a question",
     BAD_INPUT: "what was asked for cannot be done: standard error says what to change",
     INTERRUPTED: "it was interrupted (Ctrl-C, SIGTERM): one line says what is kept",
-    UNREAD: "nobody reads its output any more, as after `| head -1`: nothing is said",
+    UNREAD: "its output is no longer read, as after `| head -1`: nothing is said",
 }
 JSON = "moe_theory.json"  # in Click's `meta`: whether the command was given --json
 LONGEST_LINE = 2_000  # characters of an error
@@ -43,7 +43,7 @@ def harmless(text: str) -> str:
 
 
 def brief(text: str) -> str:
-    """The same of a message, which is cut in the middle where it is long: somebody else's words, as a rule."""
+    """The same of a message, which is cut in the middle where it is long: as a rule, text of a user or a library."""
     text = harmless(text)
     return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 2 :]}"
 
@@ -54,7 +54,7 @@ _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\u
 
 
 class _Escapes(dict[int, str]):
-    """What each character, by its code, is shown as."""
+    """Displayed form of each character, by its code."""
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)
@@ -99,7 +99,7 @@ def open_console(to_stderr: bool | None = None) -> "Console":
 
 
 class _Unpadded:
-    """A stream for a log or a pipe: lines end where their words do, as nobody sees a table's edge."""
+    """A stream for a log or a pipe: lines end where their words do, without a table's edge."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -118,7 +118,7 @@ def print_lines(console: "Console", *lines: object) -> None:
 
 
 def damaged_lines(damaged: Mapping[str, str]) -> list[str]:
-    """What is wrong with kept files, by their names."""
+    """A line on each damaged file, by name."""
     lines = [f"damaged, computed again: {name}.npz: {reason}" for name, reason in list(damaged.items())[:MOST_DAMAGED]]
     if len(damaged) > MOST_DAMAGED:
         lines.append(f"and {len(damaged) - MOST_DAMAGED} more damaged files, computed again")

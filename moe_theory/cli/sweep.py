@@ -126,7 +126,7 @@ def _run(
 
 
 def _set_cpu_devices(number: int | None) -> None:
-    """Let JAX see so many devices where they are a CPU's; without effect once JAX has started."""
+    """Let JAX see this number of CPU devices; without effect once JAX has started."""
     import jax
 
     from moe_theory.runs.workers import check_devices
@@ -167,7 +167,7 @@ def show(folder: Path, to: Path | None, picture: Path | None) -> None:
     elif sweeps.scalars(results):
         try:
             lines.append(str(sweeps.draw(results, folder / "look.svg")))
-        except OutputError as failure:  # somebody else's folder, say
+        except OutputError as failure:  # such as another user's folder
             lines.append(f"no picture: {failure}")
     if to is not None:
         lines.append(str(sweeps.export(results, to)))

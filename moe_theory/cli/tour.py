@@ -19,7 +19,7 @@ from moe_theory.core.errors import InvalidRunError, OutputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from moe_theory.tour.steps import Result, Step
+    from moe_theory.tour.steps import Result, TourStep
 
 SCRIPT, PAGE = "tour.py", "tour.html"
 NEXT = {
@@ -100,7 +100,7 @@ def _chosen(text: str | None, count: int) -> range:
     return range(first, last + 1)
 
 
-def _walk(plan: "Sequence[Step]", wanted: range, script: Path, console: "Console", pauses: bool) -> "list[Result]":
+def _walk(plan: "Sequence[TourStep]", wanted: range, script: Path, console: "Console", pauses: bool) -> "list[Result]":
     import matplotlib
 
     from moe_theory.runs.compilation import keep_programs
@@ -144,7 +144,7 @@ def _is_wanted(console: "Console", prompt: str) -> bool:
         return False
 
 
-def _announce(console: "Console", step: "Step", heading: str) -> None:
+def _announce(console: "Console", step: "TourStep", heading: str) -> None:
     from rich.markdown import Markdown
     from rich.padding import Padding
     from rich.rule import Rule

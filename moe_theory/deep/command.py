@@ -13,7 +13,7 @@ from moe_theory.core.errors import InvalidRunError
 
 if TYPE_CHECKING:
     from moe_theory.deep import Plan
-    from moe_theory.deep.runs import Step
+    from moe_theory.deep.runs import RunProgress
 
 
 @click.command(
@@ -204,7 +204,7 @@ class _Log:
         self._found: Counter[str] = Counter()  # by `Stored`
         self._has_stored = False
 
-    def record(self, step: "Step") -> None:
+    def record(self, step: "RunProgress") -> None:
         if step.stored is not None:
             self._found[step.stored] += 1
         else:

@@ -15,7 +15,7 @@ from moe_theory.core.tasks import streamed
 from moe_theory.deep import baselines, evaluation, gate, networks, training
 from moe_theory.deep.baselines import Kept
 from moe_theory.deep.evaluation import Past, Tables
-from moe_theory.deep.gate import Moments
+from moe_theory.deep.gate import ImageMoments
 from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
 from moe_theory.deep.tasks import Arrival, Pool, Source, Stream, draw, on_device, pool_of
@@ -29,7 +29,7 @@ class State(NamedTuple):
     experts: Weights  # leaves (M, ...)
     tables: Tables
     gates: Float[Array, "M p"]  # gating parameters theta^(m)
-    moments: Moments
+    moments: ImageMoments
     visits: Int[Array, " M"]  # loads: rounds in which each expert was chosen
     converged: Bool[Array, " M"]  # convergence flags I(m)
     terminated: Bool[Array, ""]  # whether gate updates have stopped

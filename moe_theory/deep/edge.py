@@ -15,7 +15,7 @@ from moe_theory.core.system import System
 from moe_theory.core.tasks import streamed
 from moe_theory.deep import evaluation, gate, networks, training
 from moe_theory.deep.evaluation import Past, Tables
-from moe_theory.deep.gate import Moments
+from moe_theory.deep.gate import ImageMoments
 from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
 from moe_theory.deep.tasks import Arrival, Pool, Source, Stream, draw, on_device, pool_of
@@ -36,7 +36,7 @@ class State(NamedTuple):
     tables: Tables  # of the current models
     gates: Float[Array, "M p"]
     gate_step: Float[Array, "M p"]  # the gradient that the next round applies
-    moments: Moments
+    moments: ImageMoments
     positions: Float[Array, "M 2"]  # of the servers on the unit square
     execution_delay: Int[Array, " M"]  # d^ex of each server, in rounds
     busy_until: Int[Array, " M"]  # the round in which each becomes idle

@@ -329,7 +329,7 @@ def seconds_per_round(plan: Plan) -> float:
 
 
 def deciding(looks: Sequence[int], error: float) -> str:
-    """How many of the seeds at each look must go one way for a claim about most runs to be decided."""
+    """Number of seeds at each look that must go one way to decide a claim about most runs."""
     from scipy import stats  # takes longer to import than all the rest
 
     found = []

@@ -17,7 +17,7 @@ from moe_theory.deep.datasets import DataSet
 from moe_theory.deep.datasets.decoder import Frame
 from moe_theory.deep.params import READINGS
 from moe_theory.deep.presets import Preset
-from moe_theory.deep.runs import EVERY, Plan, Step, Stored
+from moe_theory.deep.runs import EVERY, Plan, RunProgress, Stored
 from moe_theory.deep.summary import Summary, summarize
 from moe_theory.runs import Progress, automatic, shown
 from moe_theory.runs.files import prepare_folder
@@ -173,7 +173,7 @@ def judge(
     plan: Plan,
     *,
     progress: Progress = automatic,
-    on_step: Callable[[Step], object] | None = None,
+    on_step: Callable[[RunProgress], object] | None = None,
     command: str | None = None,
 ) -> Judgement:
     """Run a plan and judge the claims of its preset's figure on it.
@@ -308,7 +308,7 @@ def _call(plan: Plan) -> str:
 class _Steps:
     """Reports the steps of runs as progress."""
 
-    def __init__(self, plan: Plan, progress: Progress, on_step: Callable[[Step], object] | None) -> None:
+    def __init__(self, plan: Plan, progress: Progress, on_step: Callable[[RunProgress], object] | None) -> None:
         self._progress, self._on_step, self._num_rounds = progress, on_step, plan.preset.num_rounds
         self._lock, self._is_running = threading.Lock(), False
         progress.add_work(len(plan.preset.cells()) * plan.replicates * self._num_rounds)
@@ -316,7 +316,7 @@ class _Steps:
         first = min(plan.every, self._num_rounds)
         progress.compiling(f"rounds, and running {first} {'round' if first == 1 else 'rounds'} of the first run")
 
-    def record(self, step: Step) -> None:
+    def record(self, step: RunProgress) -> None:
         with self._lock:
             if self._on_step is not None:
                 self._on_step(step)

@@ -197,7 +197,7 @@ def set_by(preset: Preset) -> set[str]:
     }
 
 
-class Step(NamedTuple):
+class RunProgress(NamedTuple):
     cell: str
     replicate: int
     done: int  # completed rounds
@@ -207,7 +207,7 @@ class Step(NamedTuple):
 
 def run_plan(
     plan: Plan,
-    on_step: Callable[[Step], None] = lambda step: None,
+    on_step: Callable[[RunProgress], None] = lambda step: None,
     num_threads: int = 2,
     on_wait: Callable[[str], None] = lambda holders: None,
     replicates: range | None = None,
@@ -408,7 +408,7 @@ def require_memory(plan: Plan, num_threads: int) -> None:
 
 
 class _Shared:
-    def __init__(self, plan: Plan, on_step: Callable[[Step], None]) -> None:
+    def __init__(self, plan: Plan, on_step: Callable[[RunProgress], None]) -> None:
         self.plan, self.on_step = plan, on_step
         self.is_stopped = threading.Event()
         self.pool: Pool = on_device(pool_of(plan.data, plan.preset.classes))
@@ -431,7 +431,7 @@ class _Shared:
         task = _task(self.common_key, cell, replicate, params)
         stored, kept = load(self.plan, cell, replicate, task)
         done, pieces = (0, []) if kept is None else (kept.done, [kept.records])
-        self.on_step(Step(cell, replicate, done, done, stored))
+        self.on_step(RunProgress(cell, replicate, done, done, stored))
         key = replicate_keys(root_key(self.plan.seed), jnp.array([replicate]))[0]
         state = None
         while done < num_rounds:
@@ -450,7 +450,7 @@ class _Shared:
                 if done < num_rounds or self.plan.keeps_weights:
                     arrays |= {_STATE + name: leaf for name, leaf in _leaves_of(state).items()}
                 self.plan.store.write(name_of(cell, replicate), pack(task, arrays))
-            self.on_step(Step(cell, replicate, done, rounds, None))
+            self.on_step(RunProgress(cell, replicate, done, rounds, None))
         return info(**_joined(pieces))
 
     def begin(self, key: Key[Array, ""], params: Params) -> Any:

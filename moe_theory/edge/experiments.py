@@ -39,7 +39,7 @@ def cell_name(num_experts: int) -> str:
     return f"M = {num_experts}"
 
 
-class GateSteps(NamedTuple):
+class GateObservables(NamedTuple):
     """What one round did to the gates, and their sizes."""
 
     own_change: Float[Array, ""]  # of <theta, v_n> / eta, at the expert that completed a task of kind n; NaN if not one
@@ -70,7 +70,7 @@ observe_assignments = fields("info.task", "info.truth", "info.expert", flushed=f
 observe_availability = fields("info.specialist_idle", "info.num_specialists")
 
 
-def observe_steps(state: State, info: Info) -> GateSteps:
+def observe_steps(state: State, info: Info) -> GateObservables:
     """The gate step of a round in which one task was completed, and the gates' sizes; for a gate lag of 1."""
     kind = jnp.max(info.completed_task)  # the only one
     is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
@@ -86,7 +86,7 @@ def observe_steps(state: State, info: Info) -> GateSteps:
     lowest = jnp.min(jnp.where(exists[:, None], state.gates, jnp.inf), axis=0)
     fractions = state.visits / jnp.maximum(jnp.sum(state.visits), 1)
     all_drives = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=2)
-    return GateSteps(
+    return GateObservables(
         own_change=jnp.where(is_clear, -own, jnp.nan),
         others_change=jnp.where(
             is_clear, jnp.max(jnp.where(jnp.sign(drives) == jnp.sign(own), -jnp.inf, jnp.abs(drives))), jnp.nan

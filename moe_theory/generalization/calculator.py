@@ -147,7 +147,7 @@ class Form(NamedTuple):
         return f"{self.name}.{self.dimension}" if self.dimension else self.name
 
 
-class Bound(NamedTuple):
+class EvaluatedBound(NamedTuple):
     """A form in a setting."""
 
     form: Form
@@ -169,7 +169,7 @@ def bound(
     num_errors: int | None = None,
     losses: Path | str | None = None,
     **values: Any,
-) -> list[Bound]:
+) -> list[EvaluatedBound]:
     """All bounds that apply to a classifier, those of the paper first, as `moe-theory bound` shows them.
 
     Args:
@@ -217,7 +217,7 @@ def setting_of(rademacher: float | str | None = None, **values: Any) -> Setting:
     return Setting(rademacher=number / scale, is_uniform=over_root is not None, **values)
 
 
-def calculate(setting: Setting) -> list[Bound]:
+def calculate(setting: Setting) -> list[EvaluatedBound]:
     """All applicable bounds, those of the paper first; on the risk where the training error is known, else on the gap.
 
     Raises: InvalidParamsError where the router's class has no finite d_N under the given reading, or any.
@@ -227,7 +227,7 @@ def calculate(setting: Setting) -> list[Bound]:
     holding = [value for form, value in zip(forms, values, strict=True) if form.status == HOLDS]
     best = min(holding, default=math.inf)
     return [
-        Bound(
+        EvaluatedBound(
             form,
             value,
             value < setting.threshold,

@@ -1,7 +1,7 @@
 """The complexities of Theorem 1: Rademacher, of experts and of sparse MoE, and Natarajan dimensions of routers.
 
 R_S(F) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) over independent fair signs sigma, given the inputs x_i; R_m(F) is its
-mean over samples. It comes in closed form, by enumeration or by Monte Carlo; an `Estimate` says which.
+mean over samples. It comes in closed form, by enumeration or by Monte Carlo; a `Complexity` says which.
 
 Points are shattered by a class if it has two functions f_0, f_1 that differ at each of them, such that every choice of
 "as f_0" or "as f_1" at each point is made by a member of the class (Definition 3). d_N is the most points shattered.
@@ -28,7 +28,7 @@ from moe_theory.generalization.theory import lemma_2
 MOST_ENUMERATED = 20  # most samples whose 2^m sign vectors are enumerated
 ENUMERATED_BY_DEFAULT = 16  # most samples for which `fixed_router` enumerates them
 BLOCK = 2**21  # signs in memory at a time
-# How a complexity is known, in `Estimate.kind`.
+# How a complexity is known, in `Complexity.kind`.
 EXACT, MONTE_CARLO = "exact", "Monte Carlo"
 
 ROUTERS = ("fixed", "linear", "network", "free")  # one function; rows v_j; a ReLU network; every function there is
@@ -38,7 +38,7 @@ Supremum = Callable[[np.ndarray], np.ndarray]  # signs (n, m) -> sup_f (1/m) sum
 
 
 @documented
-class Estimate(NamedTuple):
+class Complexity(NamedTuple):
     """A complexity, and how it was obtained."""
 
     value: float
@@ -65,7 +65,7 @@ def constants(num_samples: int) -> float:
     return 2 / math.sqrt(math.pi) * _gamma_ratio(math.ceil(num_samples / 2)) / num_samples
 
 
-def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int = 0) -> Estimate:
+def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int = 0) -> Complexity:
     """E sup over random signs by Monte Carlo, with its standard error; more draws extend fewer.
 
     Args:
@@ -82,10 +82,10 @@ def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int 
     blocks = _blocks_of_draws(num_samples, num_draws, seed)
     values = np.concatenate([supremum(signs) for signs in blocks])
     error = float(np.std(values, ddof=1) / math.sqrt(num_draws))
-    return Estimate(float(np.mean(values)), error, MONTE_CARLO, num_draws)
+    return Complexity(float(np.mean(values)), error, MONTE_CARLO, num_draws)
 
 
-def enumerated(supremum: Supremum, num_samples: int) -> Estimate:
+def enumerated(supremum: Supremum, num_samples: int) -> Complexity:
     """E sup over random signs, exactly, over all 2^m sign vectors.
 
     Source: Definition 2.
@@ -103,7 +103,7 @@ def enumerated(supremum: Supremum, num_samples: int) -> Estimate:
             "Use Monte Carlo."
         )
     total = sum(float(np.sum(supremum(signs))) for signs in _blocks_of_all(num_samples))
-    return Estimate(total / 2**num_samples, 0.0, EXACT, 2**num_samples)
+    return Complexity(total / 2**num_samples, 0.0, EXACT, 2**num_samples)
 
 
 def fixed_router(
@@ -112,7 +112,7 @@ def fixed_router(
     radius: float,
     num_draws: int = 1000,
     seed: int = 0,
-) -> Estimate:
+) -> Complexity:
     """R_S of sum_j a_j(x) w_j.x over all |w_j| <= B, for a given router with these gates a_j(x_i).
 
     For given signs the supremum is (B/m) sum_j |sum_i sigma_i a_ij x_i|. All sign vectors are enumerated for m <= 16,

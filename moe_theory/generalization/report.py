@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from moe_theory.generalization import calculator
-from moe_theory.generalization.calculator import Bound, Setting
+from moe_theory.generalization.calculator import EvaluatedBound, Setting
 from moe_theory.generalization.theory import MOST_SAMPLES
 from moe_theory.report.document import Document, Picture, headed, ruled
 from moe_theory.report.numbers import count
@@ -91,7 +91,7 @@ RESTS_ON = {
 
 
 def document(
-    setting: Setting, bounds: Sequence[Bound], notes: Sequence[str] = (), drawn: Path | None = None
+    setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str] = (), drawn: Path | None = None
 ) -> Document:
     """The setting, the table, a line on each form, and the hypotheses, with the path of a picture that was drawn."""
     bounded = sorted({bound.form.bounds for bound in bounds})
@@ -107,17 +107,17 @@ def document(
     )
 
 
-def hypotheses(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
+def hypotheses(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
     """The letter that lines on the bounds have for each hypothesis, and its words."""
     return [(letter, _words(setting, need)) for need, letter in _letters(bounds).items()]
 
 
-def _letters(bounds: Sequence[Bound]) -> dict[str, str]:
+def _letters(bounds: Sequence[EvaluatedBound]) -> dict[str, str]:
     needs = {need for bound in bounds for need in _needs(bound)}
     return dict(zip(filter(needs.__contains__, (*HYPOTHESES, *RESTS_ON)), string.ascii_lowercase, strict=False))
 
 
-def _needs(bound: Bound) -> tuple[str, ...]:
+def _needs(bound: EvaluatedBound) -> tuple[str, ...]:
     return (*bound.form.needs, *bound.form.rests_on)
 
 
@@ -141,7 +141,7 @@ def facts(setting: Setting) -> list[str]:
     ]
 
 
-def table(bounds: Sequence[Bound]) -> Table:
+def table(bounds: Sequence[EvaluatedBound]) -> Table:
     """A row for each bound: its value, whether and from how many samples on it is informative, and its status."""
     dimensions = ["d_N"] if any(bound.form.natarajan is not None for bound in bounds) else []
     numbers = (*dimensions, "value", "informs", "from m =")
@@ -156,7 +156,7 @@ def table(bounds: Sequence[Bound]) -> Table:
     return ruled(columns, rows, numbers, whole=columns, styles=styles)
 
 
-def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
+def remarks(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
     """A line on each form: its name, and what holds and what does not."""
     lines, letters = [], _letters(bounds)
     for bound in {bound.form.name: bound for bound in bounds}.values():
@@ -187,7 +187,7 @@ def remarks(setting: Setting, bounds: Sequence[Bound]) -> list[tuple[str, str]]:
     return lines
 
 
-def _body(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str]) -> dict[str, Any]:
+def _body(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str]) -> dict[str, Any]:
     rows = [
         {
             "id": bound.form.id,
@@ -218,31 +218,31 @@ def _body(setting: Setting, bounds: Sequence[Bound], notes: Sequence[str]) -> di
     return {"setting": dataclasses.asdict(setting), "known": known, "notes": notes, "bounds": rows}
 
 
-def has_reading(bound: Bound) -> bool:
+def has_reading(bound: EvaluatedBound) -> bool:
     """Whether its d_N depends on the reading, or a reading was chosen."""
     return bound.form.dimension in calculator.DIMENSIONS
 
 
-def status(bound: Bound) -> str:
+def status(bound: EvaluatedBound) -> str:
     """Whether the statement holds, and whether this is the best bound that does."""
     return bound.form.status + (", best" if bound.is_best else f" {TRUE_HERE}" if _is_true_here(bound) else "")
 
 
-def picture(setting: Setting, bounds: Sequence[Bound]) -> Picture:
+def picture(setting: Setting, bounds: Sequence[EvaluatedBound]) -> Picture:
     """The bounds over m, log-log, with the setting's m and where each begins to inform."""
     needed = "; ".join(sentence for _, sentence in hypotheses(setting, bounds))
     caption = f"{' '.join(facts(setting))} Hypotheses: {needed}."
     return Picture(TITLE, HEIGHT, lambda figure: _draw(figure, setting, bounds), caption)
 
 
-def sample_counts(setting: Setting, bounds: Sequence[Bound]) -> np.ndarray:
+def sample_counts(setting: Setting, bounds: Sequence[EvaluatedBound]) -> np.ndarray:
     """Whole numbers m, evenly spread in the logarithm, around the setting's and where bounds begin to inform."""
     marks = [setting.num_samples, *(bound.smallest_num_samples or setting.num_samples for bound in bounds)]
     low, high = max(min(marks) // SPAN, 1), min(max(marks) * SPAN, MOST_SAMPLES)
     return np.unique(np.geomspace(low, high, POINTS).round().astype(np.int64))
 
 
-def _samples_needed(bound: Bound) -> float:
+def _samples_needed(bound: EvaluatedBound) -> float:
     return bound.smallest_num_samples or math.inf
 
 
@@ -278,7 +278,7 @@ def _router_words(setting: Setting) -> str:
     return f"network {widths} of {count(setting.num_parameters)} weights"
 
 
-def _is_true_here(bound: Bound) -> bool:
+def _is_true_here(bound: EvaluatedBound) -> bool:
     return bound.is_implied and bound.is_informative
 
 
@@ -286,11 +286,11 @@ def _value(value: float) -> str:
     return f"{value:,.3f}" if 0.1 <= value < 10_000 else f"{value:.3g}"
 
 
-def _least(bound: Bound) -> str:
+def _least(bound: EvaluatedBound) -> str:
     return "never" if bound.smallest_num_samples is None else count(bound.smallest_num_samples)
 
 
-def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[Bound]) -> None:
+def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[EvaluatedBound]) -> None:
     axes: Axes = figure.subplots()
     counts = sample_counts(setting, bounds)
     lowest = setting.threshold
@@ -309,7 +309,7 @@ def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[Bound]) -> No
     figure.legend(loc="outside upper center", ncols=2)
 
 
-def _draw_curve(axes: "Axes", setting: Setting, bound: Bound, counts: np.ndarray, values: np.ndarray) -> None:
+def _draw_curve(axes: "Axes", setting: Setting, bound: EvaluatedBound, counts: np.ndarray, values: np.ndarray) -> None:
     title, _, color, line, width = WORDS[bound.form.name]
     reading = f", d_N of the {bound.form.dimension}" if has_reading(bound) else ""
     label = f"{title}{reading}: {status(bound)}"

@@ -161,7 +161,7 @@ def merge(
     from moe_theory.checkpoints import merge_checkpoint
     from moe_theory.merging import Dims, compare, merge_online, online, policies, report
     from moe_theory.merging import reading as reading_named
-    from moe_theory.merging.testbed.tasks import Setting
+    from moe_theory.merging.testbed.tasks import Recipe
     from moe_theory.runs.files import prepare_folder
 
     if slots < 1 or slot_size < 1:
@@ -172,7 +172,7 @@ def merge(
     if policy == ALL and write_merged is not None:
         raise InvalidRunError("--write-merged is by the weights of one policy, not of all. Name it with --policy.")
     if max_active is not None:
-        online.params_for(policy, Setting().num_experts if checkpoint is None else max_active, chosen, max_active)
+        online.params_for(policy, Recipe().num_experts if checkpoint is None else max_active, chosen, max_active)
     if write_merged is not None and checkpoint is None:
         raise InvalidRunError("--write-merged merges a checkpoint's experts: name it with --checkpoint.")
     if write_merged is not None and write_merged.exists():
@@ -299,7 +299,7 @@ def _open_stream(
             "--pattern names tensors of a checkpoint of your own, which nothing here knows how to run: give --stream a "
             "Python file with num_tasks, slots(seed) and serve(experts, slot)."
         )
-    setting = testbed.Setting(tasks=tasks)
+    setting = testbed.Recipe(tasks=tasks)
     if checkpoint is None:
         model = training.trained(setting, functools.partial(print_lines, console))
     else:

@@ -35,7 +35,7 @@ from moe_theory.merging.serving import merge, routing
 from moe_theory.merging.serving.methods import MERGED, Deployment, ServingMethod, begin_slot, loaded_bytes, named
 from moe_theory.merging.system import State, system
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.tasks import TRAIN, Setting, examples, tasks_of
+from moe_theory.merging.testbed.tasks import TRAIN, Recipe, examples, tasks_of
 from moe_theory.merging.testbed.transformer import Model, Norm
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell
@@ -206,10 +206,10 @@ class ChoiceCosts(NamedTuple):
     seconds: Float[np.ndarray, "1 B"]
 
 
-def latencies(methods: Sequence[str], setting: Setting | None = None, clock: Clock = time.process_time) -> Measure:
+def latencies(methods: Sequence[str], setting: Recipe | None = None, clock: Clock = time.process_time) -> Measure:
     """Measure a batch's costs with each of these methods, on an untrained model of the setting's sizes."""
     chosen = tuple(dict.fromkeys([MERGED, *methods]))
-    of = Setting() if setting is None else setting
+    of = Recipe() if setting is None else setting
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         found = {}
@@ -224,7 +224,7 @@ def latencies(methods: Sequence[str], setting: Setting | None = None, clock: Clo
     return measure
 
 
-def step_times(methods: Sequence[str], setting: Setting, clock: Clock = time.process_time) -> Measure:
+def step_times(methods: Sequence[str], setting: Recipe, clock: Clock = time.process_time) -> Measure:
     """Measure a fine-tuning step's costs: the gradient of a batch's loss in all norms, and in a method's routers.
 
     A bandit merges anew in every step and learns its weights without a gradient. The order of norms and residual paths,
@@ -263,7 +263,7 @@ def choice_times(forms: Mapping[str, str], clock: Clock = time.process_time) -> 
     return measure
 
 
-def untrained(setting: Setting, seed: int = 0) -> Deployment:
+def untrained(setting: Recipe, seed: int = 0) -> Deployment:
     """A model of the setting's sizes whose experts differ at random, with random routers of every kind."""
     random = np.random.default_rng(seed)
     model = jit(training.initial, static_argnums=(1, 2))(root_key(seed), setting, tasks_of(setting))
@@ -286,7 +286,7 @@ def _noisy(random: np.random.Generator, tree: Any, scale: float) -> Any:
 
 
 @functools.lru_cache
-def _timer(methods: tuple[str, ...], setting: Setting, batch_size: int) -> Timer:
+def _timer(methods: tuple[str, ...], setting: Recipe, batch_size: int) -> Timer:
     deployment = untrained(setting)
     data = deployment.calibration
     batch = np.random.default_rng(0).integers(0, len(data.labels), batch_size)
@@ -294,7 +294,7 @@ def _timer(methods: tuple[str, ...], setting: Setting, batch_size: int) -> Timer
 
 
 @functools.lru_cache
-def _step_programs(methods: tuple[str, ...], setting: Setting, batch_size: int) -> list[Program]:
+def _step_programs(methods: tuple[str, ...], setting: Recipe, batch_size: int) -> list[Program]:
     deployment = untrained(setting)
     data = deployment.calibration
     batch = np.random.default_rng(0).integers(0, len(data.labels), batch_size)

@@ -31,7 +31,7 @@ from moe_theory.merging.serving.methods import MERGED, METHODS, Deployment, Load
 from moe_theory.merging.serving.routers import deployed
 from moe_theory.merging.system import Info, State, system
 from moe_theory.merging.testbed import transformer
-from moe_theory.merging.testbed.tasks import VALIDATION, Examples, Setting, accuracies, draw_slot, examples
+from moe_theory.merging.testbed.tasks import VALIDATION, Examples, Recipe, accuracies, draw_slot, examples
 from moe_theory.merging.testbed.transformer import Model
 from moe_theory.runs import Run, run_cells
 from moe_theory.runs.cells import Cell
@@ -369,7 +369,7 @@ def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slo
 
 
 def slot_accuracies(
-    dims: Dims, chosen: Mapping[str, str], slot_size: int, num_last: int, setting: Setting | None = None
+    dims: Dims, chosen: Mapping[str, str], slot_size: int, num_last: int, setting: Recipe | None = None
 ) -> Measure:
     """Slots of the trained model as an experiment: accuracies of policies and of methods that learn nothing online.
 
@@ -380,7 +380,7 @@ def slot_accuracies(
     Args:
         chosen: cell -> policy; other cells are named after methods.
     """
-    of = Setting() if setting is None else setting
+    of = Recipe() if setting is None else setting
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         reward = _reward(of, slot_size)
@@ -403,7 +403,7 @@ def slot_accuracies(
 def _serve_cell(
     cell: Cell,
     mixes: Float[np.ndarray, "B last V"],
-    setting: Setting,
+    setting: Recipe,
     slot_size: int,
     first: int,
     count: int,
@@ -421,12 +421,12 @@ def _serve_cell(
 
 
 @functools.cache
-def _deployment(setting: Setting) -> Deployment:
+def _deployment(setting: Recipe) -> Deployment:
     return deployed(setting)
 
 
 @functools.cache
-def _reward(setting: Setting, slot_size: int) -> Reward:
+def _reward(setting: Recipe, slot_size: int) -> Reward:
     # Nobody reads its `value` here: one input will do.
     model = _deployment(setting).model
     return of_model(model, examples(setting, VALIDATION), setting.num_tasks, slot_size, num_valued=1)

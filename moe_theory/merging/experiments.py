@@ -27,7 +27,7 @@ from moe_theory.merging.policies import Learner
 from moe_theory.merging.rewards import Reward
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.merging.system import Info, State, system
-from moe_theory.merging.testbed.tasks import Setting
+from moe_theory.merging.testbed.tasks import Recipe
 from moe_theory.merging.tree import Tree
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Experiment, Runs, Selection, excess
@@ -271,7 +271,7 @@ TESTBED_METHODS = (*FIXED_MERGES, *OF_TABLE_2)
 BESIDE_TABLE_2 = ("token-top-2-dense", "token-top-3-dense", "task-top-1-dense", policies.MIX)  # not in the paper
 
 
-def _testbed(name: str, setting: Setting, mix: Mapping[str, Any], beside: tuple[str, ...] = ()) -> Experiment:
+def _testbed(name: str, setting: Recipe, mix: Mapping[str, Any], beside: tuple[str, ...] = ()) -> Experiment:
     """Every learner and method, none of which drops a token, on one trained model."""
     number = setting.num_experts
     dims = dataclasses.replace(LONG_DIMS, max_experts=number, num_tasks=setting.num_tasks, max_rounds=SLOTS)
@@ -292,7 +292,7 @@ def _testbed(name: str, setting: Setting, mix: Mapping[str, Any], beside: tuple[
     )
 
 
-CONFLICTING, AGREEING = Setting(), Setting(num_tasks=4, num_experts=4)  # two label maps, or one
+CONFLICTING, AGREEING = Recipe(), Recipe(num_tasks=4, num_experts=4)  # two label maps, or one
 TESTBEDS = {
     "fixed": _testbed("testbed", CONFLICTING, {"mix_drift": 0.0}),
     "dynamic": _testbed("testbed-drifting", CONFLICTING, {"mix_drift": 1.0}, BESIDE_TABLE_2),
@@ -305,7 +305,7 @@ ON_TESTBED = {
 }
 
 # Clocks: a layer as wide as the paper's, with 8 experts.
-LAYER = Setting(width=768, hidden=3072, num_heads=12, num_layers=1)
+LAYER = Recipe(width=768, hidden=3072, num_heads=12, num_layers=1)
 TIMED = (
     *(f"token-top-1-{build}" for build in ("capacity", "dense", "ragged")),
     "token-top-2-capacity",

@@ -31,7 +31,7 @@ UNJUDGED = "Nothing is judged here: "
 
 
 @dataclasses.dataclass(frozen=True)
-class Statement:
+class CitedStatement:
     claim: str  # its id
     where: str  # "Lemma 4"
     statement: str
@@ -44,13 +44,13 @@ class Bearing:
 
     run: str  # as it was named
     note: str  # what the run is, and what ties it to the statements
-    papers: dict[str, list[Statement]]  # by the paper's name; of deep claims, the paper whose figure they are about
+    papers: dict[str, list[CitedStatement]]  # by the paper's name; of deep claims, the one whose figure they are about
     version: str = moe_theory.__version__  # of this package, that ran
     is_map: bool = False  # whether verdicts are of points of a map, and not to be counted as claims
 
 
 def bearing_of(run: str) -> Bearing:
-    """What the run, figure or claims called `run` bear on.
+    """Statements on which the run, figure or claims called `run` bear.
 
     Args:
         run: a folder that `verify`, `report`, `explore`, `sweep`, `deep` or `merge` wrote, one of the JSON documents in
@@ -91,7 +91,7 @@ def _of_verdicts(run: str, path: Path) -> Bearing | None:
     for verdict in report.verdicts:
         by_claim.setdefault(verdict.claim, []).append(verdict)
     found = [
-        (of[0].paper, Statement(id, of[0].where, of[0].statement, tuple((str(v.status), v.setting) for v in of)))
+        (of[0].paper, CitedStatement(id, of[0].where, of[0].statement, tuple((str(v.status), v.setting) for v in of)))
         for id, of in by_claim.items()
     ]
     count = "1 verdict" if len(report.verdicts) == 1 else f"{len(report.verdicts)} verdicts"
@@ -106,7 +106,7 @@ def _of_exploration(run: str, path: Path) -> Bearing | None:
         versions |= document["versions"]
         verdict = Verdict.from_json(document["points"][0]["verdict"])
         said = tuple((line.partition(" ")[0], line.partition(" ")[2]) for line in document["summary"])
-        found.append((verdict.paper, Statement(verdict.claim, verdict.where, verdict.statement, said)))
+        found.append((verdict.paper, CitedStatement(verdict.claim, verdict.where, verdict.statement, said)))
     if not found:
         return None
     note = f"A map of where {' and '.join(each.claim for _, each in found)} holds."
@@ -172,13 +172,13 @@ def document_in(file: Path, schema: str) -> dict[str, Any] | None:
     return document if document.get("schema") == schema else None
 
 
-def _unjudged(claim: Claim) -> tuple[str, Statement]:
-    return claim.paper, Statement(claim.id, claim.where, claim.statement)
+def _unjudged(claim: Claim) -> tuple[str, CitedStatement]:
+    return claim.paper, CitedStatement(claim.id, claim.where, claim.statement)
 
 
-def _by_paper(found: Iterable[tuple[str, Statement]]) -> dict[str, list[Statement]]:
+def _by_paper(found: Iterable[tuple[str, CitedStatement]]) -> dict[str, list[CitedStatement]]:
     """Statements by paper; those about figures that several papers share, by the papers whose figures they are."""
-    papers: dict[str, list[Statement]] = {}
+    papers: dict[str, list[CitedStatement]] = {}
     for paper, statement in found:
         for of in papers_of(paper, statement.claim):
             papers.setdefault(of, []).append(statement)
@@ -218,7 +218,7 @@ def document(bearing: Bearing) -> Document:
     return Document(lambda: _body(bearing), parts, SCHEMA)
 
 
-def _table(title: str, found: Sequence[Statement], width: int) -> Table:
+def _table(title: str, found: Sequence[CitedStatement], width: int) -> Table:
     is_judged = any(statement.verdicts for statement in found)
     begins = {statement.claim.partition(".")[0] for statement in found}
     prefix = f"{begins.pop()}." if len(begins) == 1 and width < FULL_WIDTH else ""
@@ -250,18 +250,18 @@ def latex(bearing: Bearing) -> str:
     return "% LaTeX\n" + "\n".join(sentences)
 
 
-def _is_of_the_paper(statement: Statement) -> bool:
+def _is_of_the_paper(statement: CitedStatement) -> bool:
     """Whether it is the paper that says so, and not what replaces a statement, or a claim of the user's own."""
     return _LABEL.search(statement.where) is not None and not statement.where.startswith(("replaces", "beside"))
 
 
-def _counted(found: Sequence[Statement], bearing: Bearing) -> str:
+def _counted(found: Sequence[CitedStatement], bearing: Bearing) -> str:
     counts = Counter(status for statement in found for status, _ in statement.verdicts)
     said = ", ".join(f"{counts[status]} {status.lower()}" for status in Status if counts[status])
     return f" ({said})" if said and not bearing.is_map else ""
 
 
-def _labels(found: Sequence[Statement]) -> str:
+def _labels(found: Sequence[CitedStatement]) -> str:
     """The numbers of the statements, as far as they have some and there are not too many."""
     labels = [label for statement in found if (label := _LABEL.search(statement.where))]
     labels.sort(key=lambda label: _KINDS.index(label[1]))

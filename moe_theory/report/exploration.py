@@ -27,21 +27,21 @@ WIDE_RATIO = 30  # values that span more than this are drawn on a logarithmic ax
 MOST_DRAWN = 1e100  # matplotlib's axes overflow beyond
 
 
-class Look(NamedTuple):
-    """How a status is drawn, told apart by shape, and by darkness, as well as by colour."""
+class StatusMarker(NamedTuple):
+    """Marker of a status, which differs from others by shape and darkness as well as by colour."""
 
     marker: str
     colour: str
     shade: str
 
 
-LOOKS: dict[Status, Look] = {
-    Status.SUPPORTED: Look("o", "#14355e", "#a9bfdd"),
-    Status.REFUTED: Look("X", "#b34700", "#f8d2b5"),
-    Status.INCONCLUSIVE: Look("d", "0.45", "0.93"),
-    Status.VACUOUS: Look("^", "#2a86bb", "#d6ecf8"),
-    Status.INAPPLICABLE: Look("s", "0.5", "white"),
-    Status.ERROR: Look("*", "black", "0.75"),
+LOOKS: dict[Status, StatusMarker] = {
+    Status.SUPPORTED: StatusMarker("o", "#14355e", "#a9bfdd"),
+    Status.REFUTED: StatusMarker("X", "#b34700", "#f8d2b5"),
+    Status.INCONCLUSIVE: StatusMarker("d", "0.45", "0.93"),
+    Status.VACUOUS: StatusMarker("^", "#2a86bb", "#d6ecf8"),
+    Status.INAPPLICABLE: StatusMarker("s", "0.5", "white"),
+    Status.ERROR: StatusMarker("*", "black", "0.75"),
 }
 OWN: dict[str, Any] = {
     "color": "black",

@@ -1,4 +1,4 @@
-"""What notebooks show of verdicts, claims, statements and sweeps: parts of a report's page, each with its own style."""
+"""Verdicts, claims, statements and sweeps in notebooks: parts of a report's page, each with its own style."""
 
 import base64
 import functools

@@ -31,7 +31,7 @@ def panels() -> dict[str, Panel]:
 
 
 def compute(setup: Setup) -> xr.Dataset:
-    """What is drawn, by panel and place, and both verdicts of each panel, judged anew, under one error of 1 %.
+    """Plotted data, by panel and place, and both verdicts of each panel, judged anew, under one error of 1 %.
 
     Every paper is drawn under its first default, whatever the reading; verdicts take the replicates that they need.
     """
@@ -61,7 +61,7 @@ def _command(replicates: Any, seed: Any) -> str:
 
 
 def read(path: Path) -> xr.Dataset:
-    """What `compute` returned, from the CSV that it was written to."""
+    """Read the output of `compute` from its CSV."""
     table = pd.read_csv(path)
     about = {name: table.pop(name)[0] for name in ("reading", "replicates", "seed")}
     papers = list(dict.fromkeys(table.panel))

@@ -114,8 +114,8 @@ ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
 
 
 class Pictures:
-    """The curves of verdicts as SVG documents, each drawn when it is first asked for: pages that are written once all
-    is judged need not wait for those that somebody has asked for before.
+    """The curves of verdicts as SVG documents, each drawn on first use: pages that are written at the end need not
+    wait for pictures that were asked for before.
     """
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ def _plot_width(curve: Curve) -> float:
 class TickLabels(NamedTuple):
     """The labels under a plot."""
 
-    step: int  # every so many components has one
+    step: int  # every `step`-th component has one
     words: list[str]  # of those
     shared: str  # what is the same for all components, said once
 
@@ -222,7 +222,7 @@ def _letters(curve: Curve, step: int) -> int:
 
 
 def _wrapped(rows: list[list[str]], letters: int) -> list[str]:
-    """Each row in a line of at most so many letters, or its parts in lines of their own; none if a word is longer."""
+    """Each row in a line of at most `letters` letters, or its parts in lines of their own; none if a word is longer."""
     joined = [", ".join(row) for row in rows]
     if max(map(len, joined)) <= letters:
         return joined
@@ -234,7 +234,7 @@ def _wrapped(rows: list[list[str]], letters: int) -> list[str]:
 
 
 def picture_words(verdict: Verdict, curve: Curve) -> str:
-    """What is to be seen in the picture of a verdict's curve, for those who do not see it."""
+    """Description of the picture of a verdict's curve, for those who do not see it."""
     labels, count = curve.labels, len(curve.labels)
     above = sum(observed > predicted for predicted, observed in zip(curve.predicted, curve.observed, strict=True))
     where = f"{count} components from {labels[0]} to {labels[-1]}" if count > 1 else f"one component, {labels[0]}"

@@ -195,7 +195,7 @@ def _require_taken(paper: str, spec: FigureSpec, given: Mapping[str, Any]) -> No
 
 
 class _Begun(Exception):  # noqa: N818 - nothing went wrong
-    """What a figure asks for has been checked: it begins to compute."""
+    """Raised when a figure has passed its checks and begins to compute."""
 
 
 class _Rehearsal(Progress):

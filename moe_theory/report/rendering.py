@@ -148,7 +148,7 @@ def _words(text: str | None) -> str:
 
 
 def _digest(text: str) -> str:
-    """What a content policy calls this text of an inline script or style."""
+    """A content policy's name for this text of an inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -163,7 +163,7 @@ def _picture(verdict: Verdict, pictures: panels.Pictures) -> dict[str, str] | No
 
 
 def _markdown(value: Any) -> "Markup":
-    """What a template of Markdown puts in: words, in one line, of which none is markup, unless it is known to be."""
+    """A value for a Markdown template: words in one line, with markup escaped, unless it is a `Markup`."""
     from markupsafe import Markup
 
     if isinstance(value, Markup):

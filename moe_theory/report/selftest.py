@@ -13,7 +13,7 @@ from moe_theory.report.document import Document, Picture, ruled, to_csv
 from moe_theory.runs.files import write_together
 from moe_theory.verify.claim import KINDS, Kind
 from moe_theory.verify.planted import REPLICATES
-from moe_theory.verify.selftest import CONFIDENCE, Row, SelfTest
+from moe_theory.verify.selftest import CONFIDENCE, PlantedRow, SelfTest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,11 +34,11 @@ def document(result: SelfTest, paths: Sequence[Path] = ()) -> Document:
     return Document(result.to_json, lambda _: (table(result.rows), closing_line(result), *map(str, paths)))
 
 
-def table(rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[PlantedRow]) -> Table:
     return ruled(COLUMNS, map(_cells, rows), numbers=("error", "claims", "measured", "expected"))
 
 
-def _cells(row: Row) -> tuple[str | Text, ...]:
+def _cells(row: PlantedRow) -> tuple[str | Text, ...]:
     return (
         f"{row.kind} {row.side or ''}".replace("_", " ").strip(),
         row.law if row.num_components == 1 else f"{row.law}, {row.num_components} components",
@@ -79,7 +79,7 @@ def _draw(result: SelfTest, canvas: "FigureBase") -> None:
     canvas.legend(handles=handles, loc="outside upper center", ncols=-(-len(kinds) // lines), **spacing)
 
 
-def _draw_power(panel: "Axes", rows: Sequence[Row], tolerance: float) -> None:
+def _draw_power(panel: "Axes", rows: Sequence[PlantedRow], tolerance: float) -> None:
     ends = np.array([0.0, 1.0])
     panel.fill_between(ends, ends - tolerance, ends + tolerance, color="C1", alpha=0.15, linewidth=0)
     panel.plot(ends, ends, color="C1", linewidth=0.8, linestyle=(0, (4, 1.6)))
@@ -90,7 +90,7 @@ def _draw_power(panel: "Axes", rows: Sequence[Row], tolerance: float) -> None:
     panel.set_aspect("equal")
 
 
-def _draw_size(panel: "Axes", rows: Sequence[Row], kinds: Sequence[Kind]) -> None:
+def _draw_size(panel: "Axes", rows: Sequence[PlantedRow], kinds: Sequence[Kind]) -> None:
     """False decisions over what the verdict's error allows them, kind after kind and law after law."""
     places: dict[str, int] = {}
     for row in sorted(rows, key=lambda row: (row.law != "normal", row.law, kinds.index(row.kind))):
@@ -106,7 +106,7 @@ def _draw_size(panel: "Axes", rows: Sequence[Row], kinds: Sequence[Kind]) -> Non
     panel.set_title("False decisions: at most the nominal error", loc="left")
 
 
-def _point(panel: "Axes", place: float, row: Row, scale: float = 1.0) -> None:
+def _point(panel: "Axes", place: float, row: PlantedRow, scale: float = 1.0) -> None:
     middle = row.measured * scale
     bars = np.array([[middle - row.low * scale], [row.high * scale - middle]])
     panel.errorbar(place, middle, bars, **_mark(row.kind), elinewidth=0.5, zorder=3 if row.is_ok else 4)
@@ -126,7 +126,7 @@ def _mark(kind: Kind) -> dict[str, Any]:
     }
 
 
-def _group(row: Row) -> str:
+def _group(row: PlantedRow) -> str:
     return row.kind.replace("_", " ") if row.law == "normal" else row.law
 
 

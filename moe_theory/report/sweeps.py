@@ -16,7 +16,7 @@ from moe_theory.report import numbers
 from moe_theory.report.document import Document, Picture, ruled
 from moe_theory.report.exploration import WIDE_RATIO
 from moe_theory.runs.progress import duration
-from moe_theory.sweep.estimate import Estimate
+from moe_theory.sweep.estimate import SweepCost
 from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
 from moe_theory.sweep.runner import ChunkCounts
@@ -315,7 +315,7 @@ def _outer_quantiles(results: Results) -> tuple[str, str] | None:
 
 
 def _spread(count: int) -> list[int]:
-    """At most so many places as have room for a text."""
+    """Places of labels, at most `MOST_TICKS`."""
     return list(range(0, count, math.ceil(count / MOST_TICKS)))
 
 
@@ -342,7 +342,7 @@ def _wrapped(name: str) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def estimate(costs: Estimate) -> Document:
+def estimate(costs: SweepCost) -> Document:
     """What a sweep takes."""
     shape = " x ".join(f"{size} {name}" for name, size in costs.shape.items())
     rows = {

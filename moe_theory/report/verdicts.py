@@ -145,7 +145,7 @@ def statement_lines(found: Sequence[Judged], width: int) -> Iterator[Text]:
 
 
 def why_card(known: Judged, verdicts: Sequence[Verdict], others: Sequence[Verdict] = ()) -> Group:
-    """What `why` prints of a statement, under its name."""
+    """Output of `why` on a statement, under its name."""
     table = headed(why_lines(known, verdicts, others), padding=(0, 2, 0, 0))
     return Group(Text(f"{known.statement.where} ({known.statement.name})", style="bold"), table)
 
@@ -200,7 +200,7 @@ def _with_formula(words: str, latex: str) -> str:
 
 
 def closing_lines(report: Report) -> list[str]:
-    """What a verification says at its end: statuses, what is surprising, errors, time, how to repeat any of it."""
+    """Closing lines of a verification: statuses, surprises, errors, time, and how to repeat any of it."""
     verdicts, known = report.verdicts, judged_statements(report)
     whole = [each for each in known if not each.missing and each.by_reading]
     failed = [verdict for verdict in verdicts if verdict.status is Status.ERROR]

@@ -1,4 +1,4 @@
-"""What a report says, in words and numbers, and how it is arranged: the same for every page."""
+"""Words, numbers and arrangement of a report: the same for every page."""
 
 import dataclasses
 import math
@@ -117,7 +117,7 @@ def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
 
 
 def headline(verdict: Verdict) -> str:
-    """What decided, with what the status asks for: the trivial value, the hypothesis that failed, the message."""
+    """The reason for a verdict, with the trivial value, the failed hypothesis or the message, by status."""
     if verdict.kind == "counterexample" and verdict.status in {Status.REFUTED, Status.INCONCLUSIVE}:
         return sentence(verdict)
     reason = verdict.reason.strip().rstrip(".")
@@ -131,7 +131,7 @@ def headline(verdict: Verdict) -> str:
 
 
 def claimed(verdict: Verdict) -> str:
-    """What is claimed, with its relation: "≤ 0.239", "= 0.007 ± 0.065", "in ≤ 5 %", "slope ≤ 0.5"."""
+    """The claimed value, with its relation: "≤ 0.239", "= 0.007 ± 0.065", "in ≤ 5 %", "slope ≤ 0.5"."""
     value, margin = verdict.predicted, verdict.margin
     if not math.isfinite(value) and verdict.kind != "identity":
         return "–"
@@ -158,19 +158,19 @@ def claimed(verdict: Verdict) -> str:
 
 
 def measured(verdict: Verdict) -> str:
-    """What was measured: "2.74 ± 0.07", "64 of 64"."""
+    """The measured value: "2.74 ± 0.07", "64 of 64"."""
     if verdict.kind in {"probability", "counterexample", "limit_probability"} and math.isfinite(verdict.observed):
         return f"{round(verdict.observed * verdict.replicates):,} of {verdict.replicates:,}"
     return with_error(verdict.observed, verdict.standard_error)
 
 
 def tested(verdict: Verdict) -> str:
-    """What the claim says, in its first sentence or two."""
+    """The claim's first sentence or two."""
     return " ".join(verdict.statement.partition("\n\n")[0].split())
 
 
 def sentence(verdict: Verdict) -> str:
-    """What was found, in a sentence that has the numbers which decide."""
+    """The finding, in a sentence with the numbers that decide."""
     match verdict.status:
         case Status.VACUOUS:
             side = "above" if verdict.kind == "lower_bound" or verdict.side == "at_least" else "below"
@@ -221,7 +221,7 @@ def _begun(text: str) -> str:
 
 
 def _open(verdict: Verdict) -> str:
-    """What an undecided verdict leaves open, and what would decide it."""
+    """The open question of an undecided verdict, and what would decide it."""
     low, high = verdict.interval
     if verdict.kind == "counterexample":
         return f"{measured(verdict)} instances violate it, which decides nothing."
@@ -268,7 +268,7 @@ def replicates_needed(verdict: Verdict) -> int | None:
 
 
 def repeat_words(verdict: Verdict) -> str:
-    """What the command under a verdict is for."""
+    """Words before the command under a verdict."""
     if verdict.status is Status.REFUTED:
         return f"See it fail, with {verdict.replicates} replicates:"
     return "Repeat it:"
@@ -328,7 +328,7 @@ _HOLDS = {Status.SUPPORTED, Status.VACUOUS}
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class ClaimEntry:
     """A claim and its verdicts, each under readings of its own."""
 
     verdicts: list[Verdict]
@@ -349,15 +349,15 @@ class Chapter:
 
     paper: str
     readings: list[str]
-    entries: list[Entry]
-    statements: list[tuple[Judged, list[Entry]]]  # each with those of its claims that no statement before it has
-    others: list[Entry]  # of no statement that the report has
+    entries: list[ClaimEntry]
+    statements: list[tuple[Judged, list[ClaimEntry]]]  # each with those of its claims that no statement before it has
+    others: list[ClaimEntry]  # of no statement that the report has
 
     def counts(self, reading: str | None = None) -> Counter[Status]:
         verdicts = (verdict for entry in self.entries for verdict in entry.verdicts)
         return Counter(verdict.status for verdict in verdicts if reading in (None, *verdict.settings))
 
-    def verdict(self, entry: Entry, reading: str) -> Verdict | None:
+    def verdict(self, entry: ClaimEntry, reading: str) -> Verdict | None:
         return next((verdict for verdict in entry.verdicts if reading in verdict.settings), None)
 
 
@@ -372,7 +372,7 @@ def arranged(report: Report) -> list[Chapter]:
     for paper in dict.fromkeys(verdict.paper for verdict in report.verdicts):
         own = [verdicts for verdicts in by_claim.values() if verdicts[0].paper == paper]
         readings = list(dict.fromkeys(name for verdicts in own for verdict in verdicts for name in verdict.settings))
-        entries = [Entry(verdicts, replaces.get(verdicts[0].claim, [])) for verdicts in own]
+        entries = [ClaimEntry(verdicts, replaces.get(verdicts[0].claim, [])) for verdicts in own]
         left = {entry.claim: entry for entry in entries}
         found = []
         for known in [each for each in waiting if each.statement.roles.keys() & left.keys()]:
@@ -442,12 +442,12 @@ def unsaid(known: Judged) -> str:
 
 
 def again(verdict: Verdict) -> str:
-    """The command that repeats a verdict, as somebody would type it."""
+    """The command that repeats a verdict, as typed in a shell."""
     return re.sub(r" --(?:error|replicates) [^ ]+", "", verdict.command)
 
 
 def script_commands(of: Statement) -> dict[str, str]:
-    """What prints and runs each of a statement's programs, by kind."""
+    """Commands that print and run each of a statement's programs, by kind."""
     options = {"witness": "script"}
     return {
         kind: f"moe-theory why {of.name} --{options.get(kind, kind)} > {kind}.py && python {kind}.py"

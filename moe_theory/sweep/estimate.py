@@ -22,7 +22,7 @@ MOST_PROBES = 4  # programs that are timed; the others are taken to be like them
 
 
 @dataclasses.dataclass(frozen=True)
-class Estimate:
+class SweepCost:
     """Work, memory, disk and time that a sweep takes."""
 
     cells: int
@@ -40,7 +40,7 @@ class Estimate:
     run_seconds: float
 
 
-def estimate(sweep: Specification, folder: Path | None = None, workers: int | None = None) -> Estimate:
+def estimate(sweep: Specification, folder: Path | None = None, workers: int | None = None) -> SweepCost:
     """Count the work that a folder leaves of a sweep, and time a short run of its programs on this machine."""
     pool = DevicePool(workers)
     plan = SweepPlan(sweep, fingerprint(sweep.system))
@@ -63,7 +63,7 @@ def estimate(sweep: Specification, folder: Path | None = None, workers: int | No
         empty = len(pack(task, {name: np.zeros(0) for name in records}))
         num_records = len(recorded_rounds(task["rounds"], task["record_every"]))
         disk_bytes += number[program] * (empty + num_records * bytes_of(records) * task["width"])
-    return Estimate(
+    return SweepCost(
         cells=len(sweep.grid),
         shape={axis.name: size for axis, size in zip(sweep.grid.axes, sweep.grid.shape, strict=True)},
         replicates=sweep.replicates,

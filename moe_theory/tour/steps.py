@@ -31,7 +31,7 @@ class CodeCell(NamedTuple):
         return self.code[:at].strip("\n"), self.code[at:].strip("\n")
 
 
-class Step(NamedTuple):
+class TourStep(NamedTuple):
     """One step: a title, words in Markdown and the code they describe. Number 0 is what all steps need."""
 
     number: int
@@ -41,7 +41,7 @@ class Step(NamedTuple):
 
 
 class Result(NamedTuple):
-    step: Step
+    step: TourStep
     output: str
     pictures: tuple[Path, ...]
     numbers: dict[str, Any]  # and verdicts, by the names that the step's own assignments gave them
@@ -67,16 +67,16 @@ def with_value(text: str, name: str, value: str) -> str:
     return re.sub(rf"^{name} = .*?(?=  #|$)", lambda _: f"{name} = {value}", text, count=1, flags=re.MULTILINE)
 
 
-def parse(text: str) -> list[Step]:
+def parse(text: str) -> list[TourStep]:
     """The steps of a script: each begins with a Markdown cell under a heading; code cells follow."""
-    steps: list[Step] = []
+    steps: list[TourStep] = []
     line = 1
     for part in re.split(r"^(?=# %%)", text, flags=re.MULTILINE):
         mark, _, body = part.partition("\n")
         if mark == "# %% [markdown]":
             heading, _, words = re.sub(r"^# ?", "", body.strip("\n"), flags=re.MULTILINE).partition("\n")
             title = re.sub(r"^#+ (Step \d+: )?", "", heading)
-            steps.append(Step(len(steps), title, words.strip(), ()))
+            steps.append(TourStep(len(steps), title, words.strip(), ()))
         elif mark == "# %%":
             first = line + 1 + len(body) - len(body.lstrip("\n"))
             steps[-1] = steps[-1]._replace(cells=(*steps[-1].cells, CodeCell(body.strip("\n"), first)))
@@ -84,7 +84,7 @@ def parse(text: str) -> list[Step]:
     return steps
 
 
-def run(step: Step, namespace: dict[str, Any], path: Path, folder: Path) -> Result:
+def run(step: TourStep, namespace: dict[str, Any], path: Path, folder: Path) -> Result:
     """Run the cells of a step in `namespace`, which earlier steps have filled."""
     import matplotlib.pyplot as plt
 

@@ -177,7 +177,7 @@ class Experiment(Shown):
 
     @property
     def origin(self) -> str:
-        """What a verdict's reason says of where its replicates come from; empty where they are simulated."""
+        """Origin of the replicates in a verdict's reason; empty if they are simulated."""
         if self.stored is None:
             return ""
         has_readings = "reading" in self.stored.sweep.grid.cells[0].settings
@@ -246,7 +246,7 @@ class Selection:
                 )
 
     def call(self, function: Callable[..., Any], runs: Runs) -> list[Any]:
-        """What the function gives: one value a run, or one value of all of them."""
+        """The function's values: one a run, or one of all of them."""
         if self.cells is None:
             return [function(runs)]
         chosen = [runs[cell] for cell in self.cells]
@@ -281,7 +281,7 @@ class Selection:
 
 
 class Range(NamedTuple):
-    """What every value of an observable is in, whatever is drawn; infinite where there is no bound."""
+    """Range of an observable's values for all draws; infinite where there is no bound."""
 
     low: float = -math.inf
     high: float = math.inf

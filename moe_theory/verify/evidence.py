@@ -77,8 +77,8 @@ class RunsAtOnce:
 
 
 class Samples(NamedTuple):
-    """What is measured for a claim, in float64: one row a replicate, one column a component. What its kind, its side
-    and its margin make of that is for judgements.
+    """Samples of a claim, in float64: one row a replicate, one column a component. Its kind, side and margin enter in
+    the judgement.
     """
 
     observed: Float[np.ndarray, "B V"]
@@ -131,7 +131,7 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
 
 
 def asked(claim: Claim) -> list[tuple[str, str, Callable[[Runs], Any] | None]]:
-    """What samples of a claim's kind have beside what it observes: field, name and function."""
+    """Further fields of samples of a claim's kind: field, name and function."""
     every = (
         ("predicted", "predict", claim.predict),
         ("scale", "scale", claim.scale),
@@ -180,7 +180,7 @@ def _depends_on_key(system: System, observe: Observe, keeps_state: bool, structu
 
 
 def find_overflows(runs: Runs) -> dict[str, str]:
-    """What is wrong with the runs, by name, in which the final state of a replicate is NaN somewhere."""
+    """Error messages by name of the runs in which the final state of a replicate is NaN somewhere."""
     found = {}
     for name, run in runs.items():
         leaves = [leaf for leaf in map(np.asarray, jax.tree.leaves(run.state)) if leaf.dtype.kind == "f"]

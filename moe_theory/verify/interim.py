@@ -25,7 +25,7 @@ MOST_REPLICATES = 1 << 22  # of a run without another limit
 
 
 def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
-    """Replicates at the looks of an experiment of so many: doubling, up to `limit` (None: to `MOST_REPLICATES`). A
+    """Sample sizes of the interim analyses: doubling, up to `limit` (None: to `MOST_REPLICATES`). A
     limit below the first look is the only look. A limit between two looks is not looked at: a look at each limit that
     somebody tries would spend error that is not accounted for.
     """
@@ -36,7 +36,7 @@ def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
 
 
 def alpha_spent(error: float, number: int) -> float:
-    """What look `number`, from 1 on, may spend of a verdict's error."""
+    """Share of a verdict's error that look `number`, from 1 on, may spend."""
     return error / (number * (number + 1))
 
 
@@ -150,7 +150,7 @@ class SequentialTest:
 
 
 def _nearest(failure: BaseException) -> str:
-    """What a mistyped attribute may have meant."""
+    """Suggestion for a mistyped attribute."""
     if not isinstance(failure, AttributeError) or failure.name is None:
         return ""
     fields = getattr(failure.obj, "_fields", ())

@@ -64,7 +64,7 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
 
 
 class Bounds(NamedTuple):
-    """What values are never below and never above, by component (V,)."""
+    """Lower and upper limits of values, by component (V,)."""
 
     low: Any = -np.inf
     high: Any = np.inf
@@ -79,7 +79,7 @@ class Bounds(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of a claim's samples before they are there, and of their logarithms once they are."""
+    """Prior knowledge of a claim's samples, and knowledge of their logarithms once they are there."""
 
     difference: Bounds = Bounds()  # observed - predicted
     allowed: Bounds = Bounds()
@@ -91,7 +91,7 @@ NOTHING = Known()
 
 
 class Compared(NamedTuple):
-    """What a test of a claim compares: its samples, completed by what its kind, its side and its margin say."""
+    """Values that a claim's test compares: its samples, completed by its kind, its side and its margin."""
 
     observed: Values
     predicted: Values  # of a rate (B, 1), its exponent
@@ -101,7 +101,7 @@ class Compared(NamedTuple):
 
 
 def compared(claim: Claim, samples: Samples, error: float | None = None) -> Compared:
-    """What is compared of a claim's samples, at this error of all looks together. Raises: InvalidClaimError where they
+    """Values to compare of a claim's samples, at this error of all looks together. Raises: InvalidClaimError where they
     are not what the claim declares.
     """
     observed, predicted, scale, trivial = samples
@@ -183,8 +183,8 @@ def _examine(claim: Claim, samples: Compared, labels: list[str], error: float, b
     return verdict, _look(verdict, samples, float(observed[worst] - predicted[worst]), judgement.error or error)
 
 
-class Judgement(NamedTuple):
-    """What a test decides, and the component that decides it."""
+class Decision(NamedTuple):
+    """Decision of a test, and the component that decides it."""
 
     status: Status
     worst: int  # the component that decides, or comes nearest to deciding otherwise
@@ -200,28 +200,28 @@ class Judgement(NamedTuple):
 
 def judge_equality(
     observed: Values, predicted: Values, allowed: Values, error: float, known: Known = NOTHING
-) -> Judgement:
+) -> Decision:
     """Two one-sided tests of |E[observed] - E[predicted]| < E[allowed], for every component at once."""
     return _judge_means(observed - predicted, allowed, error, known, (1, -1))
 
 
 def judge_upper_bound(
     observed: Values, bound: Values, allowed: Values, error: float, known: Known = NOTHING, *, is_strict: bool = False
-) -> Judgement:
+) -> Decision:
     """One-sided tests of E[observed] <= E[bound] + E[allowed] (strictly below, if so), for every component at once."""
     return _judge_means(observed - bound, allowed, error, known, (1,), is_strict=is_strict)
 
 
 def judge_lower_bound(
     observed: Values, bound: Values, allowed: Values, error: float, known: Known = NOTHING
-) -> Judgement:
+) -> Decision:
     """One-sided tests of E[observed] >= E[bound] - E[allowed], for every component at once."""
     return _judge_means(observed - bound, allowed, error, known, (-1,))
 
 
 def judge_slopes(
     slopes: Values, exponents: Values, allowed: Values, error: float, side: str, known: Known = NOTHING
-) -> Judgement:
+) -> Decision:
     """Whether slopes are at_most, at_least or equal to exponents: all of them to support it, the last to refute it."""
     test = {"at_most": judge_upper_bound, "at_least": judge_lower_bound, "equal": judge_equality}[side]
     judgement = test(slopes, exponents, allowed, error, known)
@@ -237,7 +237,7 @@ def judge_slopes(
 
 def _judge_means(
     difference: Values, allowed: Values, error: float, known: Known, signs: Sequence[int], *, is_strict: bool = False
-) -> Judgement:
+) -> Decision:
     """Whether the means of the difference, or of its negative, or of both, are below those of what is allowed."""
     num_components = difference.shape[1]
     excess = np.concatenate([sign * difference - allowed for sign in signs], axis=1)
@@ -261,7 +261,7 @@ def _judge_means(
     doubt = decisive.doubts[column] if np.isinf([decisive.low[column], decisive.high[column]]).any() else ""
     all_looks = known.error if np.all(np.isfinite(low) & np.isfinite(high)) else None
     seen = float(margin + reach)
-    return Judgement(status, worst, shown.low, shown.high, margin, seen, method, is_exact, doubt, all_looks)
+    return Decision(status, worst, shown.low, shown.high, margin, seen, method, is_exact, doubt, all_looks)
 
 
 def _intervals(
@@ -279,7 +279,7 @@ def _intervals(
 
 
 def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
-    """What the ends of intervals rest on, in words."""
+    """Methods behind the ends of intervals, in words."""
     ends = np.isfinite(np.stack(bounds))
     by_t = "Student's t"
     if num_components > 1:
@@ -292,7 +292,7 @@ def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
     return betting if ends.all() else f"{betting}, on the side that values have a bound on; {by_t} on the other"
 
 
-def judge_identity(errors: Values, tolerance: float, error: float) -> Judgement:
+def judge_identity(errors: Values, tolerance: float, error: float) -> Decision:
     """Whether every replicate's error is within `tolerance`. A single violation refutes. The interval is from 0 to the
     largest error seen; the smallest discrepancy is the frequency of violations that would have shown at least one with
     probability 1 - `error` (exact, binomial).
@@ -301,14 +301,14 @@ def judge_identity(errors: Values, tolerance: float, error: float) -> Judgement:
     worst = int(np.argmax(largest))
     status = Status.SUPPORTED if largest[worst] <= tolerance else Status.REFUTED
     frequency = float(-np.expm1(np.log(error) / len(errors)))
-    return Judgement(
+    return Decision(
         status, worst, np.zeros_like(largest), largest, tolerance, frequency, "largest error seen", is_exact=True
     )
 
 
 def judge_probability(
     happened: Values, claimed: Float[np.ndarray, " V"], margin: float, error: float, *, at_most: bool
-) -> Judgement:
+) -> Decision:
     """Clopper-Pearson intervals for the probability of each of V events, against at most (or at least) `claimed`. The
     smallest discrepancy is the excess that the worst event would be refuted with at power `POWER`. Replicates may
     differ in their probabilities, with `claimed` for the mean: such counts scatter less than a binomial (Hoeffding).
@@ -322,10 +322,10 @@ def judge_probability(
     worst = int(np.argmax(beyond if status is Status.REFUTED else excess))
     seen = _detectable_probability(claimed[worst] + sign * margin, count, error / num_events, sign)
     method = "Clopper-Pearson, Bonferroni" if num_events > 1 else "Clopper-Pearson"
-    return Judgement(status, worst, low - claimed, high - claimed, margin, seen + margin, method, is_exact=True)
+    return Decision(status, worst, low - claimed, high - claimed, margin, seen + margin, method, is_exact=True)
 
 
-def judge_counterexample(violated: Values, allowed: Float[np.ndarray, " V"], error: float) -> Judgement:
+def judge_counterexample(violated: Values, allowed: Float[np.ndarray, " V"], error: float) -> Decision:
     """Whether instances violate a statement more often than `allowed`: that refutes it, and nothing else is shown."""
     judgement = judge_probability(violated, allowed, 0.0, error, at_most=True)
     return judgement if judgement.status is Status.REFUTED else judgement._replace(status=Status.INCONCLUSIVE)
@@ -333,7 +333,7 @@ def judge_counterexample(violated: Values, allowed: Float[np.ndarray, " V"], err
 
 def judge_limit_probability(
     happened: Values, abscissa: Float[np.ndarray, " V"], margin: float, error: float, *, at_most: bool
-) -> Judgement:
+) -> Decision:
     """Whether the probability of an event tends to 0 (at_most) or to 1: whether its failure probability, of happening
     or of not happening, tends to 0 towards the limit of the grid.
 
@@ -362,7 +362,7 @@ def judge_limit_probability(
 
 def judge_limit_rate(
     slopes: Values, exponents: Values, allowed: Values, error: float, side: str, known: Known = NOTHING
-) -> Judgement:
+) -> Decision:
     """Whether a quantity is O() of a power of x, Omega() or Theta() of it, with any constant, in a limit: whether its
     slope of log means over log x there is at_most, at_least or equal to the exponent.
 
@@ -425,7 +425,7 @@ def _decide(excess: np.ndarray, beyond: np.ndarray) -> Status:
     return Status.SUPPORTED if np.all(excess <= 0) else Status.INCONCLUSIVE
 
 
-def _test(claim: Claim, samples: Compared, error: float) -> Judgement:
+def _test(claim: Claim, samples: Compared, error: float) -> Decision:
     observed, predicted, allowed, _, known = samples
     match claim.kind:
         case "identity":
@@ -508,7 +508,7 @@ def _examine_rate(
 
 
 def _known_of_logs(claim: Claim, contrasts: Values, claimed: Values, samples: Compared) -> Known:
-    """What is known of contrasts of log means. Of those that are computed, all."""
+    """Prior knowledge of contrasts of log means; complete for computed claims."""
     if claim.is_computed:
         allowed = Bounds(samples.allowed[0, 0], samples.allowed[0, 0])
         return Known(Bounds(*[(contrasts - claimed)[0]] * 2), allowed, samples.known.error)
@@ -529,7 +529,7 @@ def _vacuous(claim: Claim, samples: Compared, verdict: Verdict, worst: int) -> V
     return dataclasses.replace(verdict, status=Status.VACUOUS, reason=reason, trivial=float(trivial[worst]))
 
 
-def _numbers(judgement: Judgement) -> dict:
+def _numbers(judgement: Decision) -> dict:
     worst = judgement.worst
     return {
         "interval": (float(judgement.low[worst]), float(judgement.high[worst])),
@@ -549,7 +549,7 @@ def _curve(labels: list[str], *parts: np.ndarray) -> Curve:
     return Curve(labels, *(part.tolist() for part in parts))
 
 
-def _reason(claim: Claim, judgement: Judgement, label: str, observed: float, predicted: float) -> str:
+def _reason(claim: Claim, judgement: Decision, label: str, observed: float, predicted: float) -> str:
     if claim.kind == "identity":
         if judgement.status is Status.REFUTED:
             return f"largest error {observed:.3g} exceeds {judgement.margin:.3g} at {label}"
@@ -567,7 +567,7 @@ def _reason(claim: Claim, judgement: Judgement, label: str, observed: float, pre
     return about + _within(judgement)
 
 
-def _limit_probability_reason(claim: Claim, happened: np.ndarray, judgement: Judgement, labels: list[str]) -> str:
+def _limit_probability_reason(claim: Claim, happened: np.ndarray, judgement: Decision, labels: list[str]) -> str:
     is_at_most, (count, last) = claim.side == "at_most", (len(happened), judgement.worst)
     first = int(last_decades(np.asarray(claim.abscissa, np.float64), 2)[0])
     failures = happened.sum(axis=0) if is_at_most else count - happened.sum(axis=0)
@@ -584,7 +584,7 @@ def _limit_probability_reason(claim: Claim, happened: np.ndarray, judgement: Jud
 
 
 def _limit_rate_reason(
-    claim: Claim, judgement: Judgement, measured: np.ndarray, exponent: float, num_replicates: int
+    claim: Claim, judgement: Decision, measured: np.ndarray, exponent: float, num_replicates: int
 ) -> str:
     (bending, slope), margin = measured, judgement.margin
     end = asymptotic_end(np.asarray(claim.abscissa, np.float64))[1]
@@ -606,7 +606,7 @@ def _open(said: str, num_replicates: int) -> str:
     return f"{num_replicates:,} runs leave it open: {said}"
 
 
-def _rounded(value: float, low: float, high: float, judgement: Judgement) -> str:
+def _rounded(value: float, low: float, high: float, judgement: Decision) -> str:
     """A value to two digits of its error, and its interval to the same place."""
     half = (high - low) / 2
     if not np.isfinite(half):
@@ -617,11 +617,11 @@ def _rounded(value: float, low: float, high: float, judgement: Judgement) -> str
     return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
-def _within(judgement: Judgement) -> str:
+def _within(judgement: Decision) -> str:
     return f", margin {judgement.margin:.3g}" if judgement.margin else ""
 
 
-def _range(judgement: Judgement, place: int) -> str:
+def _range(judgement: Decision, place: int) -> str:
     low, high = judgement.low[place], judgement.high[place]
     if np.isinf(low) and np.isinf(high):
         return f"without an interval: {judgement.doubt}"

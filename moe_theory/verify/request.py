@@ -50,13 +50,13 @@ class Study:
 
     @property
     def name(self) -> str:
-        """What progress and reports call it."""
+        """Name in progress and reports."""
         return f"{self.experiment.name} under {self.reading.name}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What is to be judged, and how long that may take."""
+    """Studies to judge, and the time that they may take."""
 
     studies: tuple[Study, ...]
     claims: tuple[str, ...]  # ids in the order of the report

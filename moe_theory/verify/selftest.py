@@ -103,7 +103,7 @@ FEW = 400  # claims on them
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class PlantedRow:
     """Frequency of one decision on planted claims of one condition."""
 
     kind: Kind
@@ -128,7 +128,7 @@ class Row:
 class SelfTest:
     """Results of the self-test."""
 
-    rows: list[Row]
+    rows: list[PlantedRow]
     seed: int
     tolerance: float = TOLERANCE
 
@@ -249,7 +249,7 @@ def _needed(planted: Planted, shares: Shares) -> int:
     return max(LEAST, math.ceil(variance * (DEVIATIONS / TOLERANCE) ** 2))
 
 
-def _rows(planted: Planted, counts: Counter[Status], shares: Shares, tolerance: float) -> Iterator[Row]:
+def _rows(planted: Planted, counts: Counter[Status], shares: Shares, tolerance: float) -> Iterator[PlantedRow]:
     """Sizes of the decisions that are false here, and the power of the one that is right."""
     for decision, share in ((Status.REFUTED, shares.refuted), (Status.SUPPORTED, shares.supported)):
         is_false = planted.distance <= 1 if decision is Status.REFUTED else planted.distance >= 1
@@ -291,14 +291,14 @@ def _row(
     counts: Counter[Status],
     expected: float,
     tolerance: float = 0.0,
-) -> Row:
+) -> PlantedRow:
     """One row; a claim whose own code fails counts as a false verdict."""
     number = counts.total()
     hits = counts[decision] + (counts[Status.ERROR] if measure == "size" else 0)
     low, high = (float(end[0]) for end in clopper_pearson(np.asarray([hits]), number, 1 - CONFIDENCE))
     share = hits / number
     shared = ("kind", "side", "law", "num_components", "condition", "distance", "error", "replicates")
-    return Row(
+    return PlantedRow(
         **{name: getattr(planted, name) for name in shared},
         measure=measure,
         decision=decision,

@@ -247,7 +247,7 @@ class StudyMonitor:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """What is looked at first has the lowest."""
+        """Priority: the lowest rank is judged first."""
         return self._num_looks, int(self.is_alone)
 
     @property

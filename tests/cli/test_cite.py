@@ -154,7 +154,7 @@ def test_what_is_no_run_is_refused_in_a_line(tmp_path, refused):
 
 
 def test_a_paper_of_one_s_own_has_no_entry():
-    statement = citations.Statement("mine.a", "page 3 of my_notes", "It holds.")
+    statement = citations.CitedStatement("mine.a", "page 3 of my_notes", "It holds.")
     bearing = citations.Bearing("a run", "a note", {"my_notes": [statement]})
     document = citations.document(bearing).to_json()
     assert document["papers"][0]["key"] is None
@@ -163,7 +163,7 @@ def test_a_paper_of_one_s_own_has_no_entry():
 
 
 def test_words_are_no_markup(capsys):
-    statement = citations.Statement("mine.a", "my notes", "It holds for [every] x.")
+    statement = citations.CitedStatement("mine.a", "my notes", "It holds for [every] x.")
     bearing = citations.Bearing("a run", "a note", {"mine": [statement]}, version=r"1\input{x}^~ $%")
     Console(width=100).print(*citations.document(bearing).parts(100))
     assert "[every]" in capsys.readouterr().out

@@ -24,7 +24,7 @@ from moe_theory.core.random import root_key
 from moe_theory.deep import presets
 from moe_theory.deep.params import Dims
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.tasks import Setting, tasks_of
+from moe_theory.merging.testbed.tasks import Recipe, tasks_of
 
 ELSEWHERE = ("tour",)  # commands whose examples have tests of their own
 LATER = ("sweep show", "report", "cite")  # commands that read what others wrote
@@ -109,7 +109,7 @@ def _run(example: str) -> str:
     return said.getvalue()
 
 
-def _untrained(setting: Setting, *_):
+def _untrained(setting: Recipe, *_):
     small = dataclasses.replace(setting, num_experts=2, width=16, hidden=8, num_layers=1, num_heads=2)
     model = training.initial(root_key(0), small, tasks_of(small))
     copies = [jax.tree.map(lambda part: jnp.concatenate([part, -part]), layer.experts) for layer in model.layers]

@@ -15,11 +15,11 @@ from moe_theory.merging import Feedback, Params, online, policies
 from moe_theory.merging.online import checked, from_file, from_module, merge_online
 from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.tasks import VALIDATION, Setting, examples, tasks_of
+from moe_theory.merging.testbed.tasks import VALIDATION, Recipe, examples, tasks_of
 from moe_theory.merging.testbed.training import PATTERN, save_model
 from moe_theory.runs.tensors import InvalidCheckpointError, write_safetensors
 
-SETTING = Setting(batch_size=96, num_experts=3, num_tasks=4, width=16, hidden=8, num_layers=1, num_heads=2)
+SETTING = Recipe(batch_size=96, num_experts=3, num_tasks=4, width=16, hidden=8, num_layers=1, num_heads=2)
 
 
 class Corner:

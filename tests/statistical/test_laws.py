@@ -342,7 +342,7 @@ def requests() -> np.ndarray:
 
 
 def transformer() -> np.ndarray:
-    setting = testbed.Setting(width=100, hidden=200, num_layers=1)
+    setting = testbed.Recipe(width=100, hidden=200, num_layers=1)
     return np.asarray(
         quickly(lambda: training.initial(KEY, setting, testbed.tasks_of(setting)).layers[0].experts.w_in)()
     )

@@ -90,7 +90,7 @@ def _printed(run: Run, dims: Dims) -> theory.Bound | None:
 
 
 def statement_of(num_experts: int, num_tasks: int) -> str | None:
-    """What the paper prints for so many experts: Theorem 1 supposes M > N and Theorem 2 M < N, and nothing M = N."""
+    """The paper's statement for this number of experts: Theorem 1 assumes M > N, Theorem 2 M < N; none has M = N."""
     if num_experts == 1:
         return "proposition-4"
     if num_experts == num_tasks:
@@ -99,7 +99,7 @@ def statement_of(num_experts: int, num_tasks: int) -> str | None:
 
 
 def _along_routes(run: Run, routes: Run, dims: Dims) -> corrected.Exact:
-    """What the tasks and routes of `routes`, which records every round, let expect in the recorded rounds of `run`."""
+    """Expected metrics in the recorded rounds of `run`, given those of `routes`, which has every round."""
     expected = corrected.given_routes(routes.state.pool, dims.num_samples, *routes.records)
     return corrected.Exact(*(leaf[run.rounds - 1].mean(axis=1) for leaf in expected))
 

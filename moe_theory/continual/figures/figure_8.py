@@ -19,9 +19,9 @@ PERTURBATION = SIGMA_0**PERTURBATION_POWER
 ROUNDS_DRAWN = 100
 COLOURS, MARKERS = ("C0", "C3", "C2"), "os^"  # of the clusters
 LANE = 0.27  # vertical distance between the lanes of an expert's clusters
-MARK = roles.Role(linestyle="none", markersize=3.4, markeredgewidth=0.8)
-ELSEWHERE = roles.Role(color="0.86", linewidth=0, zorder=0)
-EVEN = roles.Role(color="0.3", linewidth=0.8, linestyle=roles.DASHED)
+MARK = roles.ArtistStyle(linestyle="none", markersize=3.4, markeredgewidth=0.8)
+ELSEWHERE = roles.ArtistStyle(color="0.86", linewidth=0, zorder=0)
+EVEN = roles.ArtistStyle(color="0.3", linewidth=0.8, linestyle=roles.DASHED)
 
 
 def settings_of(setup: plot.Setup) -> dict[str, Params]:

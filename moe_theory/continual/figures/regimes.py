@@ -98,7 +98,7 @@ def _name(num_experts: int, ratio: float) -> str:
 
 
 def _values_of(run: Run) -> dict[str, Float[np.ndarray, " B"]]:
-    """What is drawn of each replicate: the last quarter of the rounds, where arrivals are counted."""
+    """Plotted values of each replicate: the last quarter of the rounds, where arrivals are counted."""
     open_rounds = np.sum(~run.records.terminated, axis=0)
     return {
         "error": run.records.generalization_error[-1].astype(np.float64) / gaps_of(run).task_gap,

@@ -78,7 +78,7 @@ def task_gap(run) -> np.ndarray:
 
 
 def printed(name: str) -> Callable[[Run], np.ndarray]:
-    """What (17) or (18) says at the recorded rounds (V, B)."""
+    """Right side of (17) or (18) at the recorded rounds (V, B)."""
     ratio = theory.overparameterization_ratio(
         experiments.SINGLE_EXPERT.dims.num_features, experiments.SINGLE_EXPERT.dims.num_samples
     )

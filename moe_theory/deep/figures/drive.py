@@ -20,7 +20,7 @@ LOOKS = {
     "with": roles.MEASURED(marker="o", markersize=4),
     "without": roles.RIVAL(marker="s", markersize=3.8, linestyle=roles.DASHED),
 }
-FREEZING = roles.Role(color="C3", alpha=0.3, linewidth=0, zorder=0)
+FREEZING = roles.ArtistStyle(color="C3", alpha=0.3, linewidth=0, zorder=0)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:

@@ -70,7 +70,7 @@ def letter_of_table(data: xr.Dataset) -> str:
     return LETTERS[2 * data.sizes["metric"]]
 
 
-def style_of(data: xr.Dataset, num_experts: int) -> roles.Role:
+def style_of(data: xr.Dataset, num_experts: int) -> roles.ArtistStyle:
     if num_experts == 1:
         return SINGLE
     return SEVERAL[[size for size in data.experts.values if size > 1].index(num_experts) % len(SEVERAL)]

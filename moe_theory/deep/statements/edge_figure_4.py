@@ -32,7 +32,7 @@ def errors_of(num_experts: int, *policies: str) -> Callable[[Runs], np.ndarray]:
 
 
 def gains(num_experts: int, factor: float = 1.0) -> Callable[[Runs], np.ndarray]:
-    """What the adaptive gate gains on each of the existing strategies, times a factor (V, B)."""
+    """Gain of the adaptive gate on each of the existing strategies, times a factor (V, B)."""
     return lambda runs: factor * (errors_of(num_experts, *EXISTING)(runs) - errors_of(num_experts, "adaptive")(runs))
 
 

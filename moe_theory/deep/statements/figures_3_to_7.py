@@ -11,7 +11,7 @@ from moe_theory.verify import Experiment
 from moe_theory.verify.statement import Hypothesis, statement
 
 
-class Panel(NamedTuple):
+class FigureMetric(NamedTuple):
     """A metric of a figure; smaller is better."""
 
     short: str  # in a claim's id
@@ -26,15 +26,15 @@ class Figure(NamedTuple):
     says: str
     experiment: Experiment
     sizes: tuple[int, ...]  # numbers M of experts above 1
-    panels: tuple[Panel, ...]
+    panels: tuple[FigureMetric, ...]
     images: str  # of the figure
     note: str = ""  # what the runs here show
 
 
 final_error = experiments.final("generalization_error")
-ERROR = Panel("error", "a smaller generalization error", final_error, "G_T")
-FORGETTING = Panel("forgetting", "less forgetting", experiments.final("forgetting"), "F_T")
-MISSES = Panel("accuracy", "a smaller error rate", lambda run: 1 - experiments.final("accuracy")(run), "1 - A_T")
+ERROR = FigureMetric("error", "a smaller generalization error", final_error, "G_T")
+FORGETTING = FigureMetric("forgetting", "less forgetting", experiments.final("forgetting"), "F_T")
+MISSES = FigureMetric("accuracy", "a smaller error rate", lambda run: 1 - experiments.final("accuracy")(run), "1 - A_T")
 
 FIGURES = (
     Figure(
@@ -112,7 +112,7 @@ RIVALS = {
 }
 
 
-def claim_below(figure: Figure, panel: Panel, short: str) -> None:
+def claim_below(figure: Figure, panel: FigureMetric, short: str) -> None:
     """That in most runs of the same tasks every number of experts ends with less than its rival does."""
     words, other, symbol = RIVALS[short]
     listed = ", ".join(map(str, figure.sizes))

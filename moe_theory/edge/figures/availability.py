@@ -41,7 +41,7 @@ UNSEEN = roles.HALF_ENDED(markersize=5, clip_on=False)
 
 
 class Supply(NamedTuple):
-    """What an arrival finds."""
+    """Availability of specialists to an arrival."""
 
     none_idle: Bool[Array, ""]
     none_exists: Bool[Array, ""]
@@ -87,7 +87,7 @@ def _name(delays: str, num_experts: int) -> str:
 
 
 def predicted(name: str, num_experts: int) -> float:
-    """What theory says of so many servers: with M/N specialists of each kind, or with Binomial(M, 1/N) of them."""
+    """Theory's values for M servers: with M/N specialists of each kind, or with Binomial(M, 1/N) of them."""
     num_tasks = DIMS.num_tasks
     if name == "tail":
         return theory.tail(MAX_DELAY, num_tasks, num_experts / num_tasks)
@@ -143,7 +143,7 @@ def _draw_levels(panel: plot.Axes) -> None:
         plot.note(panel, f"{number}", (number, 1), (shift, 0), **at_top)
 
 
-def _draw_share(panel: plot.Axes, here: xr.Dataset, name: str, role: roles.Role, label: str) -> None:
+def _draw_share(panel: plot.Axes, here: xr.Dataset, name: str, role: roles.ArtistStyle, label: str) -> None:
     experts, share = here.experts.values, here[name].values
     seen = np.where(share > 0, share, np.nan)
     plot.intervals(panel, experts, seen, here[f"{name}_error"].values, label, log=True, **role)

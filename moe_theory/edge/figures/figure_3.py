@@ -46,7 +46,7 @@ CONVERGED = 32
 
 
 class Records(NamedTuple):
-    """What is recorded of a round."""
+    """Records of a round."""
 
     flushed: Float[Array, ""]
     loads: Int[Array, " M"]
@@ -58,17 +58,17 @@ def observe(state: State, info: Info) -> Records:
     return Records(generalization_error_flushed(state), state.visits)
 
 
-class Routes(NamedTuple):
-    """What is recorded of every round of the adaptive policy."""
+class AdaptiveRoutes(NamedTuple):
+    """Records of every round of the adaptive policy."""
 
     truth: Float[Array, " p"]
     task: Int[Array, ""]
     expert: Int[Array, ""]
 
 
-def observe_routes(state: State, info: Info) -> Routes:
+def observe_routes(state: State, info: Info) -> AdaptiveRoutes:
     del state
-    return Routes(info.truth, info.task, info.expert)
+    return AdaptiveRoutes(info.truth, info.task, info.expert)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:

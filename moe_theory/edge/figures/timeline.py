@@ -27,7 +27,7 @@ HEIGHT = 0.84  # of a bar, of its row
 LEAST_NUMBERED = 2  # rounds of a bar that is long enough for its number
 
 
-class Routes(NamedTuple):
+class ServerRoutes(NamedTuple):
     """Which server got which arrival, and for how long."""
 
     task: Int[Array, ""]
@@ -35,10 +35,10 @@ class Routes(NamedTuple):
     delay: Int[Array, ""]
 
 
-def observe(state: State, info: Info) -> Routes:
+def observe(state: State, info: Info) -> ServerRoutes:
     """The arrival's kind, its server and its delay."""
     del state
-    return Routes(info.task, info.expert, info.delay)
+    return ServerRoutes(info.task, info.expert, info.delay)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:

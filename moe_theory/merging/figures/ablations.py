@@ -24,16 +24,16 @@ PANELS = {  # measure and axis, the sign of a value, title
 }
 
 
-class Shown(NamedTuple):
+class AblationRecord(NamedTuple):
     """Observables of a slot."""
 
     mean_regret: Float[Array, ""]  # R_t / t
     leaves: Int[Array, ""]  # N_t
 
 
-def observe(state: State, info: Info) -> Shown:
+def observe(state: State, info: Info) -> AblationRecord:
     """Mean regret so far and the candidates of the slot."""
-    return Shown(info.cumulative_regret / state.round.astype(info.regret.dtype), info.pick.num_candidates)
+    return AblationRecord(info.cumulative_regret / state.round.astype(info.regret.dtype), info.pick.num_candidates)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
@@ -46,7 +46,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     def by(axis: str, values: tuple[float, ...]) -> xr.Dataset:
         def values_of(value: float) -> dict[str, np.ndarray]:
             found = runs[f"{axis} {value}"].records
-            across = {measure: plot.across_replicates(getattr(found, measure)) for measure in Shown._fields}
+            across = {measure: plot.across_replicates(getattr(found, measure)) for measure in AblationRecord._fields}
             return {f"{name}_by_{axis}_{each}": across[name][each] for name in across for each in ("mean", "error")}
 
         return plot.over(values_of, {"slot": cells[0].rounds}, **{axis: values})

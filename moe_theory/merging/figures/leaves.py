@@ -17,14 +17,14 @@ from moe_theory.merging.params import EFFECTIVE_SPLIT, Dims, Params
 from moe_theory.plot import roles
 
 
-class Case(NamedTuple):
+class Column(NamedTuple):
     """One column: a threshold."""
 
     smoothness_ratio: float
     split_constant: float
 
 
-CASES: dict[str, Case] = {"small": Case(0.5, 1.0), "usual": Case(0.9, 1.0), "large": Case(0.5, 30.0)}
+CASES: dict[str, Column] = {"small": Column(0.5, 1.0), "usual": Column(0.9, 1.0), "large": Column(0.5, 30.0)}
 NUM_ROUNDS = 20_000
 NUM_RECORDS = 300  # slots drawn, evenly spread on a logarithmic axis
 DIMS = Dims(max_experts=3, max_rounds=NUM_ROUNDS, max_leaves=1024)
@@ -40,7 +40,7 @@ BOUNDS = {
 }
 
 
-class Shown(NamedTuple):
+class LeafRecord(NamedTuple):
     """Observables of a slot."""
 
     leaves: Int[Array, ""]
@@ -48,10 +48,10 @@ class Shown(NamedTuple):
     left_out: Int[Array, ""]
 
 
-def observe(state: adversary.State, info: adversary.Info) -> Shown:
+def observe(state: adversary.State, info: adversary.Info) -> LeafRecord:
     """All leaves and the depth of the tree after a slot."""
     del state
-    return Shown(info.num_leaves, info.max_depth, info.left_out)
+    return LeafRecord(info.num_leaves, info.max_depth, info.left_out)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
@@ -69,14 +69,16 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         system = adversary.one_rule(DIMS, rule)
         shown = simulate_batch(system, root, setup.replicates, params[case], length, observe=observe)[1]
         progress.advance(length)
-        return {name: np.max(np.asarray(getattr(shown, name))[places], axis=1).astype(int) for name in Shown._fields}
+        return {
+            name: np.max(np.asarray(getattr(shown, name))[places], axis=1).astype(int) for name in LeafRecord._fields
+        }
 
     inner = {"time": times}
     data = plot.over(most, inner, case=list(CASES), rule=list(RULES))
     return data.merge(plot.over(lambda case: bounds_of(times, params[case]), inner, case=list(CASES)))
 
 
-def params_of(setup: plot.Setup, case: Case) -> Params:
+def params_of(setup: plot.Setup, case: Column) -> Params:
     """The reading's parameters with a case's threshold, three experts and effective splits."""
     return setup.params(num_experts=3, max_active=3, split_rule=EFFECTIVE_SPLIT, **case._asdict())
 

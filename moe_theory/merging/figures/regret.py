@@ -21,27 +21,29 @@ from moe_theory.plot import roles
 from moe_theory.verify.intervals import slope_samples
 
 
-class Curve(NamedTuple):
+class PolicyCurve(NamedTuple):
     """A line: a policy with parameters of its own."""
 
     policy: str
     label: str
-    role: roles.Role
+    role: roles.ArtistStyle
     changes: Mapping[str, Any] = MappingProxyType({})
 
 
 _TREE = {"warm_start": False, "split_rule": RANDOM_SPLIT}
 _EFFECTIVE, _WARM = _TREE | {"split_rule": EFFECTIVE_SPLIT}, _TREE | {"warm_start": True}
-CURVES: dict[str, Curve] = {
-    "random": Curve(policies.TANBR, "Tanbr", roles.MEASURED, _TREE),
-    "effective": Curve(policies.TANBR, "Tanbr, effective splits", roles.MEASURED(linestyle=roles.DASHED), _EFFECTIVE),
-    "warm": Curve(policies.TANBR, r"Tanbr, warm start $x = \psi$", roles.MEASURED(linestyle=roles.DOTTED), _WARM),
-    "nucb": Curve(policies.NUCB, "NUCB", roles.RIVAL),
-    "gradient": Curve(policies.GRADIENT, "policy gradient", roles.RIVAL(linestyle=roles.DASHED)),
-    "best-expert": Curve(policies.BEST_EXPERT, "UCB1 over experts", roles.OTHER_RIVAL),
-    "mix": Curve(policies.MIX, r"task mix, $x = \psi$", roles.Role(color=roles.INK, linewidth=1.1)),
-    "average": Curve(policies.AVERAGE, "average", roles.BASELINE),
-    "uniform": Curve(policies.UNIFORM, "random weights", roles.BASELINE(linestyle=roles.DOTTED)),
+CURVES: dict[str, PolicyCurve] = {
+    "random": PolicyCurve(policies.TANBR, "Tanbr", roles.MEASURED, _TREE),
+    "effective": PolicyCurve(
+        policies.TANBR, "Tanbr, effective splits", roles.MEASURED(linestyle=roles.DASHED), _EFFECTIVE
+    ),
+    "warm": PolicyCurve(policies.TANBR, r"Tanbr, warm start $x = \psi$", roles.MEASURED(linestyle=roles.DOTTED), _WARM),
+    "nucb": PolicyCurve(policies.NUCB, "NUCB", roles.RIVAL),
+    "gradient": PolicyCurve(policies.GRADIENT, "policy gradient", roles.RIVAL(linestyle=roles.DASHED)),
+    "best-expert": PolicyCurve(policies.BEST_EXPERT, "UCB1 over experts", roles.OTHER_RIVAL),
+    "mix": PolicyCurve(policies.MIX, r"task mix, $x = \psi$", roles.ArtistStyle(color=roles.INK, linewidth=1.1)),
+    "average": PolicyCurve(policies.AVERAGE, "average", roles.BASELINE),
+    "uniform": PolicyCurve(policies.UNIFORM, "random weights", roles.BASELINE(linestyle=roles.DOTTED)),
 }
 FITTED = {"random": "Tanbr", "effective": "effective", "warm": "warm", "nucb": "NUCB", "gradient": "gradient"}
 REWARDS = {

@@ -68,7 +68,7 @@ def polygon(lower: Float[np.ndarray, " 3"], upper: Float[np.ndarray, " 3"]) -> F
 
 
 def _cut(corners: Float[np.ndarray, "c 3"], room: Float[np.ndarray, " c"]) -> Float[np.ndarray, "d 3"]:
-    """What is left of a convex polygon where `room`, linear in it, is at least 0."""
+    """Part of a convex polygon where `room`, linear in it, is at least 0."""
     kept: list[np.ndarray] = []
     for here in range(len(corners)):
         before = here - 1

@@ -11,10 +11,10 @@ from moe_theory.merging import evaluation
 from moe_theory.merging.evaluation import BEST, POLICIES
 from moe_theory.merging.serving.methods import METHODS
 from moe_theory.merging.serving.routers import deployed
-from moe_theory.merging.testbed.tasks import VALIDATION, Setting, examples
+from moe_theory.merging.testbed.tasks import VALIDATION, Recipe, examples
 from moe_theory.plot import roles
 
-SETTING = Setting()
+SETTING = Recipe()
 REPEATS = 30  # of the timing
 STATIC = ("average", "fisher", "regmean")
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {  # looks that are told apart in grey

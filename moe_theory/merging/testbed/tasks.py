@@ -118,7 +118,7 @@ _STRIDE = 3  # between label maps; prime to the number of classes of every famil
 
 
 @dataclass(frozen=True)
-class Setting:
+class Recipe:
     """Everything that decides the trained weights."""
 
     tasks: str = "digits"  # or "sequences"
@@ -173,7 +173,7 @@ class TaskSet(NamedTuple):
     num_features: int  # of a token
 
 
-def tasks_of(setting: Setting) -> TaskSet:
+def tasks_of(setting: Recipe) -> TaskSet:
     """Names and sizes of a setting's tasks."""
     family = FAMILIES[setting.tasks]
     bases = len(family.names)
@@ -181,7 +181,7 @@ def tasks_of(setting: Setting) -> TaskSet:
     return TaskSet(tuple(names), family.num_classes, family.num_tokens, family.num_features)
 
 
-def examples(setting: Setting, split: str) -> Examples:
+def examples(setting: Recipe, split: str) -> Examples:
     """Every input of a split, "train" or "validation", under every task of the setting.
 
     The same inputs in every setting. Raises: UnknownNameError for another split.
