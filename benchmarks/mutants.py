@@ -39,7 +39,7 @@ import pytest
 from _pytest.main import pytest_runtestloop as loop
 
 FORMULAS = "theory corrected algorithm system delays policies model rewards tree".split()
-PICTURES = "moe_theory/plot/figure.py"  # judged by eye
+PICTURES = "moe_theory/plot/spec.py"  # judged by eye
 FOLDERS = "contract golden statistical properties cli".split()  # of tests, after the nearest and the papers'
 NOT_IN_PLACE = 71  # exit code of a fork
 STARTED_IN = Path.cwd()
