@@ -5,12 +5,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from moe_theory.plot.figure import Curves as Curves
-from moe_theory.plot.figure import FigureSpec as FigureSpec
-from moe_theory.plot.figure import Panel as Panel
-from moe_theory.plot.figure import Setup as Setup
-from moe_theory.plot.figure import figure as figure
-from moe_theory.plot.figure import figures as figures
 from moe_theory.plot.numbers import across_replicates as across_replicates
 from moe_theory.plot.numbers import log_axis_cells as log_axis_cells
 from moe_theory.plot.numbers import over as over
@@ -22,6 +16,12 @@ from moe_theory.plot.panels import name_values as name_values
 from moe_theory.plot.panels import note as note
 from moe_theory.plot.panels import row as row
 from moe_theory.plot.roles import ramp as ramp
+from moe_theory.plot.spec import Curves as Curves
+from moe_theory.plot.spec import FigureSpec as FigureSpec
+from moe_theory.plot.spec import Panel as Panel
+from moe_theory.plot.spec import Setup as Setup
+from moe_theory.plot.spec import figure as figure
+from moe_theory.plot.spec import figures as figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes

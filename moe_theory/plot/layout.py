@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 if TYPE_CHECKING:
-    from moe_theory.plot.figure import FigureSpec
+    from moe_theory.plot.spec import FigureSpec
 
 WORD = re.compile(r"(?:\$[^$]*\$|\S)+")  # what a line does not break in
 GAP = 3  # pixels at least between words

@@ -12,7 +12,7 @@ from jaxtyping import Float, Shaped
 
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import Observe, System, recorded_rounds
-from moe_theory.plot.figure import Setup
+from moe_theory.plot.spec import Setup
 from moe_theory.runs import Cell, Run
 from moe_theory.verify.claim import Experiment
 

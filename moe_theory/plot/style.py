@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure, FigureBase
 
-    from moe_theory.plot.figure import FigureSpec
+    from moe_theory.plot.spec import FigureSpec
 
 Form = Literal["svg", "pdf", "png"]
 FORMS: tuple[Form, ...] = ("svg", "pdf", "png")

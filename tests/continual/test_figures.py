@@ -9,8 +9,8 @@ from moe_theory.continual import corrected, experiments, system, theory
 from moe_theory.continual.experiments import FIGURE_2, pools_of
 from moe_theory.continual.figures import FIGURES, figure_2, figure_8, regimes
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
-from moe_theory.plot.figure import chosen_experts, provenance, resized
 from moe_theory.plot.numbers import STRIDE
+from moe_theory.plot.spec import chosen_experts, provenance, resized
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verify.request import with_settings
 

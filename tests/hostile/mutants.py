@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 FORMULAS = "theory corrected algorithm system delays policies model rewards tree".split()
-PICTURES = "moe_theory/plot/figure.py"  # judged by eye
+PICTURES = "moe_theory/plot/spec.py"  # judged by eye
 FOLDERS = "contract golden statistical properties cli".split()  # of tests, after the nearest and the papers'
 KEPT = ("file", "function", "before", "after", "occurrence", "kind", "line")  # of a mutant
 

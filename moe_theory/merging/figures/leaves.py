@@ -85,15 +85,14 @@ def params_of(setup: plot.Setup, case: Column) -> Params:
 
 def bounds_of(times: Int[np.ndarray, " R"], params: Params) -> dict[str, Any]:
     """All bounds for runs that end in these slots; what is infinite at log(t/delta) = 0 is NaN."""
-    printed = {
+    bounds = {
         "printed_leaves": theory.leaf_bound(times, params),
+        "repaired_leaves": np.array([corrected.leaf_bound(int(time), params) for time in times], float),
         "printed_depth": theory.depth_bound(times, params),
         "intermediate_depth": theory.intermediate_depth_bound(times, params),
-    }
-    return {name: np.where(np.isfinite(value), value, np.nan) for name, value in printed.items()} | {
-        "repaired_leaves": np.array([corrected.leaf_bound(int(time), params) for time in times], float),
         "repaired_depth": np.array([corrected.depth_bound(int(time), params) for time in times], float),
     }
+    return {name: np.where(np.isfinite(value), value, np.nan) for name, value in bounds.items()}
 
 
 @plot.figure(
