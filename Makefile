@@ -23,8 +23,8 @@ thorough: $(STAMP)
 # Five minutes of hostile inputs and five of random steps, others each time; less with ARGS='--seconds 60', the same
 # again with ARGS='--seed S' of the seed that was printed.
 fuzz: $(STAMP)
-	$(BIN)/python -m benchmarks.fuzz $(ARGS)
-	$(BIN)/python -m benchmarks.differential $(ARGS)
+	$(BIN)/python tests/hostile/commands.py $(ARGS)
+	$(BIN)/python tests/hostile/steps.py $(ARGS)
 
 # The tests with the lowest versions that pyproject.toml allows, in an environment of its own; some with ARGS=tests/core.
 # Its Python is the lowest too: newer ones cannot have all of these versions.
@@ -40,6 +40,8 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	PATH="$(CURDIR)/$(BIN):$$PATH" pyright --verifytypes moe_theory --ignoreexternal --outputjson \
+	  | $(BIN)/python .ci/known_types.py 0.95
 
 figures: $(STAMP)
 	for name in overview $(PAPERS); do $(BIN)/moe-theory figures $$name --out figures || exit 1; done

@@ -1,4 +1,4 @@
-"""What is timed: the engine and other ways to run the very same rounds, and at which sizes."""
+"""Timed programs: the engine and other ways to run the very same rounds, and their sizes."""
 
 import dataclasses
 import importlib
@@ -119,7 +119,7 @@ class Case:
         return importlib.import_module(f"benchmarks.peers.{name}")
 
     def run(self, num_threads: int) -> Run:
-        """What runs it: the engine a chunk on each thread, a peer all replicates at once on what threads it likes."""
+        """Prepare the run: of the engine a chunk a thread, of a peer all replicates at once on its own threads."""
         if self.contender == ENGINE:
             return prepare_engine(self.setting, num_threads)
         return self.module.prepare(dataclasses.replace(self.setting, batch=self.replicates(num_threads)))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.contenders import ENGINE, SCALED
-from moe_theory.report.plots import PAGE_WIDTH, render
+from moe_theory.plot.style import PAGE_WIDTH, render
 
 CORES = {"one": "one pinned core", "all": "all cores"}
 AXES = {"M": "experts $M$", "N": "tasks $N$", "d": "features $d$", "s": "samples $s$", "T": "rounds $T$"}
@@ -29,7 +29,7 @@ COST = "ns a replicate-round"
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """What was measured, and on what."""
+    """Measurements, with their machine."""
 
     machine: str  # a sentence
     entries: list[dict[str, Any]]  # the benchmarks' `extra_info`
@@ -46,7 +46,7 @@ class Record:
         return groups
 
     def peers(self) -> dict[tuple, list[dict]]:
-        """What ran the same rounds as the engine, which leads, by title and cores."""
+        """Programs that ran the engine's rounds, by title and cores; the engine comes first."""
         return self.groups("peers", lambda entry: (_peer_title(entry), entry["cores"]))
 
     def scaling(self, system: str, axis: str) -> list[tuple[float, float]]:

@@ -53,7 +53,7 @@ def not_kept(sweep: Sweep, devices: int) -> float:
     """Seconds of the same work with nothing kept."""
     pool = DevicePool(devices)
     began = time.perf_counter()
-    plan = planning.Plan(sweep, runner.fingerprint_of(pool, sweep.system))
+    plan = planning.SweepPlan(sweep, runner.fingerprint_of(pool, sweep.system))
     wait([pool.open().submit(planning.compute, chunk.task) for chunk in plan.chunks])
     pool.close()
     return time.perf_counter() - began
@@ -65,7 +65,7 @@ def main() -> None:
     replicates = parser.parse_args().replicates
     jax.config.update("jax_num_cpu_devices", 2)
     sweeps = [chunk(scale, replicates) for scale in SCALES]
-    plans = [planning.Plan(sweep, planning.fingerprint("continual")) for sweep in sweeps]
+    plans = [planning.SweepPlan(sweep, planning.fingerprint("continual")) for sweep in sweeps]
     programs = {planning.program_of(chunk.task) for plan in plans for chunk in plan.chunks}
     print(f"64 cells x {replicates} replicates, T = 2000: {len(programs)} program(s), {os.cpu_count()} cores")
     not_kept(chunk(SCALES[0], 64), 2)  # compiles

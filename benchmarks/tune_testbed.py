@@ -22,7 +22,7 @@ from moe_theory.merging.serving.methods import named
 from moe_theory.merging.serving.routing import KINDS
 from moe_theory.merging.system import system
 from moe_theory.merging.testbed import training
-from moe_theory.merging.testbed.tasks import TRAIN, VALIDATION, Setting, examples
+from moe_theory.merging.testbed.tasks import TRAIN, VALIDATION, Recipe, examples
 from moe_theory.runs import run_cells
 from moe_theory.runs.cells import Cell
 
@@ -58,7 +58,7 @@ def between(random: np.random.Generator, low: float, high: float) -> float:
 
 def bandits(policy: str) -> list[tuple[float, str]]:
     """Accuracy over the last quarter by setting."""
-    setting = Setting()
+    setting = Recipe()
     data = examples(setting, VALIDATION)
     reward = evaluation.of_model(training.trained(setting), data, setting.num_tasks, SLOT_SIZE, num_valued=1)
     served, found = system(DIMS, reward, policy), []
@@ -72,7 +72,7 @@ def bandits(policy: str) -> list[tuple[float, str]]:
 
 def of_routers(kind: str, method: str) -> list[tuple[float, str]]:
     """Accuracy on training inputs by setting."""
-    setting, random, found = Setting(), np.random.default_rng(SEED), []
+    setting, random, found = Recipe(), np.random.default_rng(SEED), []
     model, data = training.trained(setting), examples(setting, TRAIN)
     deployment = routers.deployed(setting, kinds=())
     for trial in range(ROUTER_TRIALS):

@@ -34,7 +34,7 @@ EVENTS = {  # of JAX, by their names
 SPANS = {  # functions by the kind of work that they do
     "simulating": ["moe_theory.runs.cells:compute_chunk"],
     "measuring": ["moe_theory.verify.evidence:RunsAtOnce._take"],
-    "dependence of claims": ["moe_theory.verify.request:resolve"],
+    "resolving": ["moe_theory.verify.request:resolve"],
     "sampling": ["moe_theory.verify.interim:SequentialTest.extend"],
     "judging": ["moe_theory.verify.interim:SequentialTest.look"],
     "keeping": ["moe_theory.verify.archive:Archive.save", "moe_theory.verify.archive:Archive.load"],

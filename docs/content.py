@@ -1,4 +1,4 @@
-"""What the site's generated pages and parts of pages say; how they say it is in `docs/templates`."""
+"""Content of the site's generated pages and parts of pages, for the templates in `docs/templates`."""
 
 import contextlib
 import functools
@@ -33,7 +33,11 @@ from moe_theory import cli
 from moe_theory.cli import new
 from moe_theory.cli.output import EXITS
 from moe_theory.core.papers import all_papers, find_paper
-from moe_theory.report import bibliography, bounds, citations, data, deep, rendering, sweeps, symbols, wording
+from moe_theory.deep import report as deep
+from moe_theory.deep.datasets import report as data
+from moe_theory.generalization import report as bounds
+from moe_theory.plot import symbols
+from moe_theory.report import bibliography, citations, rendering, sweeps, wording
 from moe_theory.report import pages as reports
 from moe_theory.verify import explore, recorded, registry
 from moe_theory.verify.claim import Claim
@@ -129,7 +133,7 @@ def verdicts_of(claim: str) -> list[Any]:
 
 @functools.cache
 def roles() -> dict[str, Role]:
-    """What each claim is to the first statement that it tests."""
+    """Role of each claim for the first statement that it tests."""
     of = [each.roles for paper in all_papers() for each in statements(paper)]
     return dict(pair for each in reversed(of) for pair in each.items())
 
@@ -244,7 +248,7 @@ def addresses() -> dict[int, str]:
 
 
 def help_text(name: str) -> str:
-    """What `moe-theory NAME --help` prints, whatever terminal the site is built in."""
+    """Output of `moe-theory NAME --help`, in any terminal."""
     with mock.patch.dict(os.environ, {"COLUMNS": "80"}), contextlib.redirect_stdout(io.StringIO()) as printed:
         cli.main([*name.split(), "--help"])
     return printed.getvalue().strip("\n")
@@ -252,7 +256,7 @@ def help_text(name: str) -> str:
 
 def documents() -> list[tuple[str, str]]:
     """The commands that take `--json`, and what they print then."""
-    options = ((name, option) for name in cli.COMMANDS for option in cli.command(name).params)
+    options = ((name, option) for name in cli.commands() for option in cli.command(name).params)
     return [
         (name, re.sub(r"(--[a-z-]+)", r"`\1`", (option.help or "").removeprefix("Print JSON: ")))
         for name, option in options
@@ -266,7 +270,7 @@ def new_paper() -> str:
 
 
 def benchmark(name: str) -> str:
-    """What was measured, as `make bench` wrote it."""
+    """Measurements, as `make bench` wrote them."""
     return (gallery.FIGURES / "bench" / f"{name}.md").read_text(encoding="utf-8")
 
 
@@ -313,7 +317,7 @@ def excerpt(text: str) -> Markup:
 
 @functools.cache
 def laws() -> pd.DataFrame:
-    """What the self-test measured of laws that are not normal: false and undecided verdicts, by law and replicates."""
+    """Shares of false and undecided verdicts on laws that are not normal, by law and replicates, from the self-test."""
     rows = pd.read_csv(gallery.ROOT / "figures" / "verify" / "self-test.csv", keep_default_na=False)
     hostile = rows[(rows.law != "normal") & (rows.condition == "edge")]
     shares = hostile.pivot_table("measured", ["law", "replicates", "kind"], "decision", sort=False)

@@ -1,4 +1,4 @@
-"""What was found, for the README and the site's home: counts of statements by status, and a sentence or two a paper.
+"""Findings for the README and the site's home: counts of statements by status, and a sentence or two a paper.
 
 A sentence is printed only while the recorded runs give its statements the statuses that it rests on.
 """

@@ -139,7 +139,7 @@ def _outcome(each: Printed, limit: float) -> str:
 
 
 def _interruptible() -> None:
-    """What is started in the background of a shell would ignore interrupts."""
+    """Restore interrupts, which processes started in a shell's background ignore."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -64,7 +64,7 @@ def picture_path(name: str) -> Path:
 
 
 def drawn_from() -> str:
-    """What the pictures show, for their descriptions: these are compared, as bytes are of one matplotlib."""
+    """Descriptions of the pictures, which are compared, as bytes differ between versions of matplotlib."""
     shown = overview.panels().values()
     statuses = ", ".join(f"{panel.printed} {overview.status_of(panel)}" for panel in shown)
     held = ", ".join(panel.right for panel in shown if overview.replacement_holds(panel))
@@ -83,7 +83,7 @@ def filled(text: str, made: dict[str, Callable[[], str]]) -> str:
 
 
 def output() -> str:
-    """What the witness prints."""
+    """Output of the witness."""
     (statement,) = statements(WITNESS)
     ended = subprocess.run([sys.executable, "-c", statement.script()], capture_output=True, text=True, check=True)
     return f"```text\n{ended.stdout.rstrip()}\n```"

@@ -47,7 +47,7 @@ def _write(found: Recorded, name: str) -> None:
 
 
 def trimmed(folder: Path) -> Recorded:
-    """What is published of a run: verdicts on every claim of one paper, under each of its readings.
+    """Published part of a run: verdicts on every claim of one paper, under each of its readings.
 
     Raises: InvalidReportError for a run of several papers, or of only some of a paper's claims.
     """

@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Fixtures and settings of all tests."""
 
 import ctypes
 import functools
@@ -52,7 +52,7 @@ if STATM.exists():
 
 
 def pytest_collection_finish() -> None:
-    """What has been imported so far lasts."""
+    """Freeze objects of imported modules for the garbage collector."""
     gc.freeze()
 
 
@@ -153,7 +153,7 @@ def compiled_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test registers is gone after it."""
+    """Undo a test's registrations."""
     from moe_theory.verify import claim, registry, statement
 
     registry.all_claims()  # imports the papers' claims, which would otherwise be gone with the test's
@@ -199,11 +199,11 @@ def keeps_its_words() -> Callable[[Any, Any], None]:
     """Asserts that a figure drawn from its data, a column or a page wide, keeps its words whole and apart."""
 
     def check(spec: Any, data: Any) -> None:
-        from moe_theory.report import plots
+        from moe_theory.plot import style
 
         for width in (3.25,):
-            look = plots.look_of(width, None, False)
-            with plots.our_style(look.settings):
+            look = style.style_of(width, None, False)
+            with style.our_style(look.settings):
                 figure = look.drawn(spec, data)
                 figure.draw_without_rendering()
                 box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()

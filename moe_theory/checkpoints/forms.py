@@ -1,4 +1,4 @@
-"""What a merged checkpoint is to its libraries: a mixture of one expert, or the dense model of its family."""
+"""Forms of a merged checkpoint, as libraries load it: a mixture of one expert, or the dense model of its family."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -106,7 +106,7 @@ def read_config(folder: Path) -> dict[str, Any] | None:
 
 
 def require_form(form: str, config: Mapping[str, Any] | None, place: Path) -> Dense | None:
-    """What a dense form is made by; None for a mixture of one.
+    """The family's dense form; None for a mixture of one.
 
     Raises: InvalidParamsError for a form that this family does not have.
     """

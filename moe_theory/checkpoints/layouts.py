@@ -1,4 +1,4 @@
-"""Where a checkpoint keeps its experts: one tensor each, or all of a layer in one tensor.
+"""Layouts of experts in a checkpoint: one tensor each, or all of a layer in one tensor.
 
 A pattern of names says which tensors are the experts'. With {expert} in it, each expert has its own,
 "model.layers.{layer}.block_sparse_moe.experts.{expert}.{name}"; [{expert}], or no {expert}, says that the first axis of
@@ -127,7 +127,7 @@ def discovered(names: Iterable[str]) -> list[str]:
     return list(found)
 
 
-class Stack(NamedTuple):
+class ExpertStack(NamedTuple):
     """One tensor of each expert of a layer."""
 
     tensors: tuple[Tensor, ...]  # one an expert, or one of all
@@ -142,7 +142,7 @@ class Stack(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one expert's tensor."""
+        """Shape of one expert's tensor."""
         return self.expert(0).shape
 
     def expert(self, number: int) -> np.ndarray:
@@ -173,7 +173,7 @@ class ExpertLayer(NamedTuple):
     """The experts of one layer."""
 
     module: str  # that has the experts and their router, as its tensors' names begin
-    stacks: dict[str, Stack]  # by name within the expert
+    stacks: dict[str, ExpertStack]  # by name within the expert
     router: dict[str, int]  # tensors that have a row for each expert, with the axis of these rows
 
     @property
@@ -183,7 +183,7 @@ class ExpertLayer(NamedTuple):
 
 
 class ExpertTensors(NamedTuple):
-    """Which of a checkpoint's tensors are its experts'."""
+    """A checkpoint's tensors that belong to its experts."""
 
     checkpoint: Checkpoint
     patterns: tuple[str, ...]
@@ -304,7 +304,7 @@ def _is_of_router(name: str) -> bool:
 
 def _separate(
     checkpoint: Checkpoint, pattern: Pattern, layer: int, experts: dict[int, dict[str, str]]
-) -> dict[str, Stack]:
+) -> dict[str, ExpertStack]:
     if len(experts) < 2:
         raise InvalidCheckpointError(
             f"layer {layer} has 1 expert by {shortened(pattern.text)}, but merging takes 2 or more. Change the pattern."
@@ -326,11 +326,13 @@ def _separate(
     stacks = {}
     for name in names:
         full = tuple(experts[expert][name] for expert in range(len(experts)))
-        stacks[name] = Stack(tuple(checkpoint.tensors[each] for each in full), full, None, len(experts))
+        stacks[name] = ExpertStack(tuple(checkpoint.tensors[each] for each in full), full, None, len(experts))
     return stacks
 
 
-def _stacked(checkpoint: Checkpoint, pattern: Pattern, names: dict[str, str], rows: int | None) -> dict[str, Stack]:
+def _stacked(
+    checkpoint: Checkpoint, pattern: Pattern, names: dict[str, str], rows: int | None
+) -> dict[str, ExpertStack]:
     """Stacks of tensors that are all experts'; `rows` is the router's number of experts, if it is known."""
     axis, tensors = pattern.axis or 0, {name: checkpoint.tensors[full] for name, full in sorted(names.items())}
     for name, tensor in tensors.items():
@@ -354,7 +356,7 @@ def _stacked(checkpoint: Checkpoint, pattern: Pattern, names: dict[str, str], ro
             f"{names[first]} has shape {tensors[first].shape}, with 1 expert along axis {axis}, but merging takes 2 or "
             "more. Change the pattern."
         )
-    return {name: Stack((tensor,), (names[name],), axis, count) for name, tensor in tensors.items()}
+    return {name: ExpertStack((tensor,), (names[name],), axis, count) for name, tensor in tensors.items()}
 
 
 def _require_alike(checkpoint: Checkpoint, first_name: str, own_name: str) -> None:

@@ -205,7 +205,7 @@ def _kept_at_random(tau: np.ndarray, draw: np.random.Generator, density: float) 
 
 
 class Units(NamedTuple):
-    """Where a tensor of an expert has its hidden units."""
+    """Places of the hidden units in a tensor of an expert."""
 
     axis: int
     copies: int  # 2 where gate and up are one tensor
@@ -233,9 +233,9 @@ def is_output(name: str) -> bool:
 
 
 def hidden_units(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Units]:
-    """Where each tensor of an expert has the f hidden units; tensors without them are left out.
+    """Places of the f hidden units in each tensor of an expert; tensors without them are left out.
 
-    Raises: InvalidParamsError where shapes and names do not tell.
+    Raises: InvalidParamsError where shapes and names do not decide.
     """
     matrices = {name: shape for name, shape in shapes.items() if len(shape) == 2}
     outs = [shape for name, shape in matrices.items() if is_output(name)]

@@ -20,7 +20,7 @@ from jaxtyping import Float
 
 from moe_theory.checkpoints import forms
 from moe_theory.checkpoints.forms import MOE_1, Dense
-from moe_theory.checkpoints.layouts import ExpertLayer, ExpertTensors, Stack, find_experts
+from moe_theory.checkpoints.layouts import ExpertLayer, ExpertStack, ExpertTensors, find_experts
 from moe_theory.checkpoints.methods import (
     ALIGNED,
     PLAIN,
@@ -57,7 +57,7 @@ Progress = Callable[[int, int], None]  # bytes that are done, and all
 
 @documented
 class Merged(NamedTuple):
-    """What a merge wrote."""
+    """Files and tensors that a merge has written."""
 
     num_layers: int
     num_experts: int  # K, of each layer
@@ -85,7 +85,7 @@ class _Output(NamedTuple):
         return int(np.prod(self.shape, dtype=np.int64)) * NUMBERS[self.kind].itemsize
 
 
-class _Job(NamedTuple):
+class _MergeJob(NamedTuple):
     found: ExpertTensors
     weights: np.ndarray
     method: Method
@@ -150,7 +150,7 @@ def merge_checkpoint(
     if is_folder or form != MOE_1:
         config = forms.read_config(checkpoint.path if is_folder else checkpoint.path.parent)
     dense = forms.require_form(form, config, checkpoint.path)
-    job = _Job(found, shares, method, None if base is None else open_checkpoint(Path(base)))
+    job = _MergeJob(found, shares, method, None if base is None else open_checkpoint(Path(base)))
     outputs = _outputs(job, dense, config)
     planned = [output for plan in outputs.values() for output in plan]
     after = sum(output.size for output in planned)
@@ -192,8 +192,8 @@ def _require_room(out: Path, size: int) -> None:
         )
 
 
-def _outputs(job: _Job, dense: Dense | None, config: Mapping[str, Any] | None) -> dict[str, list[_Output]]:
-    """What to write into each shard: a merged tensor goes where the first of its sources is."""
+def _outputs(job: _MergeJob, dense: Dense | None, config: Mapping[str, Any] | None) -> dict[str, list[_Output]]:
+    """Tensors to write into each shard: a merged one goes where the first of its sources is."""
     tensors = job.found.checkpoint.tensors
     gone: set[str] = set()
     made: list[_Output] = []
@@ -227,13 +227,13 @@ def _outputs(job: _Job, dense: Dense | None, config: Mapping[str, Any] | None) -
     return {shard: sorted(plan, key=lambda output: output.source.start) for shard, plan in plans.items() if plan}
 
 
-def _orders(job: _Job, layer: ExpertLayer) -> list[dict[str, Order] | None]:
+def _orders(job: _MergeJob, layer: ExpertLayer) -> list[dict[str, Order] | None]:
     experts = [{name: stack.expert(k) for name, stack in layer.stacks.items()} for k in range(layer.num_experts)]
     return alignment(experts, job.weights)
 
 
 def _merged(
-    job: _Job, layer: ExpertLayer, name: str, orders: Callable[[], list[dict[str, Order] | None]]
+    job: _MergeJob, layer: ExpertLayer, name: str, orders: Callable[[], list[dict[str, Order] | None]]
 ) -> np.ndarray:
     """One tensor of a layer's merged expert. Raises: InvalidCheckpointError."""
     stack = layer.stacks[name]
@@ -246,7 +246,7 @@ def _merged(
         raise stack.not_finite(job.weights) from None
 
 
-def _base_of(job: _Job, layer: ExpertLayer, name: str, like: np.ndarray) -> np.ndarray:
+def _base_of(job: _MergeJob, layer: ExpertLayer, name: str, like: np.ndarray) -> np.ndarray:
     """The tensor that all experts began from, under the name of a single expert or of a dense layer."""
     assert job.base is not None
     stack, tensors = layer.stacks[name], job.base.tensors
@@ -269,7 +269,7 @@ def _base_of(job: _Job, layer: ExpertLayer, name: str, like: np.ndarray) -> np.n
     )
 
 
-def _alone(job: _Job, layer: ExpertLayer, name: str, orders: Callable[[], Any]) -> _Output:
+def _alone(job: _MergeJob, layer: ExpertLayer, name: str, orders: Callable[[], Any]) -> _Output:
     """A tensor of the one expert that is left."""
     stack = layer.stacks[name]
     shape = list(stack.shape)
@@ -285,14 +285,14 @@ def _alone(job: _Job, layer: ExpertLayer, name: str, orders: Callable[[], Any]) 
     )
 
 
-def _router_row(job: _Job, layer: ExpertLayer, name: str, axis: int) -> _Output:
+def _router_row(job: _MergeJob, layer: ExpertLayer, name: str, axis: int) -> _Output:
     """The average row of a router, as of one more tensor that all experts have."""
     tensor = job.found.checkpoint.tensors[name]
     if tensor.kind not in NUMBERS:
         raise InvalidCheckpointError(
             f"{name} has numbers of type {tensor.kind}, which cannot be averaged. Dequantise it."
         )
-    stack = Stack((tensor,), (name,), axis, layer.num_experts)
+    stack = ExpertStack((tensor,), (name,), axis, layer.num_experts)
     plain = job._replace(method=PLAIN, base=None)
     alone = layer._replace(stacks={name: stack})
     return _alone(plain, alone, name, lambda: None)
@@ -304,7 +304,7 @@ def _shared_module(layer: ExpertLayer, dense: Dense) -> str:
 
 
 def _densified(
-    job: _Job,
+    job: _MergeJob,
     layer: ExpertLayer,
     dense: Dense,
     orders: Callable[[], Any],
@@ -361,7 +361,7 @@ def _joined(
     return filled
 
 
-def _dense_width(job: _Job) -> int | None:
+def _dense_width(job: _MergeJob) -> int | None:
     """Hidden units of the layers that are dense already; None if all have experts."""
     modules = {layer.module for layer in job.found.layers.values()}
     lasts = {module.rpartition(".")[2] for module in modules}
@@ -437,7 +437,7 @@ def _write_folder(
     remove_leftovers(out.absolute().parent, f".{out.name}")
 
 
-def _request(job: _Job, form: str) -> str:
+def _request(job: _MergeJob, form: str) -> str:
     """A digest of what a merge is of, in place of the mark of a temporary name."""
     files = [path for each in (job.found.checkpoint, job.base) if each for path in _paths(each)]
     facts = [(str(path.absolute()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
@@ -476,7 +476,7 @@ def _copy(file: IO[bytes], tensor: Tensor, report: _Report) -> None:
         report.add(len(piece))
 
 
-def _read(job: _Job, stack: Stack) -> int:
+def _read(job: _MergeJob, stack: ExpertStack) -> int:
     """Bytes that a merge reads."""
     count = int(np.prod(stack.shape, dtype=np.int64)) * NUMBERS[stack.kind].itemsize
     return count * int(np.sum(job.weights > 0))

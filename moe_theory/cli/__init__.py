@@ -1,6 +1,10 @@
-"""The command line, on Click. Each command is a file here, imported when it is asked for; JAX only when it runs."""
+"""The command line, on Click. Each command, a file here or a paper's own, is imported when it is asked for; JAX only
+when it runs.
+"""
 
+import ast
 import contextlib
+import functools
 import gc
 import importlib
 import io
@@ -10,18 +14,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from moe_theory import __version__
 from moe_theory.cli.output import EXITS, FAILED, UNREAD, brief, discard, insistent, refuse, stop
-from moe_theory.core.errors import InvalidRunError, MoeTheoryError, OutputError, require_docstrings
+from moe_theory.core.errors import InvalidPaperError, InvalidRunError, MoeTheoryError, OutputError, require_docstrings
+from moe_theory.core.papers import declared_commands, import_command, parsed_source
 
-GROUPS = {  # commands by heading; "sweep show" is `show` of sweep.py
+_OWN = "Run things of your own"  # where those of papers stand too
+_GROUPS = {  # this package's commands by heading; "sweep show" is `show` of sweep.py
     "See what there is": ("tour", "statements", "why", "claims", "figures"),
     "Judge claims": ("verify", "explore", "report", "cite"),
-    "Run things of your own": ("new", "sweep", "sweep show", "bound", "merge", "data", "deep"),
+    _OWN: ("new", "sweep", "sweep show"),
     "This machine": ("completion",),
 }
-COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 ABOUT = """moe-theory runs the algorithms of Mixture-of-Experts theory papers by the
 thousand replicates and gives verdicts on their numbered statements."""
 NEXT = {  # command: what it does, and its time on two cores
@@ -47,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with insistent():
             app.main(None if arguments is None else list(arguments), "moe-theory", standalone_mode=False)
         with _told():
-            if sys.stdout is not None:  # as it is where somebody has closed it
+            if sys.stdout is not None:  # it is None where the caller has closed it
                 sys.stdout.flush()
     except click.ClickException as mistake:
         mistake.__dict__["message"] = brief(mistake.message)
@@ -70,7 +76,7 @@ def _told() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         stop("interrupted; unfinished output is not written")
-    except BrokenPipeError:  # the reader of a pipe has gone; there is nobody to tell
+    except BrokenPipeError:  # the reader of a pipe has gone
         discard(sys.stdout, sys.stderr)
         raise SystemExit(UNREAD) from None
     except MoeTheoryError as failure:
@@ -91,18 +97,24 @@ def _is_of_environment(failure: Exception) -> bool:
 
 class _App(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        # Where there is no such command, Click suggests one of those that are loaded.
-        self.commands.update({name: command(name) for name in ([cmd_name] if cmd_name in COMMANDS else COMMANDS)})
-        return super().get_command(ctx, cmd_name)
+        if cmd_name in _COMMANDS or cmd_name in commands():
+            return command(cmd_name)
+        self.commands.update({name: click.Command(name) for name in commands()})  # one of which Click suggests
+        return None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for name in COMMANDS if " " not in name]
+        return [name for name in commands() if " " not in name]
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        own = [CompletionItem(name, help=_summary(name, 45)) for name in names]
+        return own + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         two = " ".join(args[:2])
-        return super().resolve_command(ctx, [two, *args[2:]] if two in COMMANDS else args)
+        return super().resolve_command(ctx, [two, *args[2:]] if two in _COMMANDS else args)
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         with _told():
@@ -113,12 +125,10 @@ class _App(click.Group):
             super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        width = max(map(len, COMMANDS))
-        for heading, names in GROUPS.items():
+        width = max(map(len, commands()))
+        for heading, names in groups().items():
             with formatter.section(heading):
-                formatter.write_dl(
-                    [(f"{name:{width}}", command(name).get_short_help_str(200).rstrip(".")) for name in names]
-                )
+                formatter.write_dl([(f"{name:{width}}", _summary(name, 200).rstrip(".")) for name in names])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Exit codes"):
@@ -127,9 +137,46 @@ class _App(click.Group):
         formatter.write_text("With --json a command prints one JSON document and nothing else; its help describes it.")
 
 
+_COMMANDS = tuple(name for names in _GROUPS.values() for name in names)
+
+
+@functools.cache
+def groups() -> dict[str, tuple[str, ...]]:
+    """All commands by heading, papers' among them. Raises: InvalidPaperError for one whose name is taken."""
+    for name, (paper, _) in declared_commands().items():
+        if name in _COMMANDS:
+            raise InvalidPaperError(f"paper {paper!r} has a command {name!r}, as moe-theory itself has. Rename it.")
+    return {heading: (*names, *(declared_commands() if heading == _OWN else ())) for heading, names in _GROUPS.items()}
+
+
+def commands() -> list[str]:
+    """The names of all commands."""
+    return [name for names in groups().values() for name in names]
+
+
 def command(name: str) -> click.Command:
+    """The command, imported. Raises: InvalidPaperError for a paper's that cannot be."""
+    if name not in _COMMANDS:
+        found = import_command(name)
+        if not isinstance(found, click.Command):
+            (paper, _), kind = declared_commands()[name], type(found).__name__
+            raise InvalidPaperError(f"paper {paper!r}: the command {name!r} is of type {kind}. Add @click.command().")
+        return found
+    module, _, function = _place(name).partition(":")
+    return getattr(importlib.import_module(module), function)
+
+
+def _place(name: str) -> str:
     words = name.split()
-    return getattr(importlib.import_module(f"moe_theory.cli.{words[0]}"), words[-1])
+    own = f"moe_theory.cli.{words[0]}:{words[-1]}"
+    return own if name in _COMMANDS else declared_commands()[name][1]
+
+
+def _summary(name: str, limit: int) -> str:
+    """The first sentence of a command's docstring; its module is not imported."""
+    module, _, function = _place(name).partition(":")
+    nodes = (node for node in parsed_source(module).body if isinstance(node, ast.FunctionDef) and node.name == function)
+    return click.Command(name, help=next(map(ast.get_docstring, nodes), "")).get_short_help_str(limit)
 
 
 @click.group(

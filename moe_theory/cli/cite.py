@@ -3,14 +3,14 @@
 import click
 
 from moe_theory.cli.options import examples, json_option
-from moe_theory.cli.output import open_console, print_json, print_lines
+from moe_theory.cli.output import open_console, print_lines, show_document, wants_json
 
 
 @click.command(epilog=examples("moe-theory cite runs/verify"))
 @click.argument("source", metavar="RUN")
 @click.option("--bibtex", is_flag=True, help="Print the BibTeX entries and nothing else.")
 @json_option("schema, run, note, version, papers (each with key, title, statements and their verdicts), latex, bibtex.")
-def cite(source: str, bibtex: bool, as_json: bool) -> None:
+def cite(source: str, bibtex: bool) -> None:
     """Cite the statements that a run bears on, with BibTeX.
 
     RUN is a folder written by `verify`, `report`, `explore`, `sweep`, `deep` or `merge`, a file written by `figures`,
@@ -18,17 +18,9 @@ def cite(source: str, bibtex: bool, as_json: bool) -> None:
     paragraph of LaTeX, and the entries that it cites, this software's among them.
     """
     from moe_theory.report import citations
-    from moe_theory.report.citations import bearing_of
 
-    bearing = bearing_of(source)
-    if as_json:
-        print_json(citations.to_json(bearing))
-    elif bibtex:
+    bearing = citations.bearing_of(source)
+    if bibtex and not wants_json():
         print_lines(open_console(), citations.bibtex(bearing))
     else:
-        console = open_console()
-        console.print(bearing.note, highlight=False)
-        for table in citations.tables(bearing, console.width):
-            console.print(table)
-        for page in (citations.latex(bearing), citations.bibtex(bearing)):
-            console.print(f"\n{page}", highlight=False, soft_wrap=True)
+        show_document(citations.document(bearing))

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from moe_theory.cli.options import examples, json_option, module_option, out_option, seed_option
-from moe_theory.cli.output import command_line, open_console, print_lines
+from moe_theory.cli.output import command_line, open_console, show_document
 
 
 @click.command(epilog=examples("moe-theory explore continual.lemma-4 --over noise_scale=0.05..0.2 --points 2"))
@@ -35,7 +35,7 @@ from moe_theory.cli.output import command_line, open_console, print_lines
     "what CLAIM.json in OUT holds, with schema, claim, axes, summary and points, each with its place "
     "(at) and its verdict."
 )
-def explore(claim: str, module: Path | None, out: Path, as_json: bool, **asked: Any) -> None:
+def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
     """Map where a claim holds.
 
     Judges CLAIM, an id, on a coarse grid over one or two parameters, then between neighbours whose statuses differ.
@@ -53,12 +53,9 @@ def explore(claim: str, module: Path | None, out: Path, as_json: bool, **asked: 
     plan = plan_search(claim, **asked, module=None if module is None else str(module))
     folder = prepare_folder(out, [path.name for path in exploration.paths_of(out, plan.claim.id)])
     keep_programs(fallback=folder / "programs")
-    console = open_console(to_stderr=as_json)
     judged: list = []
-    with terminal_progress(console, header=lambda _: exploration.live_counts(judged, plan.most_points)) as progress:
+    with terminal_progress(
+        open_console(), header=lambda _: exploration.live_counts(judged, plan.most_points)
+    ) as progress:
         found = carry_out_search(plan, progress=progress, on_point=judged.append, command=command_line())
-    paths = exploration.write_exploration(found, folder)
-    if as_json:
-        click.echo(paths[2].read_text(), nl=False)
-    else:
-        print_lines(console, *found.summary(), *found.failures(), found.assurance(), *paths)
+    show_document(exploration.document(found, exploration.write_exploration(found, folder)))

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from moe_theory.cli.options import Listed, examples, json_option, out_option, seed_option, set_option
-from moe_theory.cli.output import open_console, print_json, print_lines
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.cli.options import Listed, examples, json_option, out_option, seed_option, set_option, whole_numbers
+from moe_theory.cli.output import open_console, show_document
+from moe_theory.core.errors import InvalidRunError
 
 
 @click.command(
@@ -21,12 +21,15 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 @click.option("--reading", metavar="NAME", help="Reading to draw under.", show_default="the paper's first default")
 @set_option("the reading's own choices, such as truth_scale=.2")
 @click.option(
-    "--experts", metavar="M,...", help="Numbers of experts to draw, such as 2,4,8.", show_default="the paper's"
+    "--experts",
+    callback=whole_numbers,
+    metavar="M,...",
+    help="Numbers of experts to draw, such as 2,4,8.",
+    show_default="the paper's",
 )
 @click.option(
     "--dims",
     cls=Listed,
-    multiple=True,
     metavar="NAME=VALUE",
     help="Set a static size, such as num_features=20; repeat it for more, or put commas between.",
 )
@@ -52,12 +55,10 @@ def figures(
     paper: str | None,
     names: tuple[str, ...],
     settings: tuple[str, ...],
-    experts: str | None,
     dims: tuple[str, ...],
     forms: str,
     out: Path,
     only_list: bool,
-    as_json: bool,
     **asked: Any,
 ) -> None:
     """Regenerate a paper's figures with theory drawn over empirics.
@@ -66,9 +67,10 @@ def figures(
     picture, and the numbers behind it, into OUT/PAPER/.
     """
     if only_list:
-        _list(paper, as_json)
+        _list(paper)
         return
     from moe_theory.report import plots
+    from moe_theory.report.document import of_paths
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.verify.request import parsed
@@ -76,40 +78,25 @@ def figures(
     if paper is None:
         raise InvalidRunError(f"name a paper to draw: {', '.join(plots.all_titles())}; --list shows their figures.")
     keep_programs()
-    console = open_console(to_stderr=as_json)
-    with terminal_progress(console) as progress:
+    with terminal_progress(open_console()) as progress:
         paths = plots.make_figures(
             paper,
             names,
             settings=parsed(settings),
-            experts=None if experts is None else _numbers(experts),
             dims=parsed(dims, "--dims"),
             forms=[form.strip() for form in forms.split(",")],  # pyright: ignore[reportArgumentType]
             out=out,
             progress=progress,
             **asked,
         )
-    if as_json:
-        print_json([str(path) for path in paths])
-    else:
-        print_lines(console, *paths)
+    show_document(of_paths(paths))
 
 
-def _list(paper: str | None, as_json: bool) -> None:
+def _list(paper: str | None) -> None:
     from moe_theory.report import plots
+    from moe_theory.report.document import Document
 
     titles = plots.all_titles() if paper is None else plots.titles_of(paper)
-    if as_json:
-        print_json(titles)
-        return
     of_papers = {"": titles} if paper is not None else {f"{of} ": each for of, each in plots.all_titles().items()}
-    print_lines(
-        open_console(), *(f"{of}{name}: {title}" for of, each in of_papers.items() for name, title in each.items())
-    )
-
-
-def _numbers(text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts):
-        raise InvalidParamsError(f"--experts {text} must be whole numbers with commas between them, such as 2,4,8.")
-    return [int(part) for part in parts]
+    lines = [f"{of}{name}: {title}" for of, each in of_papers.items() for name, title in each.items()]
+    show_document(Document(lambda: titles, lambda _: lines))

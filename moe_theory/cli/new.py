@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from moe_theory.cli.options import examples, json_option, out_option
-from moe_theory.cli.output import open_console, print_json, print_lines
+from moe_theory.cli.output import show_document
 from moe_theory.core.errors import InvalidPaperError, OutputError, shortened
 
 TEMPLATE = "allocations"  # the name that the paper in the folder `template` has
@@ -22,12 +22,13 @@ RESERVED = ("all", "overview", "quick")  # what commands mean something else by
 @click.argument("name")
 @out_option("Folder that gets the files.", told="NAME")
 @json_option("a list of the paths written.")
-def new(kind: str, name: str, out: Path | None, as_json: bool) -> None:
+def new(kind: str, name: str, out: Path | None) -> None:
     """Begin a paper of your own: a small distribution that runs, for you to change.
 
     Writes into OUT what pip needs (pyproject.toml), the paper in one file (NAME.py: a system, readings, a statement
     with two claims, a figure), a sweep of it (sweep.toml) and a test. Nothing is overwritten.
     """
+    from moe_theory.report.document import of_paths
     from moe_theory.runs.files import prepare_folder, write_together
 
     require_free(name)
@@ -37,11 +38,7 @@ def new(kind: str, name: str, out: Path | None, as_json: bool) -> None:
         if (folder / each).exists():
             raise OutputError(f"{folder / each} is there already, and is not overwritten: name another --out.")
     paths = write_together(prepare_folder(folder, tuple(texts)), texts)
-    if as_json:
-        print_json([str(path) for path in paths])
-        return
-    print_lines(
-        open_console(),
+    lines = (
         f"a {kind} that runs, in {folder}: {', '.join(texts)}",
         "\nnext:",
         f"  cd {shlex.quote(str(folder))}",
@@ -53,6 +50,7 @@ def new(kind: str, name: str, out: Path | None, as_json: bool) -> None:
         "  pytest: the paper's test",
         f"then change {name}.py",
     )
+    show_document(of_paths(paths, lines))
 
 
 def template(name: str) -> dict[str, str]:

@@ -6,6 +6,9 @@ from typing import Any, TypeVar
 
 import click
 
+from moe_theory.cli.output import JSON
+from moe_theory.core.errors import InvalidRunError
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
 
@@ -20,6 +23,9 @@ class _Path(click.Path):
 class Listed(click.Option):
     """An option that may be given several times, or once with commas between its values."""
 
+    def __init__(self, *names: Any, **about: Any) -> None:
+        super().__init__(*names, **about | {"multiple": True})
+
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         return super().type_cast_value(ctx, [part.strip() for each in value or () for part in str(each).split(",")])
 
@@ -30,14 +36,24 @@ seed_option: Decorator = click.option("--seed", default=0, help="Seed of all ran
 module_option: Decorator = click.option("--module", type=PATH, help="A Python file that declares claims of your own.")
 
 
+def whole_numbers(context: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
+    """The callback of an option that is whole numbers between commas. Raises: InvalidRunError for anything else."""
+    try:
+        return None if text is None else tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidRunError(
+            f"{option.opts[0]} {text} must be whole numbers with commas between them, such as 2,4,8."
+        ) from None
+
+
 def set_option(what: str) -> Decorator:
     """--set NAME=VALUE, on top of `what`."""
     told = f"Set a parameter on top of {what}; repeat it for more, or put commas between."
-    return click.option("--set", "settings", cls=Listed, multiple=True, metavar="NAME=VALUE", help=told)
+    return click.option("--set", "settings", cls=Listed, metavar="NAME=VALUE", help=told)
 
 
 def out_option(what: str, default: str | None = None, told: str | None = None) -> Decorator:
-    """--out, for `what`: at `default`, or where nothing is given, at a place that is `told` in words."""
+    """--out, for `what`: at `default`, or else at the place that `told` describes."""
     return click.option("--out", type=PATH, default=default, help=what, show_default=told or True)
 
 
@@ -51,7 +67,12 @@ def frame_options(command: Command) -> Command:
 
 
 def json_option(document: str) -> Decorator:
-    return click.option("--json", "as_json", is_flag=True, help=f"Print JSON: {document}")
+    """--json, which `output.show` asks for."""
+
+    def keep(context: click.Context, option: click.Parameter, value: bool) -> None:
+        context.meta[JSON] = value
+
+    return click.option("--json", is_flag=True, expose_value=False, callback=keep, help=f"Print JSON: {document}")
 
 
 def examples(*commands: str) -> str:

@@ -1,4 +1,4 @@
-"""What the commands share: how they print, and how they end."""
+"""Printing and exit codes of all commands."""
 
 import contextlib
 import json
@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.segment import Segment
 
+    from moe_theory.report.document import Document
+
 DONE, FAILED, BAD_INPUT, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 EXITS = {
     DONE: "it ran, whatever the verdicts",
     FAILED: "`verify --self-test` found errors or a power that are not as declared; or its input ended at a question",
     BAD_INPUT: "what was asked for cannot be done: standard error says what to change",
     INTERRUPTED: "it was interrupted (Ctrl-C, SIGTERM): one line says what is kept",
-    UNREAD: "nobody reads its output any more, as after `| head -1`: nothing is said",
+    UNREAD: "its output is no longer read, as after `| head -1`: nothing is said",
 }
+JSON = "moe_theory.json"  # in Click's `meta`: whether the command was given --json
 LONGEST_LINE = 2_000  # characters of an error
 MOST_DAMAGED = 5  # files that are named
 _LOG_WIDTH = 160  # columns of a log or a pipe
@@ -40,7 +43,7 @@ def harmless(text: str) -> str:
 
 
 def brief(text: str) -> str:
-    """The same of a message, which is cut in the middle where it is long: somebody else's words, as a rule."""
+    """The same of a message, which is cut in the middle where it is long: as a rule, text of a user or a library."""
     text = harmless(text)
     return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 2 :]}"
 
@@ -51,7 +54,7 @@ _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\u
 
 
 class _Escapes(dict[int, str]):
-    """What each character, by its code, is shown as."""
+    """Displayed form of each character, by its code."""
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)
@@ -63,11 +66,19 @@ class _Escapes(dict[int, str]):
 _ESCAPES = _Escapes()
 
 
-def open_console(to_stderr: bool = False) -> "Console":
+def wants_json() -> bool:
+    """Whether the command was given --json, so that standard output is for the document alone."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.meta.get(JSON, False)
+
+
+def open_console(to_stderr: bool | None = None) -> "Console":
     """A console that takes no words for markup and none for escape codes, wide enough for the tables where it is no
-    terminal.
+    terminal; of standard output, unless --json has that.
     """
     from rich.console import Console
+
+    to_stderr = wants_json() if to_stderr is None else to_stderr
 
     class Harmless(Console):
         def render(self, renderable: Any, options: Any = None) -> "Iterator[Segment]":
@@ -88,7 +99,7 @@ def open_console(to_stderr: bool = False) -> "Console":
 
 
 class _Unpadded:
-    """A stream for a log or a pipe: lines end where their words do, as nobody sees a table's edge."""
+    """A stream for a log or a pipe: lines end where their words do, without a table's edge."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -107,15 +118,26 @@ def print_lines(console: "Console", *lines: object) -> None:
 
 
 def damaged_lines(damaged: Mapping[str, str]) -> list[str]:
-    """What is wrong with kept files, by their names."""
+    """A line on each damaged file, by name."""
     lines = [f"damaged, computed again: {name}.npz: {reason}" for name, reason in list(damaged.items())[:MOST_DAMAGED]]
     if len(damaged) > MOST_DAMAGED:
         lines.append(f"and {len(damaged) - MOST_DAMAGED} more damaged files, computed again")
     return lines
 
 
-def print_json(document: Any) -> None:
-    click.echo(json.dumps(document, indent=2))
+def show_document(document: "Document") -> None:
+    """Print a document, as JSON where that is asked for."""
+    console = open_console()
+    if wants_json():
+        click.echo(json.dumps(document.to_json(), indent=2))
+    else:
+        for part in document.parts(console.width):
+            if isinstance(part, str):
+                style = "yellow" if part.startswith("WARNING") else None
+                console.print(part, highlight=False, soft_wrap=True, style=style)
+            else:
+                console.print(part)
+    print_lines(console, *document.beside)
 
 
 def command_line() -> str:

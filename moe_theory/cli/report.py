@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from moe_theory.cli.options import PATH, examples, json_option, out_option
-from moe_theory.cli.output import open_console, print_lines
+from moe_theory.cli.output import open_console, print_lines, show_document, wants_json
 from moe_theory.core.errors import InvalidReportError
 
 
@@ -21,7 +21,7 @@ from moe_theory.core.errors import InvalidReportError
 @click.option("--proofs", metavar="NAME", help="The paper's proofs on one page, to read or to print, instead.")
 @out_option("Folder for the report.", told="the first DIR, or runs/papers/NAME")
 @json_option("what report.json holds, in the form of verdicts.json.")
-def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out: Path | None, as_json: bool) -> None:
+def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out: Path | None) -> None:
     """Make one self-contained page of what `verify` wrote, or of a paper as it was judged.
 
     DIR holds a verdicts.json, or has subfolders that do. Writes report.html, report.md and report.json, which say the
@@ -29,6 +29,7 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out
     their errors add up. With --proofs: proofs.html.
     """
     from moe_theory.report import pages
+    from moe_theory.report.document import Document, written
     from moe_theory.report.proofs import write_page
     from moe_theory.report.verdicts import summary
     from moe_theory.runs.files import prepare_folder
@@ -38,7 +39,7 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out
             "name folders that `moe-theory verify --out` wrote, or a paper: --paper NAME or --proofs NAME."
         )
     if proofs is not None:
-        if as_json:
+        if wants_json():
             raise InvalidReportError("--proofs has no JSON: `moe-theory why STATEMENT --json` has each proof.")
         print_lines(open_console(), *write_page(proofs, out or Path("runs/papers") / proofs))
         return
@@ -48,7 +49,4 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out
         merged = pages.read_reports(folders)
         first = folders[0] if folders[0].is_dir() else folders[0].parent
     paths = pages.write_report(merged, prepare_folder(out or first, pages.OWN_NAMES))
-    if as_json:
-        click.echo(pages.to_json(merged), nl=False)
-    else:
-        print_lines(open_console(), summary(merged.verdicts), *paths)
+    show_document(Document(lambda: written(paths[-1]), lambda _: (summary(merged.verdicts), *map(str, paths))))

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from moe_theory.cli.options import PATH, examples, json_option, out_option
-from moe_theory.cli.output import damaged_lines, open_console, print_json, print_lines, stop_at_once, stoppable
+from moe_theory.cli.output import damaged_lines, open_console, show_document, stop_at_once, stoppable
 from moe_theory.core.errors import InvalidRunError, OutputError
 
 if TYPE_CHECKING:
@@ -53,7 +53,6 @@ def sweep(
     devices: int | None,
     dask: str | None,
     example: bool,
-    as_json: bool,
 ) -> None:
     """Run a grid of settings, many replicates each, from a specification.
 
@@ -68,10 +67,10 @@ def sweep(
     elif dry_run:
         if dask is not None:
             raise InvalidRunError("--dry-run times a short run on this machine, not on a cluster. Leave out --dask.")
-        _estimate(specification, out, devices, as_json)
+        _estimate(specification, out, devices)
     else:
         with stoppable() as is_stopped:  # from before the heavy imports on
-            _run(specification, out, devices, dask, as_json, is_stopped)
+            _run(specification, out, devices, dask, is_stopped)
 
 
 def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
@@ -82,17 +81,13 @@ def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
     return Sweep.read(specification), out or Path("runs") / specification.stem
 
 
-def _estimate(specification: Path | None, out: Path | None, devices: int | None, as_json: bool) -> None:
+def _estimate(specification: Path | None, out: Path | None, devices: int | None) -> None:
     from moe_theory.report import sweeps
     from moe_theory.sweep.estimate import estimate
 
     grid, folder = _read(specification, out)
     _set_cpu_devices(devices)
-    estimated = estimate(grid, folder, devices)
-    if as_json:
-        print_json(estimated.to_json())
-    else:
-        open_console().print(sweeps.estimate_table(estimated))
+    show_document(sweeps.estimate(estimate(grid, folder, devices)))
 
 
 def _run(
@@ -100,7 +95,6 @@ def _run(
     out: Path | None,
     devices: int | None,
     dask: str | None,
-    as_json: bool,
     is_stopped: Callable[[], bool],
 ) -> None:
     from moe_theory.report import sweeps
@@ -113,10 +107,9 @@ def _run(
     grid, folder = _read(specification, out)
     keep_programs(fallback=made_folder(folder) / "programs")
     _set_cpu_devices(devices)
-    console = open_console(to_stderr=as_json)
     pool = runner.pool_of(dask=dask, devices=devices)
     try:
-        with terminal_progress(console) as progress:
+        with terminal_progress(open_console()) as progress:
             outcome = runner.run(
                 grid, folder, pool=pool, progress=progress, arguments=sys.argv[1:], is_stopped=is_stopped
             )
@@ -128,16 +121,12 @@ def _run(
                 merged = f"{sweeps.RESULTS} is left out: {too_large}"
     except KeyboardInterrupt:
         stop_at_once(f"interrupted; finished chunks are kept in {folder}: the same command resumes from them")
-    if as_json:
-        print_json(sweeps.to_json(results))
-        return
-    console.print(sweeps.table(results))
     told = [*damaged_lines(outcome.counts.damaged), sweeps.closing_line(outcome.counts)]
-    print_lines(console, *told, merged, f"look: moe-theory sweep show {folder}")
+    show_document(sweeps.document(results, [*told, merged, f"look: moe-theory sweep show {folder}"]))
 
 
 def _set_cpu_devices(number: int | None) -> None:
-    """Let JAX see so many devices where they are a CPU's; without effect once JAX has started."""
+    """Let JAX see this number of CPU devices; without effect once JAX has started."""
     import jax
 
     from moe_theory.runs.workers import check_devices
@@ -158,7 +147,7 @@ def _set_cpu_devices(number: int | None) -> None:
     "schema, specification, digest, coverage, round and cells, each with settings, reading and the "
     "last round's statistics."
 )
-def show(folder: Path, to: Path | None, picture: Path | None, as_json: bool) -> None:
+def show(folder: Path, to: Path | None, picture: Path | None) -> None:
     """Show what a sweep's folder holds: a table and a quick look.
 
     Also while the sweep is still running, or was interrupted.
@@ -167,11 +156,6 @@ def show(folder: Path, to: Path | None, picture: Path | None, as_json: bool) -> 
     from moe_theory.sweep.results import Results
 
     results = Results.open(folder, partial=True)
-    console = open_console()
-    if as_json:
-        print_json(sweeps.to_json(results))
-    else:
-        console.print(sweeps.table(results))
     coverage, lines = results.coverage, list(results.damaged.values())
     if not coverage.is_complete:
         lines.append(
@@ -183,9 +167,8 @@ def show(folder: Path, to: Path | None, picture: Path | None, as_json: bool) -> 
     elif sweeps.scalars(results):
         try:
             lines.append(str(sweeps.draw(results, folder / "look.svg")))
-        except OutputError as failure:  # somebody else's folder, say
+        except OutputError as failure:  # such as another user's folder
             lines.append(f"no picture: {failure}")
     if to is not None:
         lines.append(str(sweeps.export(results, to)))
-    if not as_json:
-        print_lines(console, *lines)
+    show_document(sweeps.document(results, lines))

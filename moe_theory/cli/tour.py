@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import click
 
 from moe_theory.cli.options import examples, json_option, out_option
-from moe_theory.cli.output import command_line, open_console, print_json, print_lines, stop_at_once
+from moe_theory.cli.output import command_line, open_console, print_lines, show_document, stop_at_once, wants_json
 from moe_theory.core.errors import InvalidRunError, OutputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from moe_theory.tour.steps import Result, Step
+    from moe_theory.tour.steps import Result, TourStep
 
 SCRIPT, PAGE = "tour.py", "tour.html"
 NEXT = {
@@ -47,13 +47,14 @@ NEXT = {
 )
 @click.option("--script", "only_script", is_flag=True, help="Only print the script.")
 @json_option("a list of the steps, each with step (its number), title, seconds, pictures, numbers and output.")
-def tour(asked: str | None, out: Path, pauses: bool | None, only_script: bool, as_json: bool) -> None:
+def tour(asked: str | None, out: Path, pauses: bool | None, only_script: bool) -> None:
     """A guided tour: from one trajectory to a verdict.
 
     Shows ten steps of words, code and its output, one after another, in a minute or two; code that draws is left out.
     Writes into OUT the script (tour.py, for you to change; also a notebook), the pictures, and one page of everything,
     tour.html.
     """
+    from moe_theory.report.document import Document
     from moe_theory.runs.files import prepare_folder, write_whole
     from moe_theory.runs.reading import read_bytes
     from moe_theory.tour import steps
@@ -73,22 +74,19 @@ def tour(asked: str | None, out: Path, pauses: bool | None, only_script: bool, a
             "name another --out."
         )
     write_whole(script, text)
-    console = open_console(to_stderr=as_json)
-    is_watched = sys.stdin.isatty() and console.is_terminal and not as_json
+    console = open_console()
+    is_watched = sys.stdin.isatty() and console.is_terminal and not wants_json()
     waits = is_watched if pauses is None else pauses
     taken = _walk(plan, wanted, script, console, waits)
-    if as_json:
-        print_json([result.to_json() for result in taken if result.step.number])
-        return
-    print_lines(
-        console,
+    lines = (
         f"\n{len(taken) - 1} steps in {sum(result.seconds for result in taken):.0f} s",
         f"page: {folder / PAGE}",
         "\nnext:",
         f"  python {shlex.quote(str(script))}: the same script, for you to change; also a notebook",
         *(f"  {command}: {purpose}" for command, purpose in NEXT.items()),
     )
-    if waits and _is_wanted(console, "\nEnter opens the page, q ends"):
+    show_document(Document(lambda: [result.to_json() for result in taken if result.step.number], lambda _: lines))
+    if waits and not wants_json() and _is_wanted(console, "\nEnter opens the page, q ends"):
         webbrowser.open((folder / PAGE).resolve().as_uri())
 
 
@@ -102,13 +100,12 @@ def _chosen(text: str | None, count: int) -> range:
     return range(first, last + 1)
 
 
-def _walk(plan: "Sequence[Step]", wanted: range, script: Path, console: "Console", pauses: bool) -> "list[Result]":
+def _walk(plan: "Sequence[TourStep]", wanted: range, script: Path, console: "Console", pauses: bool) -> "list[Result]":
     import matplotlib
 
-    from moe_theory.report import tour
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import write_whole
-    from moe_theory.tour import steps
+    from moe_theory.tour import page, steps
 
     folder = script.parent
     keep_programs(fallback=folder / "programs")
@@ -131,7 +128,7 @@ def _walk(plan: "Sequence[Step]", wanted: range, script: Path, console: "Console
                 for line in result.output.splitlines():
                     console.print(line, style="bold", highlight=False, soft_wrap=True)
                 print_lines(console, *(f"picture: {path}" for path in result.pictures))
-                write_whole(folder / PAGE, tour.to_html(taken, command_line(), script))
+                write_whole(folder / PAGE, page.to_html(taken, command_line(), script))
             is_between = step.number in wanted[:-1]
             if pauses and is_between and not _is_wanted(console, f"\nEnter goes on to step {step.number + 1}, q ends"):
                 break
@@ -147,7 +144,7 @@ def _is_wanted(console: "Console", prompt: str) -> bool:
         return False
 
 
-def _announce(console: "Console", step: "Step", heading: str) -> None:
+def _announce(console: "Console", step: "TourStep", heading: str) -> None:
     from rich.markdown import Markdown
     from rich.padding import Padding
     from rich.rule import Rule

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from moe_theory.cli.options import Listed, examples, json_option, module_option, out_option, seed_option, set_option
-from moe_theory.cli.output import FAILED, command_line, damaged_lines, open_console, print_json, print_lines, stop
+from moe_theory.cli.output import FAILED, command_line, damaged_lines, open_console, show_document, stop
 from moe_theory.core.errors import InvalidRunError
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
     "--readings",
     "readings",
     cls=Listed,
-    multiple=True,
     metavar="NAME",
     help="A reading of the paper, 'all', or 'quick' for a first look; repeat it for more, or put commas between.",
     show_default="each paper's defaults",
@@ -46,9 +45,10 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 @seed_option
 @click.option(
     "--error",
-    default=0.01,
+    type=float,
     help="Probability that any verdict of this report is false, split evenly over them (asymptotic where intervals "
     "are).",
+    show_default="0.01, of which each has a fixed part that its paper declares",
 )
 @module_option
 @out_option("Folder for the report and the samples to resume from.", "runs/verify")
@@ -63,10 +63,10 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 )
 @json_option(
     "what verdicts.json holds, with schema, summary (verdicts by status), command, seed, error, "
-    "versions and verdicts; with --list a list of claim, reading, also (readings that make no difference to it), "
+    "versions and verdicts; with --list a list of claim, reading, also (readings with the same parameters), "
     "experiment and replicates; with --self-test passed, seed, tolerance, num_claims and rows."
 )
-def verify(out: Path, fresh: bool, only_list: bool, planted: bool, as_json: bool, **asked: Any) -> None:
+def verify(out: Path, fresh: bool, only_list: bool, planted: bool, **asked: Any) -> None:
     """Judge claims by Monte Carlo.
 
     CLAIM is an id, a glob such as 'continual.theorem-*', or a paper's name; by default all are judged, with --module
@@ -75,11 +75,11 @@ def verify(out: Path, fresh: bool, only_list: bool, planted: bool, as_json: bool
     when it ran, whatever the verdicts.
     """
     if planted:
-        _self_test(asked["seed"], out, as_json)
+        _self_test(asked["seed"], out)
     elif only_list:
-        _list(request_of(**asked), asked["replicates"], as_json)
+        _list(request_of(**asked), asked["replicates"])
     else:
-        _judge(request_of(**asked), out, fresh, as_json)
+        _judge(request_of(**asked), out, fresh)
 
 
 def seconds_of(text: str) -> float:
@@ -97,7 +97,7 @@ def request_of(
     replicates: int | None,
     budget: float | None,
     seed: int,
-    error: float,
+    error: float | None,
     module: Path | None,
 ) -> "Request":
     from moe_theory.verify.registry import load_claims
@@ -109,7 +109,9 @@ def request_of(
     return check_request(wanted, readings or None, replicates, seed, error, budget, source, parsed(settings))
 
 
-def _list(request: "Request", replicates: int | None, as_json: bool) -> None:
+def _list(request: "Request", replicates: int | None) -> None:
+    from moe_theory.report.document import Document
+
     rows = [
         {
             "claim": blank.claim,
@@ -121,22 +123,18 @@ def _list(request: "Request", replicates: int | None, as_json: bool) -> None:
         for study in request.studies
         for blank in study.blanks
     ]
-    if as_json:
-        print_json(rows)
-    else:
-        line = "{claim} under {readings}: {replicates} replicates of {experiment}"
-        told = (line.format(readings=" and ".join([row["reading"], *row["also"]]), **row) for row in rows)
-        print_lines(open_console(), *told)
+    line = "{claim} under {readings}: {replicates} replicates of {experiment}"
+    told = (line.format(readings=" and ".join([row["reading"], *row["also"]]), **row) for row in rows)
+    show_document(Document(lambda: rows, lambda _: told))
 
 
-def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
+def _judge(request: "Request", out: Path, fresh: bool) -> None:
     from moe_theory.report import pages, panels, verdicts
-    from moe_theory.report.verdicts import closing_lines, samples_line
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
     from moe_theory.verify.archive import Archive, clear_samples
-    from moe_theory.verify.session import carry_out
+    from moe_theory.verify.session import SAMPLES, carry_out
 
     if request.budget is not None:
         reserve = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget)
@@ -144,37 +142,32 @@ def _judge(request: "Request", out: Path, fresh: bool, as_json: bool) -> None:
     folder = prepare_folder(out, (pages.NUMBERS, *pages.PAGE_NAMES))
     keep_programs(fallback=folder / "programs")
     if fresh:
-        clear_samples(folder / "samples")
-    archive = Archive(folder / "samples")
-    console = open_console(to_stderr=as_json)
+        clear_samples(folder / SAMPLES)
+    archive = Archive(folder / SAMPLES)
     judged: list = []
     pictures = panels.Pictures()
     try:
         with terminal_progress(
-            console,
+            open_console(),
             header=lambda console: verdicts.live_table(judged, console.width, console.height - 2),
             is_timed=False,
         ) as progress:
 
-            def show(verdict: "Verdict") -> None:
+            def add(verdict: "Verdict") -> None:
                 judged.append(verdict)
                 progress.at(f"{len(judged)} of {request.num_verdicts} decided")
                 pictures.of(verdict)  # now, while others are computed
 
             progress.at(f"0 of {request.num_verdicts} decided")
-            report = carry_out(request, archive=archive, progress=progress, on_verdict=show, command=command_line())
+            report = carry_out(request, archive=archive, progress=progress, on_verdict=add, command=command_line())
     except KeyboardInterrupt:
         stop("interrupted; the samples taken so far are kept: the same command resumes from them")
-    page, _, numbers = pages.write_report(report, folder, pages.NUMBERS, pictures)
-    if as_json:
-        click.echo(pages.to_json(report), nl=False)
-        return
-    console.print(verdicts.live_table(report.verdicts, console.width))
-    kept = [*damaged_lines(archive.damaged), samples_line(archive.written, archive.found)]
-    print_lines(console, *closing_lines(report), *kept, f"numbers: {numbers}", f"report: {page}")
+    paths = pages.write_report(report, folder, pages.NUMBERS, pictures)
+    kept = [*damaged_lines(archive.damaged), verdicts.samples_line(archive.written, archive.found)]
+    show_document(verdicts.verdicts_document(report, paths, kept))
 
 
-def _self_test(seed: int, out: Path, as_json: bool) -> None:
+def _self_test(seed: int, out: Path) -> None:
     from moe_theory.core.machine import available_cores
     from moe_theory.core.random import root_key
     from moe_theory.report import selftest
@@ -184,14 +177,8 @@ def _self_test(seed: int, out: Path, as_json: bool) -> None:
 
     root_key(seed)  # refuses what is no seed
     folder = prepare_folder(out, (selftest.PICTURE, selftest.NUMBERS))
-    console = open_console(to_stderr=as_json)
-    with terminal_progress(console) as progress:
+    with terminal_progress(open_console()) as progress:
         result = self_test(seed=seed, workers=available_cores(), progress=progress)
-    paths = selftest.write_picture(result, folder)
-    if as_json:
-        print_json(result.to_json())
-    else:
-        console.print(selftest.table(result.rows))
-        print_lines(console, selftest.closing_line(result), *paths)
+    show_document(selftest.document(result, selftest.write_picture(result, folder)))
     if not result.passed:
         raise SystemExit(FAILED)

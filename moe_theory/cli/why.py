@@ -1,13 +1,12 @@
 """`moe-theory why`."""
 
-import dataclasses
 import typing
 from collections.abc import Sequence
 
 import click
 
 from moe_theory.cli.options import examples, json_option
-from moe_theory.cli.output import open_console, print_json
+from moe_theory.cli.output import show_document
 
 if typing.TYPE_CHECKING:
     from moe_theory.verify.verdict import Statement
@@ -30,35 +29,21 @@ if typing.TYPE_CHECKING:
     "a list of the statements, each as of `moe-theory statements` (id, status, status_by_reading, ...), with found, "
     "the sentence of the verdict that decides."
 )
-def why(name: str, printed: str | None, as_json: bool) -> None:
+def why(name: str, printed: str | None) -> None:
     """Say why a statement has its status, from the recorded runs.
 
     STATEMENT is a statement's name, such as continual.lemma-8, or theorem-1 for that of every paper, or the id of a
     claim. Prints what it says, its status, what was found, why, a proof, instances with their numbers, and what holds
     instead.
     """
-    from moe_theory.report import verdicts, wording
-    from moe_theory.verify.recorded import elsewhere, judged_statements, recorded_verdicts
+    from moe_theory.report import verdicts
+    from moe_theory.verify.recorded import judged_statements, recorded_verdicts
 
     found = judged_statements(name)
     if printed:
         _print_program(printed, [each.statement for each in found])
-        return
-    known = recorded_verdicts(each.statement for each in found)
-    if as_json:
-        decided = [(each, wording.decisive(each, known)) for each in found]
-        print_json(
-            [
-                dataclasses.asdict(each.statement)
-                | wording.status_json(each)
-                | {"found": wording.sentence(verdict) if verdict else None}
-                for each, verdict in decided
-            ]
-        )
-        return
-    console = open_console()
-    for each in found:
-        console.print(verdicts.why_card(each, known, elsewhere()))
+    else:
+        show_document(verdicts.why_document(found, recorded_verdicts(each.statement for each in found)))
 
 
 def _print_program(kind: str, found: Sequence["Statement"]) -> None:

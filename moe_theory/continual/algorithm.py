@@ -62,6 +62,30 @@ class Info(NamedTuple):
     generalization_error: Float[Array, ""]  # G_t, (16)
 
 
+@documented
+class Routing(NamedTuple):
+    """Route of an arrival: outputs and probabilities of the gates, the router's scores, and the chosen experts."""
+
+    gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
+    gate_probabilities: Float[Array, " M"]  # softmax pi_m
+    scores: Float[Array, " M"]  # of the router
+    ranked: Int[Array, " k"]  # the experts that learn, best first; -1 in unused rows
+    masks: Bool[Array, "k M"]  # the same as one-hot rows, empty where unused
+
+
+@documented
+class Learned(NamedTuple):
+    """The experts after a round, and how far those that learned have moved."""
+
+    state: Any  # with the new models, the gates as they were
+    squared_moves: Float[Array, " k"]  # |w_t - w_{t-1}|^2 of each that learned; 0 in unused rows
+    errors: Any = None  # what its `Info` shows of them
+
+
+# Experts of any kind: the routing of an arrival, which they know by closure -> what they learned.
+Experts = Callable[[Routing], Learned]
+
+
 def balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
     """alpha M f_t / t, with f_t(m) of rounds 1..t: an auxiliary cost. Source: Eqs. (7), (30) of `continual`."""
     # Without the cast JAX divides integers in float32, even where the run is in float64.
@@ -294,26 +318,84 @@ def learn(
         (0, 0.0, [1.0, 0.0, 0.0, 0.0])
     """
     _check_round(state, arrival, params, max_active)
-    pool, time = state.pool, state.round + 1
-    exists = jnp.arange(state.experts.shape[0]) < params.num_experts
+    truth = select_row(state.pool.truths, arrival.task) if arrival.truth is None else jnp.asarray(arrival.truth)
+    known, time = arrival._replace(truth=truth), state.round + 1
+
+    def experts(routing: Routing) -> Learned:
+        masks = routing.masks
+        before = jnp.sum(jnp.where(masks[:, :, None], state.experts[None, :, :], 0), axis=1)
+        change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted(fit, before, known, params), 0)
+        errors = jnp.sum(jnp.square(before + change - truth[None, :]), axis=1)
+        error = jnp.sum(jnp.where(jnp.any(masks, axis=1), errors, 0)) / params.num_active
+        after = state._replace(
+            experts=state.experts + jnp.sum(jnp.where(masks[:, :, None], change[:, None, :], 0), axis=0),
+            metrics=metrics.record_arrival(state.metrics, truth, masks, before, change, error),
+        )
+        return Learned(after, jnp.sum(jnp.square(change), axis=1), error)
+
     gate_input = jnp.sum(arrival.features, axis=1)
+    after, routing, learned = advance(
+        state,
+        gate_input,
+        perturbation,
+        arrival,
+        params,
+        experts,
+        max_active=max_active,
+        router=router,
+        optimizer=optimizer,
+        auxiliary=auxiliary,
+    )
+    is_exploring = time <= exploration_rounds(params.num_experts, params.learning_rate)
+    after = after._replace(explored_visits=jnp.where(is_exploring, after.visits, state.explored_visits))
+    info = Info(
+        task=arrival.task,
+        expert=routing.ranked[0],
+        chosen=jnp.any(routing.masks, axis=0),
+        gate_outputs=routing.gate_outputs,
+        gate_probabilities=routing.gate_probabilities,
+        update_norm=jnp.sqrt(jnp.sum(learned.squared_moves)),
+        error=learned.errors,
+        forgetting=metrics.forgetting(after.metrics, time),
+        generalization_error=metrics.generalization_error(after.metrics, time),
+    )
+    return after, info
+
+
+def advance(
+    state: Any,
+    gate_input: Float[Array, " p"],
+    perturbation: Float[Array, " M"],
+    arrival: Any,
+    params: Any,
+    experts: Experts,
+    *,
+    max_active: int = 1,
+    router: Router = perturbed,
+    optimizer: Optimizer = optax.sgd,
+    auxiliary: Auxiliary = balance_cost,
+) -> tuple[Any, Routing, Learned]:
+    """One round of Algorithm 1 whatever the experts and the gate's input are; `learn` is this with linear experts.
+
+    Args:
+        state: any NamedTuple with gates, visits, converged, terminated, round and optimizer_state, as `State` has them.
+        arrival: what the router is given.
+        params: anything with the fields of `Params` that routing and gate updates read: all but those of pools.
+        experts: what learns the arrival.
+    Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
+    """
+    time = state.round + 1
+    exists = jnp.arange(state.gates.shape[0]) < params.num_experts
     outputs = gating.gate_outputs(state.gates, gate_input)
     probabilities = gating.gate_probabilities(outputs, exists)
     scores = gating.scored(router(outputs, perturbation, state, arrival, params), outputs)
     ranked, masks = gating.route(scores, exists, params.num_active, max_active)
     chosen = jnp.any(masks, axis=0)
-
-    truth = select_row(pool.truths, arrival.task) if arrival.truth is None else jnp.asarray(arrival.truth)
-    before = jnp.sum(jnp.where(masks[:, :, None], state.experts[None, :, :], 0), axis=1)
-    fitted_change = fitted(fit, before, arrival._replace(truth=truth), params)
-    change = jnp.where(jnp.any(masks, axis=1)[:, None], fitted_change, 0)
-    experts = state.experts + jnp.sum(jnp.where(masks[:, :, None], change[:, None, :], 0), axis=0)
-    errors = jnp.sum(jnp.square(before + change - truth[None, :]), axis=1)
-    error = jnp.sum(jnp.where(jnp.any(masks, axis=1), errors, 0)) / params.num_active
+    routing = Routing(outputs, probabilities, scores, ranked, masks)
+    learned = experts(routing)
 
     visits = state.visits + chosen
-    squared_moves = jnp.sum(jnp.square(change), axis=1)
-    move_costs = jnp.sum(jnp.where(masks, locality_cost(squared_moves, params)[:, None], 0), axis=0)
+    move_costs = jnp.sum(jnp.where(masks, locality_cost(learned.squared_moves, params)[:, None], 0), axis=0)
     costs = jnp.where(chosen, move_costs + auxiliary(visits, time, params), 0)
     gradient = gating.gate_gradient(probabilities, gate_input, costs)
 
@@ -322,33 +404,15 @@ def learn(
     terminated = jnp.asarray(params.terminate, bool) & (state.terminated | jnp.all(converged | ~exists))
     updates, optimizer_state = optimizer(params.learning_rate).update(gradient, state.optimizer_state, state.gates)
     moved: Any = optax.apply_updates(state.gates, updates)
-    gates = jnp.where(terminated, state.gates, moved)
-    tracked = metrics.record_arrival(state.metrics, truth, masks, before, change, error)
-
-    info = Info(
-        task=arrival.task,
-        expert=ranked[0],
-        chosen=chosen,
-        gate_outputs=outputs,
-        gate_probabilities=probabilities,
-        update_norm=jnp.sqrt(jnp.sum(squared_moves)),
-        error=error,
-        forgetting=metrics.forgetting(tracked, time),
-        generalization_error=metrics.generalization_error(tracked, time),
-    )
-    after = State(
-        pool=pool,
-        experts=experts,
-        gates=gates,
+    after = learned.state._replace(
+        gates=jnp.where(terminated, state.gates, moved),
         visits=visits,
-        explored_visits=jnp.where(is_exploring, visits, state.explored_visits),
         converged=converged,
         terminated=terminated,
         round=time,
-        metrics=tracked,
         optimizer_state=jax.tree.map(functools.partial(jnp.where, terminated), state.optimizer_state, optimizer_state),
     )
-    return after, info
+    return after, routing, learned
 
 
 def _check_round(state: State, arrival: Arrival, params: Params, max_active: int) -> None:

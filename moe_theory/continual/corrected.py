@@ -1,4 +1,4 @@
-"""What holds in place of false or approximate statements of `continual`, by number; also called `continual.exact`."""
+"""Corrections of false or approximate statements of `continual`, by their number; also called `continual.exact`."""
 
 import math
 

@@ -20,7 +20,7 @@ from moe_theory.core.tasks import Arrival, select_row
 
 
 class GateSteps(NamedTuple):
-    """What a round's gradient would do to the gates, also once their update is terminated; sizes of the gates."""
+    """Effect of a round's gradient on the gates, also once their update is terminated; sizes of the gates."""
 
     least_balance_gradient: Float[Array, ""]  # min over experts of |auxiliary loss's gradient in theta^(m)|_inf
     largest_gradient: Float[Array, ""]  # max over experts of the task loss's

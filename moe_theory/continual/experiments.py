@@ -8,7 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -31,78 +31,39 @@ from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.engine import BLOCK_WIDTH
 from moe_theory.core.linear import ceil_to_rounds
 from moe_theory.core.random import normals, replicate_keys, root_key, uniforms
-from moe_theory.core.system import observe_info
+from moe_theory.core.system import fields, observe_info
 from moe_theory.core.tasks import Pool, draw_pool
 from moe_theory.runs import Run
 from moe_theory.verify import Experiment
 from moe_theory.verify.claim import Selection
-from moe_theory.verify.statement import Hypothesis
+from moe_theory.verify.statement import Hypothesis, limit_probability
 
 FAILURE = 0.05  # delta: what a probability that the paper leaves at delta, or at o(1), may be at most
+LIKELY, UNLIKELY = (limit_probability(to=limit, margin=FAILURE) for limit in (1, 0))
 
 
-class Records(NamedTuple):
-    forgetting: Float[Array, ""]
-    generalization_error: Float[Array, ""]
-    loads: Int[Array, " M"]
-    explored_loads: Int[Array, " M"]
-    terminated: Int[Array, ""]
-    update_norm: Float[Array, ""]
-    task: Int[Array, ""]
-    expert: Int[Array, ""]
-
-
-class Moves(NamedTuple):
-    task: Int[Array, ""]
-    expert: Int[Array, ""]
-    error: Float[Array, ""]
-    update_norm: Float[Array, ""]
-
-
-def observe_metrics(state: State, info: Info) -> Records:
-    metrics, loads = (info.forgetting, info.generalization_error), (state.visits, state.explored_visits)
-    return Records(*metrics, *loads, state.terminated, info.update_norm, info.task, info.expert)
-
-
-def observe_moves(state: State, info: Info) -> Moves:
-    del state
-    return Moves(info.task, info.expert, info.error, info.update_norm)
-
-
-class Route(NamedTuple):
-    task: Int[Array, ""]
-    expert: Int[Array, ""]
-
-
-def observe_route(state: State, info: Info) -> Route:
-    del state
-    return Route(info.task, info.expert)
-
-
-class GateSpan(NamedTuple):
-    any_gap: Float[Array, ""]  # largest |h_m - h_m'| of all experts
-
-
-def observe_gate_span(state: State, info: Info) -> GateSpan:
+def gate_span(state: State, info: Info) -> Float[Array, ""]:
+    """Largest |h_m - h_m'| of all experts."""
     del state
     exists = info.gate_probabilities > 0
     highest = jnp.max(jnp.where(exists, info.gate_outputs, -jnp.inf))
-    return GateSpan(highest - jnp.min(jnp.where(exists, info.gate_outputs, jnp.inf)))
+    return highest - jnp.min(jnp.where(exists, info.gate_outputs, jnp.inf))
 
 
-def observe_error(state: State, info: Info) -> Float[Array, ""]:
-    del state
-    return info.generalization_error
-
-
-class Sets(NamedTuple):
-    sets: Int[Array, " M"]
-
-
-def observe_sets(state: State, info: Info) -> Sets:
-    del info
-    return Sets(expert_sets(state))
-
+observe_route = fields("info.task", "info.expert")
+observe_moves = fields(observe_route, "info.error", "info.update_norm")
+observe_metrics = fields(
+    observe_route,
+    "info.forgetting",
+    "info.generalization_error",
+    "info.update_norm",
+    "state.terminated",
+    loads="state.visits",
+    explored_loads="state.explored_visits",
+)
+observe_error = fields("info.generalization_error")
+observe_sets = fields(sets=lambda state, info: expert_sets(state))
+observe_gate_span = fields(any_gap=gate_span)
 
 # Appendix A.2: N = 6 tasks, d = 10, s = 6. Experts are padded to an experiment's largest M: one program for all cells.
 SIZES = {"num_tasks": 6, "num_features": 10, "num_samples": 6}
@@ -244,14 +205,6 @@ _ROUTER_VARIANTS = {
     "small noise": lambda scale: {"noise_scale": NOISE_SHARE * scale},
     "near signals": lambda scale: _FEWER | {"noise_scale": NOISE_SHARE * scale, "cluster_spread": scale**2.5},
 }
-ROUTER_CELLS, FEWER_EXPERTS_CELLS, SMALL_NOISE_CELLS, NEAR_SIGNALS_CELLS = (
-    {router_cell(scale, variant): scale for scale in ROUTER_SCALES} for variant in _ROUTER_VARIANTS
-)
-RATE_CELLS = {router_rate_cell(rate): rate for rate in ROUTER_RATES}
-EXPERT_CELLS, UNIFORM_CELLS = (
-    {router_experts_cell(number, variant): number for number in ROUTER_EXPERTS} for variant in ("", UNIFORM)
-)
-
 ROUTER_GRID = Experiment(
     name="router-grid",
     dims=ROUTER_DIMS,
@@ -271,6 +224,10 @@ ROUTER_GRID = Experiment(
     observe=observe_info,
     replicates=2048,
 )
+BY_SCALE, BY_SCALE_FEWER, BY_SCALE_QUIET, BY_SCALE_NEAR = (
+    ROUTER_GRID.over({router_cell(scale, variant): scale for scale in ROUTER_SCALES}) for variant in _ROUTER_VARIANTS
+)
+BY_RATE = ROUTER_GRID.over({router_rate_cell(rate): rate for rate in ROUTER_RATES})
 
 ROUTER_EXPERT_GRID = Experiment(
     name="router-expert-grid",
@@ -285,6 +242,10 @@ ROUTER_EXPERT_GRID = Experiment(
     record_every=1,
     observe=observe_info,
     replicates=1024,
+)
+BY_EXPERTS, BY_EXPERTS_BLIND = (
+    ROUTER_EXPERT_GRID.over({router_experts_cell(number, variant): number for number in ROUTER_EXPERTS})
+    for variant in ("", UNIFORM)
 )
 
 # A grid towards small sigma_0 for the O() statements of Lemma 12 to Proposition 3, with the sizes of steps that
@@ -349,7 +310,7 @@ NO_TERMINATION = dataclasses.replace(
     SPECIALIZATION, name="no-termination", cells=_specialization_cells(*SPECIALIZATION_SCALES, terminate=False)
 )
 
-# The limit itself. Below sigma_0 = 1e-4 probabilities of two tasks differ by less than float32 can tell, so runs that
+# The limit itself. Below sigma_0 = 1e-4 probabilities of two tasks differ by less than float32 resolves, so runs that
 # compare them are in float64. Signals of a cluster are within O(sigma_0^1.5), as the proof of Lemma 1 supposes. The
 # gates of nearly all runs are fixed within a few rounds of T1, after which nothing that is looked at changes, so runs
 # end at 1.25 T1 or soon after; those whose gates learn for ever end at t_1, or at t_2.
@@ -545,6 +506,11 @@ def gaps_of(run: Run) -> theory.Gaps:
     return theory.Gaps(*np.transpose([theory.gaps(pool) for pool in pools_of(run)]))
 
 
+def task_gap(run: Run) -> Float[np.ndarray, " B"]:
+    """Delta, the mean squared distance of two random tasks."""
+    return np.asarray(gaps_of(run).task_gap)
+
+
 def loads_of(run: Run) -> tuple[Float[np.ndarray, "R B M"], Float[np.ndarray, "R B M"]]:
     """Loads L_t(m) and explored loads at the recorded rounds, experts last, as the closed forms take them."""
     loads, explored = (np.moveaxis(leaf, 1, -1) for leaf in (run.records.loads, run.records.explored_loads))
@@ -552,14 +518,26 @@ def loads_of(run: Run) -> tuple[Float[np.ndarray, "R B M"], Float[np.ndarray, "R
 
 
 def bounds_of(run: Run, dims: Dims, theorem: Callable[..., theory.Bound] = theory.theorem_1) -> theory.Bound:
-    """What a theorem says of each replicate, from its pool and realised loads alone: arrays (R, B)."""
+    """A theorem's bounds for each replicate, from its pool and realised loads alone: arrays (R, B)."""
     ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
     return theorem(gaps_of(run), ratio, *loads_of(run), run.rounds[:, None])
 
 
+def printed(
+    name: str, *rounds: int, form: Callable[..., theory.Bound] = theory.theorem_1
+) -> Callable[[Run], np.ndarray]:
+    """What a theorem says of a metric at some of the rounds that runs of Fig. 2's sizes have recorded (V, B)."""
+
+    def values(run: Run) -> np.ndarray:
+        said = getattr(bounds_of(run, FIGURE_2_DIMS, form), name)
+        return said[np.searchsorted(run.rounds, rounds)].astype(np.float64)
+
+    return values
+
+
 @functools.lru_cache(maxsize=2 * NUM_POOLS)  # of two readings: each look at each claim asks for those it has again
 def exact_of_pool(truths: bytes, signals: bytes, num_tasks: int, num_samples: int, num_rounds: int) -> corrected.Exact:
-    """What is exact for a pool, of the bytes of its arrays (N, d) in float64, in each round."""
+    """Exact single-expert metrics in each round; the pool as the bytes of its float64 arrays (N, d)."""
     own, seen = (np.frombuffer(each).reshape(num_tasks, -1) for each in (truths, signals))
     return corrected.single_expert(Pool(own, seen, np.arange(num_tasks)), num_samples, num_rounds)
 
@@ -573,13 +551,13 @@ def exact_of(run: Run, dims: Dims) -> corrected.Exact:
 
 
 def given_routes_of(run: Run, dims: Dims) -> corrected.Exact:
-    """What is expected in each round of a run, given the tasks and routes of all of them (T, B)."""
+    """Expected metrics in each round of a run, given the tasks and routes of all rounds (T, B)."""
     assert len(run.records.task) == run.rounds[-1], "a run that records every round"
     return corrected.given_routes(run.state.pool, dims.num_samples, run.records.task, run.records.expert)
 
 
 def expected(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
-    """What a metric is expected to be after some rounds, given the tasks and routes of a run (V, B)."""
+    """Expectation of a metric after some rounds, given the tasks and routes of a run (V, B)."""
     return lambda run: getattr(given_routes_of(run, JUST_EXPLORED.dims), name)[np.array(rounds) - 1]
 
 
@@ -618,8 +596,18 @@ def metric(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
     return values
 
 
+def final(name: str) -> Callable[[Run], np.ndarray]:
+    """A recorded number in the last round (B,)."""
+    return lambda run: getattr(run.records, name)[-1].astype(np.float64)
+
+
 def at_rounds(*rounds: int) -> list[str]:
     return [f"t = {time}" for time in rounds]
+
+
+def by_rounds(experiment: Experiment, cell: str, *rounds: int) -> Selection:
+    """One run, whose components are rounds."""
+    return Selection(experiment, (cell,), tuple(at_rounds(*rounds)))
 
 
 def router_learning(run: Run) -> slice:
@@ -654,8 +642,8 @@ def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -
 def own_share(run: Run, experts: Int[np.ndarray, "T B"]) -> Float[np.ndarray, " B"]:
     """The share of the last quarter's arrivals whose expert met the same cluster last, along these routes."""
     clusters, length = run.state.pool.clusters, len(run.rounds)
-    late, lanes = slice(length - length // 4, None), np.arange(clusters.shape[1])
-    previous, tasks = last_tasks(run.records.task, experts)[late], run.records.task[late]
+    last_quarter, lanes = slice(length - length // 4, None), np.arange(clusters.shape[1])
+    previous, tasks = last_tasks(run.records.task, experts)[last_quarter], run.records.task[last_quarter]
     return np.mean((previous >= 0) & (clusters[previous, lanes] == clusters[tasks, lanes]), axis=0)
 
 
@@ -680,7 +668,7 @@ def _draws(root: Key[Array, ""], replicates: Int[Array, " B"], count: int, law: 
 
 
 def in_blocks(function: Callable[[Int[np.ndarray, " W"]], Array], count: int) -> np.ndarray:
-    """What a function makes of all places below `count`, in blocks of one size, so that it is compiled once for all."""
+    """A function's values at all places below `count`, in blocks of one size, so that it is compiled only once."""
     places = [np.minimum(first + np.arange(BLOCK_WIDTH), count - 1) for first in range(0, count, BLOCK_WIDTH)]
     return np.concatenate([np.asarray(function(block)) for block in places])[:count]
 

@@ -20,12 +20,11 @@ import functools
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key
+import optax
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from moe_theory.continual.algorithm import balance_cost, draw, flag_converged, locality_cost
+from moe_theory.continual.algorithm import Learned, Routing, advance, draw
 from moe_theory.continual.params import Dims, Params, check_params
-from moe_theory.continual.theory import exploration_rounds
-from moe_theory.core import gating
 from moe_theory.core.errors import InvalidDimsError
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import error_contraction
@@ -42,9 +41,11 @@ class State(NamedTuple):
     errors: Float[Array, "M N"]  # e, expected squared distances of experts to truths
     projections: Float[Array, "M N"]  # a, expected inner products of experts and unit signals
     arrivals: Float[Array, "M N"]  # how often an expert had a task
+    visits: Int[Array, " M"]  # loads: rounds in which an expert was chosen
     converged: Bool[Array, " M"]  # convergence flags I(m)
     terminated: Bool[Array, ""]  # whether the gates are no longer updated
     round: Int[Array, ""]  # rounds done, t
+    optimizer_state: PyTree
 
 
 @documented
@@ -83,15 +84,18 @@ def system(dims: Dims) -> System:
         check_params(dims, params)
         pool = draw_pool(key, dims.num_tasks, dims.num_features, params.pool_scales)
         zeros = jnp.zeros((dims.max_experts, dims.num_tasks), pool.truths.dtype)
+        gates = jnp.zeros((dims.max_experts, dims.num_features), pool.truths.dtype)
         return State(
             pool=pool,
-            gates=jnp.zeros((dims.max_experts, dims.num_features), pool.truths.dtype),
+            gates=gates,
             errors=zeros + jnp.sum(pool.truths**2, axis=1)[None, :],
             projections=zeros,
             arrivals=zeros,
+            visits=jnp.zeros(dims.max_experts, jnp.int32),
             converged=jnp.zeros(dims.max_experts, bool),
             terminated=jnp.zeros((), bool),
             round=jnp.zeros((), jnp.int32),
+            optimizer_state=optax.sgd(params.learning_rate).init(gates),
         )
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
@@ -105,7 +109,7 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
     """One round on an explicit arrival and perturbation, as `continual.learn`.
 
     Source: derivation above, from Algorithm 1 and Lemma 16 of `continual`.
-    Raises: InvalidDimsError for features with s >= d.
+    Raises: InvalidDimsError for features with s >= d; InvalidParamsError for a perturbation of more axes than (M,).
 
     Examples:
         A task whose truth its signal shows is known at once:
@@ -123,46 +127,31 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
         >>> int(info.expert), after.errors[0].tolist()
         (0, [0.0, 2.0])
     """
-    pool, time = state.pool, state.round + 1
-    num_features, num_samples = arrival.features.shape
-    exists = jnp.arange(state.gates.shape[0]) < params.num_experts
+    pool, contraction = state.pool, error_contraction(*arrival.features.shape)
     is_task = jnp.arange(pool.truths.shape[0]) == arrival.task
+
+    def experts(routing: Routing) -> Learned:
+        chosen = routing.masks[0][:, None]
+        errors, projections = (
+            jnp.sum(jnp.where(chosen, each, 0), axis=0) for each in (state.errors, state.projections)
+        )
+        errors, projections, squared_move = _taught(pool, arrival.task, errors, projections, contraction)
+        after = state._replace(
+            errors=jnp.where(chosen, errors[None, :], state.errors),
+            projections=jnp.where(chosen, projections[None, :], state.projections),
+            arrivals=state.arrivals + (chosen & is_task[None, :]),
+        )
+        return Learned(after, squared_move[None])
+
     gate_input = jnp.sum(arrival.features, axis=1)
-    outputs = gating.gate_outputs(state.gates, gate_input)
-    probabilities = gating.gate_probabilities(outputs, exists)
-    expert, chosen = gating.best_expert(outputs + perturbation, exists)
-
-    errors, projections = (
-        jnp.sum(jnp.where(chosen[:, None], each, 0), axis=0) for each in (state.errors, state.projections)
-    )
-    errors, projections, squared_move = _taught(
-        pool, arrival.task, errors, projections, error_contraction(num_features, num_samples)
-    )
-    arrivals = state.arrivals + (chosen[:, None] & is_task[None, :])
-    errors = jnp.where(chosen[:, None], errors[None, :], state.errors)
-
-    cost = locality_cost(squared_move, params) + balance_cost(jnp.sum(arrivals, axis=1), time, params)
-    gradient = gating.gate_gradient(probabilities, gate_input, jnp.where(chosen, cost, 0))
-    is_exploring = time <= exploration_rounds(params.num_experts, params.learning_rate)
-    converged = ~is_exploring & flag_converged(outputs, chosen[None, :], state.converged, params)
-    terminated = jnp.asarray(params.terminate, bool) & (state.terminated | jnp.all(converged | ~exists))
-    after = State(
-        pool=pool,
-        gates=jnp.where(terminated, state.gates, state.gates - params.learning_rate * gradient),
-        errors=errors,
-        projections=jnp.where(chosen[:, None], projections[None, :], state.projections),
-        arrivals=arrivals,
-        converged=converged,
-        terminated=terminated,
-        round=time,
-    )
-    return after, Info(arrival.task, expert, jnp.sum(arrivals * errors) / time)
+    after, routing, _ = advance(state, gate_input, perturbation, arrival, params, experts)
+    return after, Info(arrival.task, routing.ranked[0], jnp.sum(after.arrivals * after.errors) / after.round)
 
 
 def _taught(
     pool: Pool, task: Int[Array, ""], errors: Float[Array, " N"], projections: Float[Array, " N"], contraction: float
 ) -> tuple[Float[Array, " N"], Float[Array, " N"], Float[Array, ""]]:
-    """What an expert's e and a become, and E|w' - w|^2, when it learns a task."""
+    """An expert's e and a after it has learned a task, and E|w' - w|^2."""
     units = pool.signals / jnp.sqrt(jnp.sum(pool.signals**2, axis=1))[:, None]
     truth, unit, is_task = select_row(pool.truths, task), select_row(units, task), jnp.arange(len(errors)) == task
     gaps = jnp.sum((truth[None, :] - pool.truths) ** 2, axis=1)  # D_nk

@@ -5,9 +5,9 @@ from typing import Any
 from moe_theory.continual.algorithm import on_pool
 from moe_theory.continual.params import Dims, Params
 from moe_theory.core.papers import Reading
-from moe_theory.core.solvable import Cell as Cell
 from moe_theory.core.solvable import Errors as Errors
 from moe_theory.core.solvable import Solvable as Solvable
+from moe_theory.core.solvable import SolvableCell as SolvableCell
 from moe_theory.core.solvable import chance_deviation as chance_deviation
 from moe_theory.core.solvable import gate_remainder as gate_remainder
 from moe_theory.core.solvable import last_truths as last_truths
@@ -33,7 +33,7 @@ INSTANCES = {
 }
 
 
-def cell(solvable: Solvable, num_experts: int, num_samples: int = 1, **choices: Any) -> Cell:
+def cell(solvable: Solvable, num_experts: int, num_samples: int = 1, **choices: Any) -> SolvableCell:
     """Algorithm 1 on a pool of `INSTANCES`, at the paper's orders in its sigma_0, without its auxiliary loss.
 
     Args:
@@ -67,4 +67,4 @@ def cell(solvable: Solvable, num_experts: int, num_samples: int = 1, **choices: 
         num_clusters=num_tasks,
     )
     params = Reading("solvable", "a pool that is solved exactly", orders).params(**choices)
-    return Cell(on_pool(dims, solvable.pool), params, dims)
+    return SolvableCell(on_pool(dims, solvable.pool), params, dims)

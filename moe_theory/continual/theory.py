@@ -25,7 +25,7 @@ FORMS = ("printed", "appendix")  # of `theorem_2`
 
 @documented
 class Bound(NamedTuple):
-    """What a statement says of the two metrics after a round."""
+    """A statement's values of the two metrics after a round."""
 
     forgetting: Float[Numbers, "*batch"]  # E[F_t] of (15); 0 at t = 1, where F is an empty mean
     generalization_error: Float[Numbers, "*batch"]  # E[G_t] of (16)

@@ -1,1 +1,1 @@
-"""What every paper shares: systems, tasks, experts, gating, metrics, moments, keys and errors."""
+"""Shared by all papers: systems, tasks, experts, gating, metrics, moments, keys and errors."""

@@ -21,7 +21,7 @@ Values = list[Any]
 Variables = set[Any]
 
 
-class Split(NamedTuple):
+class StepParts(NamedTuple):
     """A step in three parts: `act(prepare(draw(key, state, params), state, params), state, params)` is the step. `draw`
     and `prepare` read of the state only what counts rounds and what no step changes, such as a pool: an earlier state
     will do, moved on by `count`.
@@ -44,7 +44,7 @@ class _Stages(NamedTuple):
     act: list[Any]
 
 
-def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, params: Any) -> Split:
+def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, params: Any) -> StepParts:
     """The parts of `step`, a pure function of (key, state, params), traced here for the shapes of these. Where its
     result begins with the next state, leaves of that which pass through unchanged are known ahead, and so are integers
     that a step does nothing to but add 1.
@@ -84,7 +84,7 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
         return jax.tree.unflatten(form, moved)
 
     act = part(prepared, stages.act, program.outvars)
-    return Split(
+    return StepParts(
         draw=part(keys, stages.draw, drawn),
         prepare=part(drawn, stages.prepare, prepared),
         act=lambda values, state, params: jax.tree.unflatten(structure, act(values, state, params)),
@@ -134,7 +134,7 @@ def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int |
 
 
 def place_of_round(state: Any) -> Any:
-    """Which leaf of a state is its `round`; None if that is no leaf."""
+    """Index of the leaf of a state that is its `round`; None if that is no leaf."""
     structure = jax.tree.structure(state)
     place = jax.tree.unflatten(structure, list(range(structure.num_leaves))).round
     return place if isinstance(place, int) else None
@@ -175,8 +175,8 @@ class _Offset(NamedTuple):
 
 
 def _added(closed: Any, first: int, count: int) -> list[int | None]:
-    """What a program adds to each of `count` leaves of a state, its inputs from `first` on and its first outputs, that
-    are one integer.
+    """Constants that a program adds to the integers among `count` leaves of a state, which are its inputs from `first`
+    on and its first outputs; None for other leaves.
     """
     inputs = closed.jaxpr.invars
     given = [
@@ -188,8 +188,8 @@ def _added(closed: Any, first: int, count: int) -> list[int | None]:
 
 
 def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | None = None) -> list[_Offset | None]:
-    """Of a program's results, or of these `outputs` inside it, what they add to the inputs that they are counted from;
-    None for those that are anything else. Seen through are calls, and branches that agree.
+    """Constants that a program's results, or these `outputs` inside it, add to the inputs that they are counted from;
+    None for anything else. Looks through calls, and branches that agree.
     """
     program = closed.jaxpr
     known: dict[Any, _Offset | None] = dict(zip(program.invars, inputs, strict=True))

@@ -28,7 +28,7 @@ MOST_TERMS = LONGEST_CHAIN**2  # along an axis
 # How an operation is batched: it is the same for all replicates; written out as a chain of stored operations, or by
 # others; bound as it is, on arrays that end in the batch; or given to `jax.vmap`, which moves the batch to the front.
 SHARED, STORED, WRITTEN, TRAILING, FALLBACK = "shared", "stored", "written", "trailing", "vmap"
-Told = list[tuple[Any, str, tuple[Any, ...]]]  # operations, how they are batched, and the calls that they are in
+Log = list[tuple[Any, str, tuple[Any, ...]]]  # operations, how they are batched, and the calls that they are in
 
 
 class _Value(NamedTuple):
@@ -39,7 +39,7 @@ class _Value(NamedTuple):
 
 
 def trailing_vmap(
-    function: Callable[..., Any], is_batched: tuple[bool, ...], *, stores: bool = False, told: Told | None = None
+    function: Callable[..., Any], is_batched: tuple[bool, ...], *, stores: bool = False, log: Log | None = None
 ) -> Callable[..., Any]:
     """Vectorise `function` of one replicate over the trailing axis of its batched arguments and of all its results.
 
@@ -47,7 +47,7 @@ def trailing_vmap(
         is_batched: for each positional argument, whether the leaves of it end in the batch axis (or have none).
         stores: whether the program that this becomes part of is compiled so that optimisation barriers store what
             passes them. Only then are sums chains, and hashes written out, which would else be repeated in every use.
-        told: gets every operation with the way in which it is batched, as the function is traced.
+        log: gets every operation with the way in which it is batched, as the function is traced.
     """
 
     def batched(*arguments: Any) -> Any:
@@ -57,7 +57,7 @@ def trailing_vmap(
         single = [one_replicate(leaf) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)]
         program, result = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(structure, single))
         inputs = [_Value(leaf, flag) for leaf, flag in zip(leaves, flags, strict=True)]
-        outputs = _replay(program, inputs, _How(size, stores, told))
+        outputs = _replay(program, inputs, _Context(size, stores, log))
         return jax.tree.unflatten(jax.tree.structure(result), [_to_batched(output, size) for output in outputs])
 
     return batched
@@ -81,16 +81,16 @@ def _to_batched(value: _Value, size: int, shape: tuple[int, ...] | None = None) 
     return lax.broadcast_in_dim(array, (*shape, size), axes)
 
 
-class _How(NamedTuple):
-    """How a computation is replayed."""
+class _Context(NamedTuple):
+    """Options of a replay."""
 
     size: int  # of the batch
     stores: bool
-    told: Told | None
+    log: Log | None
     calls: tuple[Any, ...] = ()  # that it is in
 
 
-def _replay(closed: Any, inputs: list[_Value], how: _How) -> list[_Value]:
+def _replay(closed: Any, inputs: list[_Value], context: _Context) -> list[_Value]:
     program = closed.jaxpr
     values: dict[Any, _Value] = dict(zip(program.invars, inputs, strict=True))
     values.update(zip(program.constvars, (_Value(constant, False) for constant in closed.consts), strict=True))
@@ -100,26 +100,26 @@ def _replay(closed: Any, inputs: list[_Value], how: _How) -> list[_Value]:
 
     for equation in program.eqns:
         operands = [read(atom) for atom in equation.invars]
-        values.update(zip(equation.outvars, _apply(equation, operands, how), strict=True))
+        values.update(zip(equation.outvars, _apply(equation, operands, context), strict=True))
     return [read(atom) for atom in program.outvars]
 
 
-def _apply(equation: Any, operands: list[_Value], how: _How) -> list[_Value]:
-    name, size = equation.primitive.name, how.size
+def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Value]:
+    name, size = equation.primitive.name, context.size
     if name in _CALLS:  # a nested jit, a function with its own derivative
         inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
         if isinstance(inner, jex_core.ClosedJaxpr):
-            return _replay(inner, operands, how._replace(calls=(equation, *how.calls)))
-    rule = _rule(equation, operands, how)
-    if how.told is not None:
-        how.told.append((equation, rule, how.calls))
+            return _replay(inner, operands, context._replace(calls=(equation, *context.calls)))
+    rule = _rule(equation, operands, context)
+    if context.log is not None:
+        context.log.append((equation, rule, context.calls))
     if rule == SHARED:
         return _results(equation, _bind(equation, [operand.array for operand in operands]), False)
     if rule == STORED:
         return _results(equation, _STORED[name](equation, *(operand.array for operand in operands)), True)
     if rule == WRITTEN and (written := rewriting.written(equation)) is not None:
         shapes = [jax.ShapeDtypeStruct(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]
-        return _replay(jax.make_jaxpr(written)(*shapes), operands, how._replace(told=None))
+        return _replay(jax.make_jaxpr(written)(*shapes), operands, context._replace(log=None))
     if rule == TRAILING:
         changes: dict[str, Any] = {}
         if name in _RESHAPES:
@@ -137,14 +137,14 @@ def _apply(equation: Any, operands: list[_Value], how: _How) -> list[_Value]:
     return _results(equation, mapped(*(operand.array for operand in operands)), True)
 
 
-def _rule(equation: Any, operands: list[_Value], how: _How) -> str:
+def _rule(equation: Any, operands: list[_Value], context: _Context) -> str:
     name = equation.primitive.name
     if not any(operand.is_batched for operand in operands):
         return SHARED
-    if how.stores and _is_stored(equation, operands):
+    if context.stores and _is_stored(equation, operands):
         return STORED
     # A single replicate needs no operation along the batch, but rounds as one of many does.
-    if how.stores and (how.size > 1 or name in rewriting.ROUNDING) and rewriting.written(equation) is not None:
+    if context.stores and (context.size > 1 or name in rewriting.ROUNDING) and rewriting.written(equation) is not None:
         return WRITTEN
     is_trailing = name in _SAME_AXES or (name in _RESHAPES and len(operands) == 1) or _is_elementwise(equation)
     return TRAILING if is_trailing else FALLBACK
@@ -176,7 +176,7 @@ def _is_stored(equation: Any, operands: list[_Value]) -> bool:
 
 
 def _sizes(equation: Any) -> list[int]:
-    """Of the axes of a reduction."""
+    """Sizes of the axes of a reduction."""
     return [equation.invars[0].aval.shape[axis] for axis in equation.params["axes"]]
 
 

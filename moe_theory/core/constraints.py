@@ -36,7 +36,7 @@ class Within:
     why: str = ""  # ends the sentence: "it is a probability"
 
     def complaint(self, name: str, value: Any) -> str | None:
-        """What is wrong with a value, and the way out; None if nothing is."""
+        """Error message for a value, with the way out; None if the value is allowed."""
         is_low = value <= self.low if self.open_low else value < self.low
         is_high = value >= self.high if self.open_high else value > self.high
         if not (is_low or is_high):

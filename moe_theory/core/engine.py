@@ -39,7 +39,7 @@ _BARRIERS_STORE = {
 _BY_XLA = {"xla_cpu_experimental_ynn_fusion_type": ""}
 _FURTHER = {"xla_cpu_copy_insertion_use_region_analysis": True, "xla_backend_optimization_level": 2}
 
-_UNTESTED = (0, 12)  # the first version of JAX whose programs nobody has looked at
+_UNTESTED = (0, 12)  # the first version of JAX whose programs are not tested
 _STATIC = (0, 4, 5, 6, 7, 8)  # places of `run`'s arguments that a program is compiled for
 
 
@@ -106,9 +106,7 @@ def platform_of(keys: Any, state: Any, params: Any) -> str | None:
 
 
 def program(platform: str | None, is_plain: bool = False, is_large: bool = False) -> Any:
-    """`run` as compiled for a platform, for replicates of matrices or of little; for None, as part of a program of
-    somebody else, who says how to compile it.
-    """
+    """`run` compiled for a platform, for replicates of matrices or of little; for None, inside a caller's own jit."""
     with programs.compiled_once((platform, is_plain, is_large)):
         return _program(platform, is_plain or not can_rewrite(), is_large)
 
@@ -116,8 +114,8 @@ def program(platform: str | None, is_plain: bool = False, is_large: bool = False
 @functools.cache
 def _program(platform: str | None, is_plain: bool, is_large: bool) -> Any:
     options = None if is_plain else _options(platform, is_large)
-    how = _How(options is not None, is_large, is_seen=platform is not None)
-    body = _run_plainly if is_plain else functools.partial(_run, how)
+    traits = _RunTraits(options is not None, is_large, is_seen=platform is not None)
+    body = _run_plainly if is_plain else functools.partial(_run, traits)
     return jax.jit(body, static_argnums=_STATIC, compiler_options=_without_faults(platform, options))
 
 
@@ -164,8 +162,8 @@ def can_rewrite() -> bool:
     return False
 
 
-class _How(NamedTuple):
-    """What is known of a run when its program is made."""
+class _RunTraits(NamedTuple):
+    """Traits of a run that its program is compiled for."""
 
     stores: bool  # whether barriers store
     is_large: bool  # whether replicates are matrices
@@ -190,8 +188,8 @@ def _agrees_on_a_small_run() -> bool:
 
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(jax.random.key(0, impl="threefry2x32"), jnp.arange(3))
     arguments = (_Pair(init, step), keys, None, jnp.float32(0.5), 5, 2, lambda state, info: (state, info), None, True)
-    how = _How(stores=False, is_large=False, is_seen=True)
-    runs = [jax.jit(body, static_argnums=_STATIC)(*arguments) for body in (functools.partial(_run, how), vmap.run)]
+    traits = _RunTraits(stores=False, is_large=False, is_seen=True)
+    runs = [jax.jit(body, static_argnums=_STATIC)(*arguments) for body in (functools.partial(_run, traits), vmap.run)]
     pairs = zip(*map(jax.tree.leaves, runs), strict=True)
     return all(one.shape == other.shape and bool(jnp.allclose(one, other, 1e-5, 1e-5)) for one, other in pairs)
 
@@ -241,21 +239,21 @@ class _Machine(NamedTuple):
     blank: list[Any]  # zeros like those leaves, which a loop over rounds carries before its first round
 
 
-def _run(how: _How, *arguments: Any) -> tuple[Any, Any]:
+def _run(traits: _RunTraits, *arguments: Any) -> tuple[Any, Any]:
     """`run` of these arguments."""
     system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch = arguments
-    if how.is_large and is_batch and keys.shape == (1,):
+    if traits.is_large and is_batch and keys.shape == (1,):
         # By itself, as an axis of one at the end of matrices costs copies.
         one = jax.tree.map(lambda leaf: leaf[..., 0], state)
         reduced = (lambda leaf: leaf[..., None]) if reduce is None else (lambda leaf: reduce(leaf[..., None]))
         alone = (system, keys[0], one, params, num_rounds, record_every, observe, reduced, False)
-        state, records = _run(how, *alone)
+        state, records = _run(traits, *alone)
         return jax.tree.map(lambda leaf: leaf[..., None], state), records
-    begun = _start(how.stores, system.init, keys, params, is_batch) if state is None else state
+    begun = _start(traits.stores, system.init, keys, params, is_batch) if state is None else state
     begun = vmap.settled(functools.partial(_shapes_of, system.step, keys, is_batch), begun, params)
-    # Replicates that nobody has looked at may be at different rounds, each of which then draws by its own.
-    first = (jnp.max(begun.round) if state is None or how.is_seen else begun.round) + 1
-    machine = _machine(system, keys, begun, first, params, observe, reduce, is_batch, how.stores)
+    # Replicates whose rounds are unchecked may be at different rounds, each of which then draws by its own.
+    first = (jnp.max(begun.round) if state is None or traits.is_seen else begun.round) + 1
+    machine = _machine(system, keys, begun, first, params, observe, reduce, is_batch, traits.stores)
     count, rest = divmod(num_rounds, record_every)
     pieces = []
     if count:
@@ -283,7 +281,7 @@ def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
 
 
 def _shapes_of(step: Callable[..., Any], keys: Any, is_batch: bool, state: Any, params: Any) -> Any:
-    """Of a step's result, batched or not as the state is."""
+    """Shapes of a step's result, batched or not as the state is."""
     batch = functools.partial(trailing_vmap, is_batched=(True, True, False)) if is_batch else lambda step: step
     return jax.eval_shape(batch(step), keys, state, params)
 
@@ -342,13 +340,13 @@ def _batching(is_batch: bool, stores: bool) -> Callable[..., Any]:
 
 
 def _run_records(machine: _Machine, state: Any, done: int, count: int, stride: int) -> tuple[Any, Any]:
-    """`count` records, `stride` rounds apart, of the rounds after so many `done`. Short strides share a block of draws
+    """`count` records, `stride` rounds apart, of the rounds after round `done`. Short strides share a block of draws
     between records; long ones take several blocks for each.
     """
     ahead = _largest_divisor(stride, ROUNDS_AHEAD)
     shared = _largest_divisor(count, ROUNDS_AHEAD // stride) if stride <= ROUNDS_AHEAD else 1
 
-    # Lengths are spelled out: a system that draws nothing has no arrays to tell them.
+    # Lengths are spelled out: a system that draws nothing has no arrays that show them.
     def play(carry, draws, length):
         return jax.lax.scan(lambda carry, draws: (machine.act(draws, carry[0]), None), carry, draws, length)[0]
 
@@ -374,7 +372,7 @@ def _run_records(machine: _Machine, state: Any, done: int, count: int, stride: i
 
 
 def _reads(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bool]:
-    """For each leaf of `info`, whether `observe` looks at it."""
+    """Whether `observe` reads each leaf of `info`."""
     closed, shapes = jax.make_jaxpr(observe, return_shape=True)(state, info)
     vmap.require_bytes("what is observed", shapes)
     program = closed.jaxpr
@@ -404,7 +402,7 @@ STATE_COPIES = 20
 
 
 def width_for(state: Any, platform: str = "cpu", count: int | None = None) -> int:
-    """How many replicates of this state (of arrays or their shapes) to run together, a power of two. On a CPU what fits
+    """Number of replicates of this state (arrays or their shapes) to run together, a power of two. On a CPU what fits
     a core's cache, 1 to 64; elsewhere what fills the device and fits into its memory. Of `count` replicates no more
     than hold them all, so that batches of all sizes have few programs.
     """
@@ -418,7 +416,7 @@ def width_for(state: Any, platform: str = "cpu", count: int | None = None) -> in
 
 
 def bytes_of(state: Any) -> int:
-    """Of its arrays: a state that nobody has checked may hold other things."""
+    """Bytes of its arrays: unvalidated states may hold non-arrays."""
     arrays = [leaf for leaf in jax.tree.leaves(state) if hasattr(leaf, "dtype")]
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in arrays)
 
@@ -449,7 +447,7 @@ def run_in_blocks(
 
 
 def _joined(parts: tuple[Any, ...], count: int) -> Any:
-    """Blocks of replicates as one array of so many, joined on the host, but for keys, which only JAX can hold."""
+    """Join blocks into one array of `count` replicates, on the host, but for keys, which only JAX can hold."""
     if len(parts) == 1:
         return parts[0] if parts[0].shape[-1] == count else parts[0][..., :count]
     join = np.concatenate if isinstance(parts[0].dtype, np.dtype) else jnp.concatenate

@@ -138,7 +138,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
 
 
 def shortened(value: Any) -> str:
-    """What a user gave, for a message: in one line, escaped, and cut in the middle where it is long."""
+    """A user's input for a message: in one line, escaped, and cut in the middle where it is long."""
     return " ".join(_BRIEF.repr(value).split())
 
 
@@ -150,15 +150,15 @@ def require_docstrings() -> None:
         )
 
 
-OWN_CODE = (Exception, SystemExit)  # what somebody's own code may end with, other than by Ctrl-C
+OWN_CODE = (Exception, SystemExit)  # what a user's code may end with, other than Ctrl-C
 
 
 def described(failure: BaseException) -> str:
-    """What somebody's own code has raised, by its type and its message, which may be no message at all."""
+    """An exception from a user's code, by its type and its message, if it has one."""
     try:
         said = str(failure)
     except OWN_CODE:
-        said = "its message cannot be told"
+        said = "its message cannot be read"
     return f"{type(failure).__name__}: {said}"
 
 

@@ -1,4 +1,4 @@
-"""What the engine makes of a step: which of its operations run batch-last, and which hold it up."""
+"""Explain how the engine runs a step: which of its operations run batch-last, and which hold it up."""
 
 import functools
 import linecache
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from moe_theory.core.batching import FALLBACK, SHARED, Told, trailing_vmap
+from moe_theory.core.batching import FALLBACK, SHARED, Log, trailing_vmap
 from moe_theory.core.fields import documented
 from moe_theory.core.system import Params, System, check_system
 
@@ -60,7 +60,7 @@ class Explanation(NamedTuple):
 
 
 def explain(system: System, params: Params) -> Explanation:
-    """Which operations of a system's `step` run batch-last, and which hold it up; nothing is compiled or run.
+    """List the operations of a system's `step` that run batch-last, and those that hold it up; nothing is run.
 
     The engine traces a step for one replicate and replays it on arrays whose last axis is the batch. An operation
     that it knows runs along the batch in vector instructions; any other is given to `jax.vmap`, which is right and
@@ -89,11 +89,9 @@ def explain(system: System, params: Params) -> Explanation:
     params = jax.tree.map(jnp.asarray, params)
     counts: Counter[tuple[str, str, str]] = Counter()
     numbers: Counter[tuple[str, str, str]] = Counter()
-    told: Told = []
-    jax.eval_shape(
-        trailing_vmap(system.step, (True, True, False), stores=True, told=told), keys, batched(state), params
-    )
-    for equation, rule, calls in told:
+    log: Log = []
+    jax.eval_shape(trailing_vmap(system.step, (True, True, False), stores=True, log=log), keys, batched(state), params)
+    for equation, rule, calls in log:
         name = equation.primitive.name
         way = "call" if name in CALLS and rule != SHARED else rule
         kind = (name, way, next(filter(None, map(_place, (equation, *calls))), ""))

@@ -97,7 +97,7 @@ def _present(options: tuple[tuple[str, Any], ...]) -> list[Fault]:
 
 
 def _is_present(fault: Fault, options: Options) -> bool:
-    """By the release where it is known for these options, else by the probe."""
+    """Whether JAX has the fault: by the release if that is known for these options, else by the probe."""
     release = tuple(map(int, version.__version__.split(".")[:3]))
     if release <= fault.released and not _is_flagged(fault):
         if fault.option not in options:

@@ -81,7 +81,7 @@ def begins_with(symbol: str, field: Field) -> bool:
 
 
 def long_name(name: str, cls: type) -> str:
-    """What a plot's axis calls a parameter or size: its name in words, and what the comment beside it says.
+    """Axis label of a parameter or size: its name in words, and the comment beside it.
 
     Examples:
         >>> from moe_theory import continual
@@ -101,7 +101,7 @@ def documented(cls: Class) -> Class:
 
 
 class _Docstring:
-    """A class's docstring with its fields, made when somebody asks: reading sources would slow down imports."""
+    """A class's docstring with its fields, made on first use: reading sources would slow down imports."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -118,7 +118,7 @@ def _item(field: Field) -> str:
 
 
 def _comment(lines: list[str], field: ast.AnnAssign) -> str:
-    """What stands behind a field, or else on lines of their own above it."""
+    """The comment behind a field, or else the one on the lines above it."""
     behind = _COMMENT.search(lines[(field.end_lineno or field.lineno) - 1])
     if behind:
         return behind[1]

@@ -1,4 +1,4 @@
-"""Which key and replicates a state that this process has returned came from, which a state does not hold."""
+"""Key and replicates from which a state that this process has returned came, which a state does not hold."""
 
 import hashlib
 import weakref
@@ -14,7 +14,7 @@ _BEGUN: dict[int, tuple[Any, bytes]] = {}  # by the identity of a state's `round
 
 
 def digest_of(key: Any, names: Any = ()) -> bytes | None:
-    """Of a root key and its replicates; None where they are known only while a program runs."""
+    """Digest of a root key and its replicates; None if they are known only while a program runs."""
     words = jax.random.key_data(key)  # traced where a program is, even if the key itself is known
     if not is_known(words):
         return None
@@ -22,7 +22,7 @@ def digest_of(key: Any, names: Any = ()) -> bytes | None:
 
 
 def remember(state: Any, digest: bytes | None) -> None:
-    """That `state` came from there, for as long as its `round` lives."""
+    """Remember that `state` came from there, for as long as its `round` lives."""
     count = state.round
     if digest is None or not isinstance(count, jax.Array) or not is_known(count):
         return

@@ -199,13 +199,13 @@ def minimum_norm_change(features: Float[Array, "d s"], residuals: Float[Array, "
 
 
 def minimum_norm(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
-    """How k experts change that learn an arrival: to the nearest model that fits its samples; the papers' own `Fit`.
+    """Changes of k experts that learn an arrival: to the nearest model that fits its samples; the papers' own `Fit`.
 
     Args:
         models: w of the experts, one a row.
-        arrival: features (d, s) with the truth (d,) that they are samples of, or with targets (s,) of one's own. Those
+        arrival: features (d, s) with the truth (d,) that they are samples of, or with given targets (s,). Those
             of a sample that depends on earlier ones count for nothing.
-        params: not used; a fit of one's own may.
+        params: not used here; another fit may use them.
     Source: Eqs. (4), (5) of `continual`; Eq. (9) of `edge`.
 
     Examples:
@@ -253,7 +253,7 @@ def targets_of(arrival: Any) -> Float[Array, " s"]:
 
 
 def fitted(fit: Fit, models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
-    """What a fit changes. Raises: InvalidParamsError for another shape than that of `models`."""
+    """Changes of the models by a fit. Raises: InvalidParamsError for another shape than that of `models`."""
     change = jnp.asarray(fit(models, arrival, params))
     if change.shape != models.shape:
         raise InvalidParamsError(

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 
 class Metrics(NamedTuple):
-    """What must be carried to know forgetting and generalization error at any round."""
+    """State from which forgetting and generalization error follow at any round."""
 
     served: Float[Array, " M"]  # arrivals that expert m served (a share 1/k each in top-k routing)
     centres: Float[Array, "M d"]  # the mean of their truths

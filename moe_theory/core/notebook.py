@@ -1,14 +1,14 @@
-"""What an interpreter or a notebook shows: lists as tables, things in a line, and pages that reports make."""
+"""Display in an interpreter or a notebook: lists as tables, objects in a line, and pages made by reports."""
 
-import importlib
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from moe_theory.core.pages import pages
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_LINES = 12  # of a list that are shown in a line each
 LONGEST_LINE = 100  # characters
-REPORT = "moe_theory.report.notebook"  # makes the pages; named, as nothing here may import what is above
 
 
 class Shown:
@@ -22,7 +22,7 @@ class Shown:
         return line_of(type(self).__name__, self.row())
 
     def _repr_html_(self) -> str:
-        return importlib.import_module(REPORT).html(self)
+        return pages().html(self)
 
 
 class HasRow(Protocol):
@@ -56,7 +56,7 @@ class Listing(list[Item]):
         return "\n  ".join([*lines, f"and {len(self) - MOST_LINES} more"] if len(self) > MOST_LINES else lines)
 
     def _repr_html_(self) -> str:
-        return importlib.import_module(REPORT).html(self)
+        return pages().html(self)
 
 
 def line_of(kind: str, row: dict[str, Any]) -> str:

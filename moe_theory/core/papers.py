@@ -1,12 +1,17 @@
 """Papers: what everything outside a paper's folder knows of it, and which papers are installed.
 
 A distribution registers a paper by an entry point of the group `moe_theory.papers`, and so does this package for its
-own. That is all it takes: claims, sweeps, figures, citations and reports ask here.
+own. That is all it takes: claims, sweeps, figures, commands, citations and reports ask here.
 """
 
+import ast
 import dataclasses
 import functools
+import importlib
+import importlib.machinery
+import importlib.util
 import pkgutil
+import sys
 from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
@@ -80,11 +85,23 @@ class Paper:
     citation: str = ""  # its BibTeX entry
     statements: str = ""  # the module whose import declares its statements and their claims; its own unless given
     answers_for: tuple[str, ...] = ()  # papers whose statements its claims answer for, where it has none of its own
-    figures: str | Mapping[str, Any] = ""  # by name, each a `verify.figures.FigureSpec`; or where they are
-    overview: str = ""  # "module:attribute" of its panel in the picture of all papers, a `verify.figures.Panel`
+    figures: str | Mapping[str, Any] = ""  # by name, each a `plot.FigureSpec`; or where they are
+    overview: str = ""  # "module:attribute" of its panel in the picture of all papers, a `plot.Panel`
     systems: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # by name, each a `Sweepable` or where it is
+    # Of the command line, by name: "module:function" of a Click command. Written out, as `moe-theory --help` reads the
+    # names here and the functions' docstrings, and imports neither.
+    commands: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    documents: str = ""  # "module:function" that says what a folder which they wrote bears on, for `moe-theory cite`
     first_look: tuple[str, ...] = ()  # globs over the ids of the claims, or tiers, that `make verify` judges
+    most_verdicts: int = 1_000  # that its error is split over in advance: a claim more moves no other's share
     rank: int = 100  # place among the papers in reports; papers of equal rank stand by name
+
+    def __post_init__(self) -> None:
+        if self.most_verdicts < 1:
+            raise InvalidPaperError(
+                f"paper {self.name!r}: most_verdicts={self.most_verdicts} must be at least 1: the error is split over "
+                "as many verdicts. Raise most_verdicts."
+            )
 
     def reading_names(self, group: str) -> tuple[str, ...]:
         """Names of the readings that a word stands for: all, the default ones, or for a first look the quick one."""
@@ -112,28 +129,35 @@ class Paper:
             self._import("statements", f"{self.statements}:")
 
     def import_figures(self) -> Mapping[str, Any]:
-        """The figures by name, each a `verify.figures.FigureSpec`."""
+        """The figures by name, each a `plot.FigureSpec`."""
         figures = self._import("figures", self.figures) if self.figures else {}
         if not isinstance(figures, Mapping):
             raise InvalidPaperError(f"paper {self.name!r}: figures={self.figures!r} must be a mapping by name.")
         return figures
 
     def import_overview(self) -> Any:
-        """Its panel in the picture of all papers, a `verify.figures.Panel`; None where it has none."""
+        """Its panel in the picture of all papers, a `plot.Panel`; None where it has none."""
         return self._import("overview", self.overview) if self.overview else None
 
     def import_system(self, name: str) -> Any:
         """One of the systems that a sweep can name, a `sweep.systems.Sweepable`."""
         return self._import(f"systems[{name!r}]", self.systems[name])
 
+    def import_documents(self) -> Any:
+        """What says which claims a folder bears on, a `report.citations.BearsOn`; None where it has none."""
+        return self._import("documents", self.documents) if self.documents else None
+
     def _import(self, field: str, place: Any) -> Any:
         try:
             return pkgutil.resolve_name(place) if isinstance(place, str) else place
         except OWN_CODE as failure:
-            raise InvalidPaperError(
-                f"paper {self.name!r}: {field}={place!r} cannot be imported ({described(failure)}). "
-                "Write it as 'module:attribute'."
-            ) from failure
+            raise _not_imported(self.name, field, place, failure) from failure
+
+
+def _not_imported(paper: str, field: str, place: Any, failure: BaseException) -> InvalidPaperError:
+    return InvalidPaperError(
+        f"paper {paper!r}: {field}={place!r} cannot be imported ({described(failure)}). Write it as 'module:attribute'."
+    )
 
 
 def paper_names() -> list[str]:
@@ -149,6 +173,80 @@ def paper_package(name: str) -> str:
 def paper_of(module: str) -> str | None:
     """The installed paper whose folder or file a module is in."""
     return next((name for name in paper_names() if f"{module}.".startswith(f"{paper_package(name)}.")), None)
+
+
+@functools.cache
+def declared_commands() -> dict[str, tuple[str, str]]:
+    """The commands that papers bring: by name the paper and its "module:function", in the order of reports. No paper is
+    imported: declarations are read as text.
+
+    Raises: InvalidPaperError where two papers bring commands of one name.
+    """
+    papers = {name: _declared(point) for name, point in _entry_points().items()}
+    found: dict[str, tuple[str, str]] = {}
+    for name in sorted(papers, key=lambda name: (papers[name].get("rank", Paper.rank), name)):
+        for command, place in papers[name].get("commands", {}).items():
+            other, _ = found.setdefault(command, (name, place))
+            if other != name:
+                raise InvalidPaperError(f"papers {other!r} and {name!r} have a command {command!r}. Rename one.")
+    return found
+
+
+def import_command(command: str) -> Any:
+    """A paper's command, a `click.Command`. Its module is imported by itself and not the package that it is in, so that
+    help, and whatever needs no more, is there at once. Raises: InvalidPaperError where it cannot be imported.
+    """
+    paper, place = declared_commands()[command]
+    name, _, function = place.partition(":")
+    try:
+        if name not in sys.modules and (spec := find_spec(name)) is not None and spec.loader is not None:
+            sys.modules[name] = importlib.util.module_from_spec(spec)
+            try:
+                spec.loader.exec_module(sys.modules[name])
+            except BaseException:
+                del sys.modules[name]
+                raise
+        return getattr(importlib.import_module(name), function)
+    except OWN_CODE as failure:
+        raise _not_imported(paper, f"commands[{command!r}]", place, failure) from failure
+
+
+def _declared(point: metadata.EntryPoint) -> dict[str, Any]:
+    """The plain values that a paper is declared with, by the names of its fields."""
+    for node in parsed_source(point.module).body:
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Call)
+            and point.attr in map(ast.unparse, node.targets)
+        ):
+            return {each.arg: value for each in node.value.keywords if each.arg and (value := _plain(each.value))}
+    return {}
+
+
+def _plain(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+@functools.cache
+def parsed_source(module: str) -> ast.Module:
+    """The source of a module, which is not imported. Empty where there is none."""
+    try:
+        return ast.parse(find_spec(module).loader.get_source(module) or "")  # pyright: ignore
+    except (AttributeError, ImportError, SyntaxError):
+        return ast.Module([], [])
+
+
+def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
+    """Where a module is; neither it nor a package that it is in is imported."""
+    place, spec = None, None
+    for end in [*(at for at, letter in enumerate(module) if letter == "."), None]:
+        found = (finder.find_spec(module[:end], place) for finder in sys.meta_path)
+        spec = next(filter(None, found), None)
+        place = spec.submodule_search_locations if spec else []
+    return spec
 
 
 def find_paper(name: str) -> Paper:

@@ -21,7 +21,7 @@ _INDICES = (jnp.int32, jnp.int64)  # types in which every place of an array is a
 
 
 def written(equation: Any) -> Callable[..., Any] | None:
-    """What gives the results of a traced operation for one replicate, to rounding; None where it stays what it is."""
+    """A function with a traced operation's results for one replicate, to rounding; None where it is not rewritten."""
     rule = _RULES.get(equation.primitive.name)
     operands = [atom.aval for atom in equation.invars]
     is_plain = all(
@@ -33,7 +33,7 @@ def written(equation: Any) -> Callable[..., Any] | None:
 
 
 def _dot(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """Of at most one matrix: products of two are what libraries are for."""
+    """Products with at most one matrix: those of two are what libraries are for."""
     contracted, batched = equation.params["dimension_numbers"]
     free = [
         [axis for axis in range(aval.ndim) if axis not in axes] for aval, axes in zip(operands, contracted, strict=True)
@@ -120,7 +120,7 @@ def _update(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
 
 
 def _scatter(equation: Any, operands: list[Any]) -> Callable[..., Any] | None:
-    """Of one row, or one number: what `array.at[i].add(row)` and `.set` are."""
+    """Scatter of one row, or one number, as by `array.at[i].add(row)` and `.set`."""
     numbers, (array, indices, rows) = equation.params["dimension_numbers"], operands
     axes, is_sum = numbers.inserted_window_dims, equation.primitive.name == "scatter-add"
     kept = tuple(axis for axis in range(array.ndim) if axis not in axes)
@@ -147,7 +147,7 @@ def _single_axes(shape: Sequence[int], sizes: Sequence[int]) -> list[int] | None
 
 
 def _is_place(shape: Sequence[int], axes: Sequence[int], places: Sequence[Any], is_clipped: bool = True) -> Any:
-    """Where all these axes have these places."""
+    """Mask of the places on these axes."""
     found = jnp.ones((), bool)
     for axis, place in zip(axes, places, strict=True):
         place = jnp.clip(place, 0, shape[axis] - 1) if is_clipped else place

@@ -33,12 +33,12 @@ class Solvable(NamedTuple):
 
 
 @documented
-class Cell(NamedTuple):
-    """What `simulate_batch` runs.
+class SolvableCell(NamedTuple):
+    """Arguments of `simulate_batch` for a solvable pool.
 
     Examples:
         >>> from moe_theory.continual import solvable
-        >>> isinstance(solvable.cell(solvable.simplex(3), num_experts=5), solvable.Cell)
+        >>> isinstance(solvable.cell(solvable.simplex(3), num_experts=5), solvable.SolvableCell)
         True
     """
 
@@ -220,7 +220,7 @@ def telescoped_gates(models: Float[np.ndarray, "M d *batch"], learning_rate: flo
 def gate_remainder(
     solvable: Solvable, num_experts: int, learning_rate: float, num_rounds: int, balance_weight: float = 0.0
 ) -> float:
-    """How far gates are at most from `telescoped_gates` after t rounds: 8 A^2 (eta/M)^2 t + 2 eta alpha (1 + ln t).
+    """Largest distance of gates from `telescoped_gates` after t rounds: 8 A^2 (eta/M)^2 t + 2 eta alpha (1 + ln t).
 
     A is the pool's `reach`, and t counts only rounds in which a model moves: N M at most where signals are orthonormal.
     Infinite where the proof ends: beyond half of eta A / M, or where 4 eta A exceeds M.
@@ -318,7 +318,7 @@ def _check(num_tasks: int, scale: float, num_features: int) -> None:
         raise InvalidParamsError(f"scale={scale} must be in (0, 1), as sigma_0 is. Change it.")
     if num_tasks < 2:
         raise InvalidDimsError(
-            f"num_tasks={num_tasks} must be at least 2: one task has nothing to be told from. Raise it."
+            f"num_tasks={num_tasks} must be at least 2: a router has nothing to learn from one task. Raise it."
         )
     if num_features < num_tasks:
         raise InvalidDimsError(

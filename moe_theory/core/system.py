@@ -4,7 +4,10 @@ A system's functions are written for ONE replicate. Batching puts the replicates
 inside the scan, so that elementwise work over replicates is contiguous in memory.
 """
 
+import collections
 import functools
+import operator
+import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -67,6 +70,45 @@ def observe_info(state: State, info: Info) -> Info:
     return info
 
 
+@functools.cache
+def fields(*paths: str | Observe, **named: str | Observe) -> Observe:
+    """An observer that records some fields of a round as a named tuple; the same function for the same fields.
+
+    Args:
+        paths: such as "info.task" or "state.pool.truths", which a record has by their last names; or an observer whose
+            record's fields are taken over.
+        named: the same by the name that the record has for it; an observer gives the field itself.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> from moe_theory.core.system import fields
+        >>> dims = continual.Dims(max_experts=3, num_tasks=4, num_features=6, num_samples=2)
+        >>> routes, system = fields("info.task", loads="state.visits"), continual.system(dims)
+        >>> _, seen = mt.simulate(system, mt.root_key(0), continual.Params(num_experts=3), 8, observe=routes)
+        >>> seen.task.shape, seen.loads.shape
+        ((8,), (8, 3))
+    """
+
+    def observe(state: State, info: Info) -> Any:
+        seen, found = types.SimpleNamespace(state=state, info=info), {}
+        for path in paths:
+            if isinstance(path, str):
+                found[path.rpartition(".")[2]] = operator.attrgetter(path)(seen)
+            else:
+                found |= path(state, info)._asdict()
+        for name, path in named.items():
+            found[name] = operator.attrgetter(path)(seen) if isinstance(path, str) else path(state, info)
+        return _record(*found)(**found)
+
+    return observe
+
+
+@functools.cache
+def _record(*names: str) -> Any:
+    return collections.namedtuple("Record", names)
+
+
 def simulate(
     system: System,
     key: Key[Array, ""],
@@ -77,7 +119,7 @@ def simulate(
     observe: Observe = observe_info,
     state: State | None = None,
     plain: bool = False,
-) -> tuple[State, PyTree]:
+) -> tuple[State, Any]:
     """Run one replicate for `num_rounds` rounds, compiled once for each system and length.
 
     Rounds `record_every`, 2 `record_every`, ... and always the last are recorded (`recorded_rounds` names them).
@@ -128,7 +170,7 @@ def simulate_batch(
     reduce: Callable[[Array], PyTree] | None = None,
     state: State | None = None,
     plain: bool = False,
-) -> tuple[State, PyTree]:
+) -> tuple[State, Any]:
     """Run B replicates at once; leaves of state and records end in a replicate axis.
 
     A replicate is named by an integer and draws the same numbers in any batch. `replicates` is those integers, or a
@@ -143,7 +185,7 @@ def simulate_batch(
         reduce: applied inside the scan to each recorded leaf (..., B); `moments.over_replicates` keeps moments
             instead of replicates, so that memory does not grow with B.
         state: a batch to go on from, as returned by an earlier call with the same key and replicates, all at the same
-            round. Inside a caller's own program, where nobody can look at them, each goes on from its own round.
+            round. Inside a caller's own jit, where this is not checked, each goes on from its own round.
         plain: as for `simulate`.
     Returns: the final states (..., B), and the records (records, ..., B), or what `reduce` makes of them.
     Raises: as `simulate`; InvalidRunError also for more replicates than there is memory for, and for a batch whose
@@ -314,7 +356,7 @@ def _begin_once(
 
 
 def _named(leaf: Any) -> Any:
-    """What tells a parameter from others; None of one that is traced, is large or says nothing of itself."""
+    """Identity of a parameter; None for one that is traced, large, or cannot be compared."""
     if isinstance(leaf, (bool, int, float)):
         return type(leaf), leaf
     if not isinstance(leaf, (np.ndarray, np.generic, jax.Array)) or not is_known(leaf) or leaf.nbytes > NAMED_BYTES:
@@ -325,7 +367,7 @@ def _named(leaf: Any) -> Any:
 
 
 def _require_counting(like: State, done: int, num_rounds: int) -> None:
-    """Raise InvalidRunError for rounds that the `round` of such a state, or a round's key, cannot tell from others."""
+    """Raise InvalidRunError for rounds that the `round` of such a state, or a round's key, cannot distinguish."""
     dtype = jnp.result_type(like.round)
     most = min(int(jnp.iinfo(dtype).max), 2**32 - 1)
     if done + num_rounds > most:

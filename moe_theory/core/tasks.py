@@ -51,7 +51,7 @@ class Arrival(NamedTuple):
 
 
 class PoolScales(NamedTuple):
-    """What decides a pool's distribution; every leaf may be traced."""
+    """Parameters of a pool's distribution; every leaf may be traced."""
 
     truth_scale: Float[Scalar, ""]  # sigma_0 of N(0, sigma_0)
     scale_is_variance: Bool[Scalar, ""]  # whether sigma_0 is the variance of an entry, or its deviation
@@ -99,7 +99,7 @@ def orthonormal(vectors: Float[Array, "N p"]) -> Float[Array, "N p"]:
 
 
 def require_orthogonal(signal_law: Any, num_signals: Any, num_features: int) -> None:
-    """Raise InvalidParamsError where so many signals cannot be orthogonal to each other."""
+    """Raise InvalidParamsError if there are more signals than can be orthogonal to each other."""
     if np.any((np.asarray(signal_law) == ORTHOGONAL) & (np.asarray(num_signals) > num_features)):
         raise InvalidParamsError(
             f"signal_law={ORTHOGONAL} (orthogonal) needs at most num_features={num_features} signals, not "
@@ -119,7 +119,7 @@ def check_pool(num_tasks: int, num_features: int, pool: Pool) -> None:
 
 
 def streamed(given: Any, *names: str) -> tuple[Any, ...]:
-    """What a stream gave. Raises: InvalidParamsError unless it is a tuple of these."""
+    """A stream's output, checked. Raises: InvalidParamsError unless it is a tuple of these."""
     if isinstance(given, Arrival) or not isinstance(given, tuple) or len(given) != len(names):
         raise InvalidParamsError(f"the stream must give ({', '.join(names)}), a tuple of {len(names)}. Fix the stream.")
     return given

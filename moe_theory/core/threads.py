@@ -14,9 +14,9 @@ from moe_theory.core.machine import available_cores
 
 
 def on_all_cores(function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
-    """What `function` gives of each argument, on all cores where they are this call's to take: by the main thread of a
-    process that is nobody's worker, on a CPU, and where other threads compute as this one does, which do not inherit
-    what a `with` block has set, such as `jax.enable_x64`.
+    """Map `function` over the arguments, on all cores if this is the main thread of a process that is no worker, on a
+    CPU, and under JAX's global settings: other threads do not inherit those of a `with` block, such as
+    `jax.enable_x64`.
     """
     arguments = list(arguments)
     if not _are_ours() or len(arguments) < 2:

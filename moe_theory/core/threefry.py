@@ -70,7 +70,7 @@ def is_served(keys: Key[Array, "..."]) -> bool:
 
 
 def random_bits(keys: Key[Array, " B"], bit_width: int, shape: tuple[int, ...]) -> UInt[Array, "*shape B"]:
-    """For each key the bits of `jax.random.bits(key, shape)`, of 8, 16, 32 or 64 a number; keys on the last axis."""
+    """Bits of `jax.random.bits(key, shape)` for each key, 8, 16, 32 or 64 a number; keys on the last axis."""
     counter = jnp.arange(np.prod(shape, dtype=np.int64), dtype=jnp.uint32).reshape(*shape, 1)
     high, low = threefry2x32(_words(keys), (jnp.zeros((), jnp.uint32), counter))
     if bit_width == 2 * _WORD_BITS:
@@ -79,7 +79,7 @@ def random_bits(keys: Key[Array, " B"], bit_width: int, shape: tuple[int, ...]) 
 
 
 def fold_in(keys: Key[Array, " B"], data: Int[Array, "..."]) -> Key[Array, " B"]:
-    """For each key `jax.random.fold_in(key, data)`, with one `data` of 32 bits or one a key."""
+    """`jax.random.fold_in(key, data)` for each key, with one `data` of 32 bits or one a key."""
     counter = (jnp.zeros((), jnp.uint32), jnp.asarray(data).astype(jnp.uint32))
     # Stored as two arrays: packed, as keys are, their words would lie apart in memory.
     words = stored(threefry2x32(_words(keys), counter))
@@ -87,7 +87,7 @@ def fold_in(keys: Key[Array, " B"], data: Int[Array, "..."]) -> Key[Array, " B"]
 
 
 def split(keys: Key[Array, " B"], shape: tuple[int, ...]) -> Key[Array, "*shape B"]:
-    """For each key the keys of `jax.random.split(key, shape)`: those that numbers from 0 on are folded into."""
+    """Keys of `jax.random.split(key, shape)` for each key: those that numbers from 0 on are folded into."""
     return fold_in(keys, jnp.arange(np.prod(shape, dtype=np.int64), dtype=jnp.uint32).reshape(*shape, 1))
 
 

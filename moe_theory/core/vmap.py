@@ -83,7 +83,7 @@ def _is_weak(leaf: Any) -> bool:
 
 
 def _rank(dtype: Any) -> int:
-    """Of truth values, whole, real and complex numbers, in this order; -1 for what is no number."""
+    """Rank among truth values, whole, real and complex numbers; -1 for what is no number."""
     kinds = (jnp.bool_, jnp.integer, jnp.floating, jnp.complexfloating)
     return next((rank for rank, kind in enumerate(kinds) if jnp.issubdtype(dtype, kind)), -1)
 

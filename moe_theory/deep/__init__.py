@@ -1,6 +1,7 @@
 """The deep-network experiments of two papers: image classes as tasks, networks as experts, on data that users bring.
 
 `deep.continual` and `deep.edge` hold the systems, `deep.datasets` reads images, `deep.networks` has the experts.
+`deep.plan` and `deep.judge` run a preset on any of these and judge its figure's claims.
 
 Source: Section 6 and Appendix A of `continual`; Section VI of `edge`.
 """
@@ -10,6 +11,9 @@ from moe_theory.deep import continual as continual
 from moe_theory.deep import datasets as datasets
 from moe_theory.deep import edge as edge
 from moe_theory.deep import networks as networks
+from moe_theory.deep.judging import Judgement as Judgement
+from moe_theory.deep.judging import judge as judge
+from moe_theory.deep.judging import plan as plan
 from moe_theory.deep.own import register as register
 from moe_theory.deep.params import READINGS as READINGS
 from moe_theory.deep.params import Dims as Dims
@@ -18,6 +22,7 @@ from moe_theory.deep.params import Reading as Reading
 from moe_theory.deep.presets import PRESETS as PRESETS
 from moe_theory.deep.presets import Preset as Preset
 from moe_theory.deep.presets import preset as preset
+from moe_theory.deep.runs import Plan as Plan
 
 # The one place that names the paper: whatever lists papers asks for this.
 PAPER = Paper(
@@ -29,6 +34,9 @@ PAPER = Paper(
     statements="moe_theory.deep.statements",
     answers_for=("continual", "edge"),
     figures="moe_theory.deep.figures:FIGURES",
+    most_verdicts=100,  # a replicate trains networks for minutes, so that there are few of both
+    commands={"data": "moe_theory.deep.datasets.command:data", "deep": "moe_theory.deep.command:deep"},
+    documents="moe_theory.deep.report:bears_on",
     rank=4,
 )
 reading = PAPER.reading  # a reading by its name, as `reading("uncentred")`

@@ -1,4 +1,4 @@
-"""What a network is given against forgetting, to compare a router with: replay of images, or a penalty on its weights.
+"""Baselines against forgetting, to compare a router with: replay of images, or a penalty on the weights.
 
 Both are of an expert, so that they go with any number of experts, one above all. `Dims.num_kept` and
 `Dims.consolidates` make room for them; `Params.replay_weight` and `Params.ewc_strength` turn them on.
@@ -21,7 +21,7 @@ NO_IMAGE = -1
 
 
 class Kept(NamedTuple):
-    """What experts keep of their tasks, leaves (M, ...); of one expert, without that axis."""
+    """Replay memory and weight importances of the experts, leaves (M, ...); of one expert, without that axis."""
 
     rows: Int[Array, "M K b"]  # of the newest training images of each class, or `NO_IMAGE`
     importance: PyTree  # of each weight: its squared gradients, summed over tasks; () unless `Dims.consolidates`
@@ -42,7 +42,7 @@ def with_expert(kept: Kept, expert: Int[Array, ""], own: Kept) -> Kept:
 
 
 def penalty(kept: Kept, parameters: PyTree, before: PyTree, params: Params) -> Float[Array, ""] | float:
-    """How far important weights have moved from where they were before the task."""
+    """Penalty on the distance of important weights from their values before the task."""
     if not jax.tree.leaves(kept.importance):
         return 0.0
     moves = jax.tree.map(lambda now, then: jnp.square(now - then), parameters, before)
@@ -64,7 +64,7 @@ def updated(
     parameters: PyTree,
     dims: Dims,
 ) -> Kept:
-    """What an expert keeps once it has learned a task of these rows of images: the first of them, and gradients.
+    """Update an expert's memory after a task with these rows of images: keep the first of them, and add gradients.
 
     Args:
         loss_of: (parameters, position among the images) -> loss of that image.

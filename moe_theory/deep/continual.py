@@ -1,41 +1,42 @@
 """Algorithm 1 of the continual-learning paper with networks for experts: a task is one class against the rest."""
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key
+import optax
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from moe_theory.continual.algorithm import balance_cost, flag_converged, locality_cost
-from moe_theory.continual.theory import exploration_rounds
-from moe_theory.core import gating
+from moe_theory.continual.algorithm import Learned, Optimizer, Router, Routing, advance, perturbed
 from moe_theory.core.fields import documented
 from moe_theory.core.system import System
+from moe_theory.core.tasks import streamed
 from moe_theory.deep import baselines, evaluation, gate, networks, training
 from moe_theory.deep.baselines import Kept
 from moe_theory.deep.evaluation import Past, Tables
-from moe_theory.deep.gate import Moments
+from moe_theory.deep.gate import ImageMoments
 from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
-from moe_theory.deep.tasks import Arrival, Pool, Source, draw, on_device, pool_of
+from moe_theory.deep.tasks import Arrival, Pool, Source, Stream, draw, on_device, pool_of
 
 
 @documented
 class State(NamedTuple):
-    """What is carried from round to round, and the checkpoint; the pool never changes."""
+    """Carried from round to round; the checkpoint."""
 
     pool: Pool
     experts: Weights  # leaves (M, ...)
     tables: Tables
     gates: Float[Array, "M p"]  # gating parameters theta^(m)
-    moments: Moments
+    moments: ImageMoments
     visits: Int[Array, " M"]  # loads: rounds in which each expert was chosen
     converged: Bool[Array, " M"]  # convergence flags I(m)
     terminated: Bool[Array, ""]  # whether gate updates have stopped
     round: Int[Array, ""]  # t, completed rounds
     past: Past
     kept: Kept | None  # against forgetting; None unless `Dims` makes room
+    optimizer_state: PyTree
 
     @property
     def max_rounds(self) -> int:
@@ -45,7 +46,7 @@ class State(NamedTuple):
 
 @documented
 class Info(NamedTuple):
-    """What is observed in a round."""
+    """Observables of one round."""
 
     task: Int[Array, ""]  # n_t
     expert: Int[Array, ""]  # m_t
@@ -65,11 +66,23 @@ class Info(NamedTuple):
 
 
 @functools.lru_cache(maxsize=16)  # each holds a data set
-def system(dims: Dims, source: Source, classes: tuple[int, ...], embed: gate.Embed = gate.mean_image) -> System:
+def system(
+    dims: Dims,
+    source: Source,
+    classes: tuple[int, ...],
+    embed: gate.Embed = gate.mean_image,
+    *,
+    stream: Stream | None = None,
+    optimizer: Optimizer = optax.sgd,
+    **parts: Any,
+) -> System:
     """The experiment as a `System` on a data set; the tasks are to recognise `classes`, one each.
 
     Args:
         embed: what the gate reads of a task's images, as a vector.
+        stream: what arrives in each round, and how the pool moves; unless given what `tasks.draw` draws.
+        optimizer, parts: optimizer, router and auxiliary, as `moe_theory.continual.system` has them; their `params` are
+            those of networks.
     Source: Algorithm 1, Section 6 and Appendix A of `continual`.
     Raises: InvalidDimsError unless there are `num_classes` of them, all in the data set.
 
@@ -84,16 +97,26 @@ def system(dims: Dims, source: Source, classes: tuple[int, ...], embed: gate.Emb
     """
 
     def init(key: Key[Array, ""], params: Params) -> State:
-        return begin(key, dims, params, pool_of(source, classes), embed)
+        return begin(key, dims, params, pool_of(source, classes), embed, optimizer)
+
+    def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:
+        return state.pool, draw(key, dims, state.pool, params, state.round + 1)[0]
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
-        arrival, _ = draw(key, dims, state.pool, params, state.round + 1)
-        return learn(state, arrival, params, dims, embed)
+        pool, arrival = streamed((stream or stationary)(key, dims, state, params), "pool", "arrival")
+        return learn(state._replace(pool=pool), arrival, params, dims, embed, optimizer=optimizer, **parts)
 
     return System(init, step)
 
 
-def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, embed: gate.Embed = gate.mean_image) -> State:
+def begin(
+    key: Key[Array, ""],
+    dims: Dims,
+    params: Params,
+    pool: Pool,
+    embed: gate.Embed = gate.mean_image,
+    optimizer: Optimizer = optax.sgd,
+) -> State:
     """The state before round 1: random experts, gates at zero.
 
     Source: Algorithm 1 and Section 6 of `continual`.
@@ -103,11 +126,12 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, embed: ga
     check_params(dims, params, len(pool.train.counts))
     num_features = gate.num_features(embed, pool, dims.num_samples)
     experts = training.initial_experts(key, dims, pool)
+    gates = jnp.zeros((dims.max_experts, num_features), jnp.result_type(float))
     return State(
         pool=on_device(pool),
         experts=experts,
         tables=evaluation.empty_tables(dims, pool),
-        gates=jnp.zeros((dims.max_experts, num_features), jnp.result_type(float)),
+        gates=gates,
         moments=gate.initial_moments(num_features),
         visits=jnp.zeros(dims.max_experts, jnp.int32),
         converged=jnp.zeros(dims.max_experts, bool),
@@ -115,17 +139,27 @@ def begin(key: Key[Array, ""], dims: Dims, params: Params, pool: Pool, embed: ga
         round=jnp.zeros((), jnp.int32),
         past=evaluation.empty_past(dims),
         kept=baselines.nothing_kept(dims, experts.params) if dims.num_kept or dims.consolidates else None,
+        optimizer_state=optimizer(jnp.asarray(params.learning_rate, gates.dtype)).init(gates),
     )
 
 
 def learn(
-    state: State, arrival: Arrival, params: Params, dims: Dims, embed: gate.Embed = gate.mean_image
+    state: State,
+    arrival: Arrival,
+    params: Params,
+    dims: Dims,
+    embed: gate.Embed = gate.mean_image,
+    *,
+    router: Router = perturbed,
+    **parts: Any,
 ) -> tuple[State, Info]:
     """One round of Algorithm 1 on an explicit arrival: nothing random inside.
 
     The expert of highest perturbed gate output trains on the task, all others stay; the gates then take one gradient
     step on locality and auxiliary loss, unless their update has been terminated.
 
+    Args:
+        router, parts: router, optimizer and auxiliary, as for `system`.
     Source: Algorithm 1, Section 6 and Appendices A.3, A.4 of `continual`.
     Raises: as `begin`; InvalidRunError for a round beyond `Dims.max_rounds`, where its number is known.
 
@@ -145,62 +179,47 @@ def learn(
         ((2,), 2)
     """
     check_params(dims, params, len(state.pool.train.counts))
-    time, routing = state.round + 1, params.routing
-    exists = jnp.arange(dims.max_experts) < params.num_experts
-    pixels = state.pool.train.pixels[arrival.images]
+    time, pixels = state.round + 1, state.pool.train.pixels[arrival.images]
     moments, gate_input = gate.observe(state.moments, pixels, time, params, embed)
-    outputs = gating.gate_outputs(state.gates, gate_input)
-    probabilities = gating.gate_probabilities(outputs, exists)
-    ranking = outputs + arrival.perturbation
-    # Gates that have diverged to NaN tie, so that the first expert learns: every task goes to an expert.
-    expert, chosen, is_blind = gating.best_ranked(ranking, exists)
 
-    before = networks.expert(state.experts, expert)
-    kept = None if state.kept is None else baselines.of_expert(state.kept, expert)
-    trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims, kept)
-    if state.kept is not None and trained.kept is not None:
-        kept = baselines.with_expert(state.kept, expert, trained.kept)
-    tables = evaluation.with_rows(state.tables, expert, trained.rows)
-    past = evaluation.record(state.past, time, arrival.task, expert, arrival.tests, trained.rows)
-    scores = evaluation.scores(past, tables, time)
-    scores = jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), scores)
+    def experts(routing: Routing) -> Learned:
+        expert = routing.ranked[0]
+        before = networks.expert(state.experts, expert)
+        kept = None if state.kept is None else baselines.of_expert(state.kept, expert)
+        trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims, kept)
+        if state.kept is not None and trained.kept is not None:
+            kept = baselines.with_expert(state.kept, expert, trained.kept)
+        after = state._replace(
+            experts=networks.with_expert(state.experts, expert, trained.weights),
+            tables=evaluation.with_rows(state.tables, expert, trained.rows),
+            moments=moments,
+            past=evaluation.record(state.past, time, arrival.task, expert, arrival.tests, trained.rows),
+            kept=kept,
+        )
+        scores = evaluation.scores(after.past, after.tables, time)
+        is_blind = jnp.any(routing.masks[0] & jnp.isneginf(routing.scores))
+        scores = jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), scores)
+        return Learned(after, trained.squared_change[None], scores)
 
-    visits = state.visits + chosen
-    costs = locality_cost(trained.squared_change, routing) + balance_cost(visits, time, routing)
-    gradient = gating.gate_gradient(probabilities, gate_input, jnp.where(chosen, costs, 0))
-    is_exploring = time <= exploration_rounds(params.num_experts, params.learning_rate)
-    converged = ~is_exploring & flag_converged(outputs, chosen[None], state.converged, routing)
-    terminated = jnp.asarray(params.terminate, bool) & (state.terminated | jnp.all(converged | ~exists))
+    def ranked(*given: Any) -> Float[Array, " M"]:
+        # Gates that have diverged to NaN tie, so that the first expert learns: every task goes to an expert.
+        scores = router(*given)
+        return jnp.where(jnp.isnan(scores), -jnp.inf, scores)
 
-    locality = jnp.sqrt(trained.squared_change)
+    after, routing, learned = advance(
+        state, gate_input, arrival.perturbation, arrival, params, experts, router=ranked, **parts
+    )
+    locality, scores = jnp.sqrt(learned.squared_moves[0]), learned.errors
     info = Info(
         task=arrival.task,
-        expert=expert,
-        gate_outputs=outputs,
-        gate_probabilities=probabilities,
+        expert=routing.ranked[0],
+        gate_outputs=routing.gate_outputs,
+        gate_probabilities=routing.gate_probabilities,
         locality=locality,
         drive=gate.drive(gate_input, locality, params),
         variance=gate.variance(moments, time),
         total_variance=gate.total_variance(moments, time),
-        error=scores.error,
-        forgetting=scores.forgetting,
-        generalization_error=scores.generalization_error,
-        accuracy=scores.accuracy,
-        class_errors=scores.class_errors,
-        class_accuracies=scores.class_accuracies,
-        terminated=terminated,
-    )
-    after = State(
-        pool=state.pool,
-        experts=networks.with_expert(state.experts, expert, trained.weights),
-        tables=tables,
-        gates=jnp.where(terminated, state.gates, state.gates - params.learning_rate * gradient),
-        moments=moments,
-        visits=visits,
-        converged=converged,
-        terminated=terminated,
-        round=time,
-        past=past,
-        kept=kept,
+        terminated=after.terminated,
+        **scores._asdict(),
     )
     return after, info

@@ -12,41 +12,31 @@ from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.fields import documented
 from moe_theory.core.random import uniforms
 from moe_theory.core.system import System
+from moe_theory.core.tasks import streamed
 from moe_theory.deep import evaluation, gate, networks, training
 from moe_theory.deep.evaluation import Past, Tables
-from moe_theory.deep.gate import Moments
+from moe_theory.deep.gate import ImageMoments
 from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
-from moe_theory.deep.tasks import Arrival, Pool, Source, draw, on_device, pool_of
-from moe_theory.edge.algorithm import bounded_delays, check_laws, draw_execution
-from moe_theory.edge.delays import Law, Trip, even_map, uniform
+from moe_theory.deep.tasks import Arrival, Pool, Source, Stream, draw, on_device, pool_of
+from moe_theory.edge.arrivals import bounded_delays, check_laws, draw_execution, transfer_trip
+from moe_theory.edge.delays import Law, even_map, uniform
 from moe_theory.edge.policies import POLICIES, Policy, check_policy
+from moe_theory.edge.servers import DROPPED, FREE, Assignment, Servers, due, existing, offer
 
 _EXECUTION = 2**31 - 1  # folded into a key that experts' numbers are folded into too: larger than any of them
 
 
 @documented
-class Pending(NamedTuple):
-    """The task in progress at each server, or its last one."""
-
-    is_open: Bool[Array, " M"]  # whether it is in progress
-    rows: Tables  # evaluation of the server's model once it is done, leaves (M, K, n)
-    costs: Float[Array, " M"]  # |w_t - w_{t-1}|
-    inputs: Float[Array, "M p"]  # of the gate when it was routed
-    slopes: Float[Array, "M M"]  # derivatives of the locality loss in the gate outputs then, for a cost of 1
-
-
-@documented
 class State(NamedTuple):
-    """What is carried from round to round, and the checkpoint; the pool never changes."""
+    """Carried from round to round; the checkpoint."""
 
     pool: Pool
     experts: Weights  # leaves (M, ...); of a busy server, already trained
     tables: Tables  # of the current models
-    pending: Pending
     gates: Float[Array, "M p"]
     gate_step: Float[Array, "M p"]  # the gradient that the next round applies
-    moments: Moments
+    moments: ImageMoments
     positions: Float[Array, "M 2"]  # of the servers on the unit square
     execution_delay: Int[Array, " M"]  # d^ex of each server, in rounds
     busy_until: Int[Array, " M"]  # the round in which each becomes idle
@@ -54,6 +44,12 @@ class State(NamedTuple):
     dropped: Int[Array, ""]  # tasks that found all servers busy
     round: Int[Array, ""]
     past: Past
+    pending_server: Int[Array, " M"]  # itself while a task is in progress at it, else `FREE`
+    pending_until: Int[Array, " M"]  # the round at whose start the task is done
+    pending_rows: Tables  # evaluation of the server's model once it is done, leaves (M, K, n)
+    pending_norm: Float[Array, " M"]  # |w_t - w_{t-1}|
+    pending_input: Float[Array, "M p"]  # of the gate when it was routed
+    pending_slopes: Float[Array, "M M"]  # derivatives of the locality loss in the gate outputs then, for a cost of 1
 
     @property
     def max_rounds(self) -> int:
@@ -63,7 +59,7 @@ class State(NamedTuple):
 
 @documented
 class Info(NamedTuple):
-    """What is observed in a round."""
+    """Observables of one round."""
 
     task: Int[Array, ""]  # n_t
     expert: Int[Array, ""]  # m_t; -1 for a task that was dropped
@@ -91,6 +87,7 @@ def system(
     transfer: Law = uniform,
     execution: Law = uniform,
     embed: gate.Embed = gate.mean_image,
+    stream: Stream | None = None,
 ) -> System:
     """The experiment as a `System` on a data set; the tasks are to recognise `classes`, one each.
 
@@ -98,6 +95,7 @@ def system(
         policies: of `moe_theory.edge.policies`, or your own; `Params.policy` is the index of the one that routes.
         transfer, execution: laws of delays, of `moe_theory.edge.delays` or your own.
         embed: what the gate reads of a task's images, as a vector.
+        stream: what arrives in each round, and how the pool moves; unless given what `sent` makes of `tasks.draw`.
     Source: Algorithm 1 and Section VI of `edge`.
     Raises: InvalidDimsError unless there are `num_classes` classes, all in the data set; from `init`,
         InvalidParamsError for a policy out of range, and for laws that do not fit the parameters.
@@ -108,7 +106,7 @@ def system(
         >>> from moe_theory import deep
         >>> dims = deep.Dims(max_experts=2, num_classes=2, max_rounds=2)
         >>> system = deep.edge.system(dims, deep.datasets.load("digits"), classes=(1, 4))
-        >>> jax.eval_shape(system.init, mt.root_key(0), deep.Params(num_experts=2)).pending.costs.shape
+        >>> jax.eval_shape(system.init, mt.root_key(0), deep.Params(num_experts=2)).pending_norm.shape
         (2,)
     """
 
@@ -118,10 +116,13 @@ def system(
         check_laws(dims.servers, params.delays, transfer, execution)
         return begin(key, dims, params, pool_of(source, classes), execution, embed)
 
-    def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
+    def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:
         arrival, place = draw(key, dims, state.pool, params, state.round + 1)
-        arrival = sent(jax.random.fold_in(key, 2), arrival, place, state.positions, params, transfer)
-        return learn(state, arrival, params, dims, policies, embed)
+        return state.pool, sent(jax.random.fold_in(key, 2), arrival, place, state.positions, params, transfer)
+
+    def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
+        pool, arrival = streamed((stream or stationary)(key, dims, state, params), "pool", "arrival")
+        return learn(state._replace(pool=pool), arrival, params, dims, policies, embed)
 
     return System(init, step)
 
@@ -149,13 +150,11 @@ def begin(
     tables = evaluation.evaluate_all(models, pool, params, dims)
     gates = jnp.zeros((num_experts, num_features), dtype)
     positions = jnp.asarray(even_map(num_experts), dtype)
+    count, counts = jnp.zeros((), jnp.int32), jnp.zeros(num_experts, jnp.int32)
     return State(
         pool=pool,
         experts=models,
         tables=tables,
-        pending=Pending(
-            jnp.zeros(num_experts, bool), tables, gates[:, 0], gates, jnp.zeros((num_experts, num_experts), dtype)
-        ),
         gates=gates,
         gate_step=gates,
         moments=gate.initial_moments(num_features),
@@ -163,11 +162,17 @@ def begin(
         execution_delay=draw_execution(
             jax.random.fold_in(key, _EXECUTION), dims.servers, positions, params.delays, execution
         ),
-        busy_until=jnp.zeros(num_experts, jnp.int32),
-        visits=jnp.zeros(num_experts, jnp.int32),
-        dropped=jnp.zeros((), jnp.int32),
-        round=jnp.zeros((), jnp.int32),
+        busy_until=counts,
+        visits=counts,
+        dropped=count,
+        round=count,
         past=evaluation.empty_past(dims),
+        pending_server=jnp.full(num_experts, FREE, jnp.int32),
+        pending_until=counts,
+        pending_rows=tables,
+        pending_norm=gates[:, 0],
+        pending_input=gates,
+        pending_slopes=jnp.zeros((num_experts, num_experts), dtype),
     )
 
 
@@ -207,43 +212,43 @@ def learn(
     """
     check_params(dims, params, len(state.pool.train.counts))
     _check_policies(policies, params)
-    time = state.round + 1
-    done = state.pending.is_open & (state.busy_until <= time)
-    state = _completed(state, done, params)._replace(round=time)
-    exists = jnp.arange(dims.max_experts) < params.num_experts
-    idle = exists & (state.busy_until <= time)
-    pixels = state.pool.train.pixels[arrival.images]
+    time, pixels = state.round + 1, state.pool.train.pixels[arrival.images]
     moments, gate_input = gate.observe(state.moments, pixels, time, params, embed)
-    outputs = gating.gate_outputs(state.gates, gate_input)
-    rankings = jnp.stack([gating.scored(policy(outputs, state, arrival, params), outputs) for policy in policies])
-    expert, chosen, is_blind = gating.best_ranked(rankings[params.policy], idle)
-    is_routed = jnp.any(chosen)
 
-    place = jnp.maximum(expert, 0)
-    before = networks.expert(state.experts, place)
-    trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims)
-    weights: Any = jax.tree.map(lambda new, old: jnp.where(is_routed, new, old), trained.weights, before)
-    locality = jnp.where(is_routed, jnp.sqrt(trained.squared_change), 0)
-    delay = jnp.sum(jnp.where(chosen, arrival.transfer_delay + state.execution_delay, 0), dtype=jnp.int32)
-    slopes = gating.gate_slopes(gating.gate_probabilities(outputs, exists), chosen.astype(outputs.dtype))
-    after = state._replace(
-        experts=networks.with_expert(state.experts, place, weights),
-        pending=_with_task(state.pending, chosen, trained.rows, locality, gate_input, slopes),
-        moments=moments,
-        busy_until=jnp.where(chosen, time + delay, state.busy_until),
-        visits=state.visits + chosen,
-        dropped=state.dropped + ~is_routed,
-        past=evaluation.record(state.past, time, arrival.task, expert, arrival.tests, trained.rows),
-    )
+    def complete(state: State, is_done: Bool[Array, " M"]) -> tuple[State, Float[Array, " M"]]:
+        tables = _select(is_done, state.pending_rows, state.tables)
+        return state._replace(tables=tables), jnp.where(is_done, state.pending_norm, 0)
+
+    def take(state: State, arrival: Arrival, task: Assignment, params: Params) -> tuple[State, Float[Array, ""]]:
+        before = networks.expert(state.experts, task.server)
+        trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims)
+        rows = Tables(*(row[None] for row in trained.rows))
+        after = state._replace(
+            experts=networks.with_expert(state.experts, task.server, trained.weights),
+            past=evaluation.record(state.past, time, arrival.task, task.server, arrival.tests, trained.rows),
+            pending_rows=_select(task.mask, rows, state.pending_rows),
+        )
+        return after, jnp.sqrt(trained.squared_change)
+
+    def chosen(outputs: Float[Array, " M"], *given: Any) -> Float[Array, " M"]:
+        return jnp.stack([gating.scored(policy(outputs, *given), outputs) for policy in policies])[params.policy]
+
+    # As one product: another order of its sums would change last bits of recorded runs.
+    servers = Servers(complete, take, gradient=functools.partial(jnp.einsum, "sm,sp->mp"))
+    ready, _, _ = due(state, params, servers)
+    after, task = offer(ready, arrival, gate_input, params, chosen, servers)
+    after = after._replace(moments=moments, dropped=after.dropped + (task.server == DROPPED))
+    locality = jnp.sum(jnp.where(task.mask, after.pending_norm, 0))
     scores = evaluation.scores(after.past, after.tables, time)
-    flushed = evaluation.scores(after.past, _select(after.pending.is_open, after.pending.rows, after.tables), time)
-    scores, flushed = jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), (scores, flushed))
+    flushed = _select(after.pending_server != FREE, after.pending_rows, after.tables)
+    flushed = evaluation.scores(after.past, flushed, time)
+    scores, flushed = jax.tree.map(lambda score: jnp.where(task.is_blind, jnp.nan, score), (scores, flushed))
     info = Info(
         task=arrival.task,
-        expert=expert,
-        delay=delay,
-        num_busy=jnp.sum(exists & ~idle, dtype=jnp.int32),
-        gate_outputs=outputs,
+        expert=task.server,
+        delay=task.delay,
+        num_busy=jnp.sum(existing(ready, params) & (ready.busy_until > time), dtype=jnp.int32),
+        gate_outputs=gating.gate_outputs(after.gates, gate_input),
         locality=locality,
         drive=gate.drive(gate_input, locality, params),
         variance=gate.variance(moments, time),
@@ -267,38 +272,6 @@ def _check_policies(policies: tuple[Policy, ...], params: Params) -> None:
         )
 
 
-def _completed(state: State, done: Bool[Array, " M"], params: Params) -> State:
-    """Servers whose tasks are done switch to their new models; the gates take the step that is due."""
-    pending = state.pending
-    pulls = jnp.where(done, pending.costs, 0)[:, None] * pending.slopes
-    gradient = jnp.einsum("sm,sp->mp", pulls, pending.inputs)
-    is_immediate = jnp.asarray(params.gate_lag) == 0
-    step = state.gate_step + jnp.where(is_immediate, gradient, 0)
-    return state._replace(
-        tables=_select(done, pending.rows, state.tables),
-        pending=pending._replace(is_open=pending.is_open & ~done),
-        gates=state.gates - params.learning_rate * step,
-        gate_step=jnp.where(is_immediate, 0, gradient),
-    )
-
-
-def _with_task(
-    pending: Pending,
-    chosen: Bool[Array, " M"],
-    rows: Tables,
-    cost: Float[Array, ""],
-    gate_input: Float[Array, " p"],
-    slopes: Float[Array, " M"],
-) -> Pending:
-    return Pending(
-        is_open=pending.is_open | chosen,
-        rows=_select(chosen, Tables(*(row[None] for row in rows)), pending.rows),
-        costs=jnp.where(chosen, cost, pending.costs),
-        inputs=jnp.where(chosen[:, None], gate_input[None], pending.inputs),
-        slopes=jnp.where(chosen[:, None], slopes[None], pending.slopes),
-    )
-
-
 def _select(chosen: Bool[Array, " M"], rows: Tables, others: Tables) -> Tables:
     """Leaves (M, K, n), from `rows` for the chosen servers and from `others` for all others."""
     return Tables(*(jnp.where(chosen[:, None, None], new, old) for new, old in zip(rows, others, strict=True)))
@@ -317,15 +290,6 @@ def sent(
     Source: Eq. (1) and Section VI of `edge`.
     Raises: InvalidParamsError for a law of delays that does not give one whole number for each server.
     """
-    distance = jnp.sqrt(jnp.sum(jnp.square(positions - place[None]), axis=1))
     units = uniforms(key, positions.shape[0] + 1, positions.dtype)
-    trip = Trip(
-        uniform=units[1:],
-        least=jnp.asarray(params.min_transfer_delay, jnp.int32),
-        most=jnp.asarray(params.max_transfer_delay, jnp.int32),
-        distance=distance,
-        nearest=gating.best_expert(-distance, jnp.arange(positions.shape[0]) < params.num_experts)[0],
-        positions=positions,
-        uplink=-jnp.log(units[0]),
-    )
-    return arrival._replace(distance=distance, transfer_delay=bounded_delays(transfer, trip, params.delays))
+    trip = transfer_trip(place, positions, units[1:], units[0], params)
+    return arrival._replace(distance=trip.distance, transfer_delay=bounded_delays(transfer, trip, params.delays))

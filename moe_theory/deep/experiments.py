@@ -21,9 +21,10 @@ from moe_theory.deep.presets import (
     incremental_accuracy,
     preset,
 )
-from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
+from moe_theory.plot import Setup
+from moe_theory.runs import Cell, Run, run_cells
 from moe_theory.verify import Claim, Experiment
-from moe_theory.verify.claim import ReadingLike, Runs
+from moe_theory.verify.claim import Runs
 from moe_theory.verify.registry import select_claims
 from moe_theory.verify.statement import Hypothesis, probability
 
@@ -73,22 +74,17 @@ def figure_of(preset: Preset) -> tuple[Any, ...]:
     return preset.paper, preset.where, preset.experts, preset.scales
 
 
-def run_preset(
-    preset: Preset,
-    settings: Mapping[str, Mapping[str, Any]],
-    reading: ReadingLike,
-    replicates: int,
-    seed: int,
-    progress: Progress = quiet,
-    num_rounds: int | None = None,
-    what: str | None = None,
-) -> dict[str, Run]:
-    length = preset.num_rounds if num_rounds is None else num_rounds
+def run_preset(preset: Preset, settings: Mapping[str, Mapping[str, Any]], setup: Setup) -> Mapping[str, Run]:
+    """Runs of a preset for a figure, of as many rounds as the preset has unless others are asked for.
+
+    Raises: InvalidRunError for more rounds than it has.
+    """
+    length = setup.rounds or preset.num_rounds
     if length > preset.num_rounds:
         raise InvalidRunError(f"num_rounds={length} must be at most {preset.num_rounds}, the rounds of {preset.name}.")
     system = preset.system(load(preset.data))
-    cells = [Cell(name, system, reading.params(**own), length, 1, keeps_state=False) for name, own in settings.items()]
-    return dict(run_cells(cells, replicates, seed=seed, width=1, progress=progress, what=what))
+    cells = [Cell(name, system, setup.params(**own), length, 1, keeps_state=False) for name, own in settings.items()]
+    return run_cells(cells, setup.replicates, seed=setup.seed, width=1, progress=setup.progress, what=setup.name)
 
 
 def describe(preset: Preset) -> str:

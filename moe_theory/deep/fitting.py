@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from scipy import stats
 
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.deep.datasets import DataSet, Images
@@ -25,12 +24,12 @@ from moe_theory.runs.files import read_json, write_whole
 from moe_theory.verify.interim import alpha_spent
 
 CHOSEN = "chosen.json"  # beside the results
-# Median kappa that is aimed at unless told: where early termination decides, or where servers specialise.
+# Median kappa that is aimed at by default: where early termination decides, or where servers specialise.
 DRIVES = {CONTINUAL: 3.0, EDGE: 30.0}
 PILOT_ROUNDS = 10
 EARLY_ROUNDS = 3  # in which an expert that diverges does so mostly
 PROBE_STEPS = (2, 12)  # gradient steps of rounds that are timed
-PROBE_ROUNDS, BRIEF = 40, 0.3  # of a run that is timed where two rounds take less than so many seconds
+PROBE_ROUNDS, BRIEF = 40, 0.3  # of a run that is timed if two rounds take less than 0.3 seconds
 PROBE_IMAGES = 500  # test images of a run that is timed
 FEWEST, ENOUGH, MOST = 4, 60, 128  # seeds: that a run may have, that are aimed at, that are taken at most
 LOOKED_AT = 12  # seeds whose first rounds show whether experts diverge
@@ -42,7 +41,7 @@ SMALLER = {"five-layer": "five-layer-small", "resnet18": "resnet18-small"}
 
 
 class Sizes(NamedTuple):
-    """What a run may have in place of its preset's; None leaves the preset's."""
+    """Sizes that replace those of a preset; None keeps the preset's."""
 
     network: str | None = None  # a key of `networks.NETWORKS`
     num_epochs: int | None = None
@@ -55,7 +54,7 @@ class Sizes(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What was chosen for a clock or a gate drive, and how it was found."""
+    """Plan and sizes chosen for a time limit or a gate drive, and how they were found."""
 
     plan: Plan
     told: list[str]
@@ -90,7 +89,7 @@ def resized(preset: Preset, sizes: Sizes) -> Preset:
 
 
 def thinned(data: DataSet, test_images: int | None) -> DataSet:
-    """The data set with so many test images, evenly spread over all. Raises: InvalidRunError for none."""
+    """The data set with `test_images` test images, evenly spread over all. Raises: InvalidRunError for none."""
     if test_images is None or test_images >= len(data.test.labels):
         return data
     if test_images < 1:
@@ -118,8 +117,8 @@ def check(plan: Plan, minutes: float | None, kappa: float | None, is_literal: bo
 
 
 def fit(plan: Plan, given: Sizes, minutes: float | None, kappa: float | None, num_claims: int, error: float) -> Choice:
-    """`within` so many minutes, if any, with a step size at which experts converge; then `at_drive`. What the plan's
-    settings or `given` say stays.
+    """`within` the minutes, if given, with a step size at which experts converge; then `at_drive`. The plan's settings
+    and `given` are kept.
 
     Raises: as these.
     """
@@ -147,7 +146,7 @@ def keep(path: Path, choice: Choice, plan: Plan, given: Sizes, minutes: float | 
 
 
 def kept_choice(path: Path, plan: Plan, given: Sizes, minutes: float | None, kappa: float | None) -> Choice | None:
-    """What was chosen before for the same request; None where nothing is kept that can be read."""
+    """The earlier choice for the same request; None if there is no readable one."""
     try:
         found = read_json(path)
         if found["request"] != json.loads(json.dumps(_request(plan, given, minutes, kappa))):
@@ -251,7 +250,7 @@ def _converges(plan: Plan, cell: str, seed: int) -> bool:
 
 
 def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: float) -> Choice:
-    """Sizes and seeds with which all cells take about so many minutes: the preset's own if they do, else smaller ones.
+    """Sizes and seeds with which all cells take about `minutes`: the preset's own if they do, else smaller ones.
 
     Smaller are, one after the other, the test images, the epochs, the network; the first with which `ENOUGH` seeds can
     be run (`MOST` with all test images) is taken, else the last, with fewer rounds if `FEWEST` seeds need that.
@@ -295,7 +294,7 @@ def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: flo
 
 
 def ladder(preset: Preset, given: Sizes) -> list[Sizes]:
-    """From the preset's own sizes to ones that are ever faster, without what is given."""
+    """Sizes from the preset's own to ever faster ones; those that are given are kept."""
     dims = preset.dims
     fewer = Sizes(test_images=2000, num_epochs=min(dims.num_epochs, 60))
     found = [Sizes(), Sizes(test_images=2000), fewer]
@@ -311,7 +310,7 @@ def ladder(preset: Preset, given: Sizes) -> list[Sizes]:
 
 
 def seconds_per_round(plan: Plan) -> float:
-    """Of one run alone, which has all cores to itself as two at once do: from rounds of few gradient steps and of more,
+    """Time one run alone, which has all cores to itself as two at once do, in rounds of few gradient steps and of more,
     with few test images, since training and evaluation grow with the steps and with the images.
     """
     dims, images, times = plan.preset.dims, len(plan.data.test.labels), []
@@ -330,7 +329,9 @@ def seconds_per_round(plan: Plan) -> float:
 
 
 def deciding(looks: Sequence[int], error: float) -> str:
-    """How many of the seeds at each look must go one way for a claim about most runs to be decided."""
+    """Number of seeds at each look that must go one way to decide a claim about most runs."""
+    from scipy import stats  # takes longer to import than all the rest
+
     found = []
     for number, seeds in enumerate(looks, start=1):
         spent = error / 4 if len(looks) == 1 else alpha_spent(error, number) / 4

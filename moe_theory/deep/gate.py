@@ -15,15 +15,15 @@ from moe_theory.deep.tasks import Pool, in_unit
 FREEZING_DRIVES = (10.0, 20.0)
 
 
-class Moments(NamedTuple):
+class ImageMoments(NamedTuple):
     """Running moments of the normalised mean images of all arrivals."""
 
     mean: Float[Array, " p"]
     squares: Float[Array, " p"]  # sum of squared deviations from the mean
 
 
-def initial_moments(num_pixels: int) -> Moments:
-    return Moments(*(jnp.zeros(num_pixels, jnp.result_type(float)),) * 2)
+def initial_moments(num_pixels: int) -> ImageMoments:
+    return ImageMoments(*(jnp.zeros(num_pixels, jnp.result_type(float)),) * 2)
 
 
 def mean_image(pixels: Num[Array, "s h w c"]) -> Float[Array, " p"]:
@@ -44,31 +44,31 @@ def num_features(embed: Embed, pool: Pool, num_samples: int) -> int:
     return found.shape[0]
 
 
-def updated(before: Moments, image: Float[Array, " p"], time: Int[Array, ""]) -> Moments:
+def updated(before: ImageMoments, image: Float[Array, " p"], time: Int[Array, ""]) -> ImageMoments:
     gap = image - before.mean
     mean = before.mean + gap / time
-    return Moments(mean, before.squares + gap * (image - mean))
+    return ImageMoments(mean, before.squares + gap * (image - mean))
 
 
 def observe(
-    before: Moments, pixels: Num[Array, "s h w c"], time: Int[Array, ""], params: Params, embed: Embed = mean_image
-) -> tuple[Moments, Float[Array, " p"]]:
+    before: ImageMoments, pixels: Num[Array, "s h w c"], time: Int[Array, ""], params: Params, embed: Embed = mean_image
+) -> tuple[ImageMoments, Float[Array, " p"]]:
     image = embed(pixels)
     moments = updated(before, image, time)
     return moments, gate_input(moments, image, params)
 
 
-def gate_input(moments: Moments, image: Float[Array, " p"], params: Params) -> Float[Array, " p"]:
+def gate_input(moments: ImageMoments, image: Float[Array, " p"], params: Params) -> Float[Array, " p"]:
     """Input of the linear gate: the image, under `centre` less the mean of all arrivals, scaled."""
     centre = jnp.where(jnp.asarray(params.centre, bool), moments.mean, 0)
     return params.gate_scale * (image - centre)
 
 
-def total_variance(moments: Moments, time: Int[Array, ""]) -> Float[Array, ""]:
+def total_variance(moments: ImageMoments, time: Int[Array, ""]) -> Float[Array, ""]:
     return jnp.sum(moments.squares) / time
 
 
-def variance(moments: Moments, time: Int[Array, ""]) -> Float[Array, ""]:
+def variance(moments: ImageMoments, time: Int[Array, ""]) -> Float[Array, ""]:
     """Variance of an element across tasks, mean over elements: sigma_0, or its square. In [0, 1/p].
 
     Elements' variances sum to 1 - |E x|^2 for vectors x of norm 1: at p = 784 the 0.1 of `edge` is impossible.

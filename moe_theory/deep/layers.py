@@ -96,7 +96,7 @@ class Affine(NamedTuple):
     shift: Float[Array, " c"]  # beta
 
 
-class Moments(NamedTuple):
+class RunningStatistics(NamedTuple):
     mean: Float[Array, " c"]
     variance: Float[Array, " c"]
 
@@ -109,8 +109,8 @@ class Normalization(NamedTuple):
 
 
 def batch_normalized(
-    values: Float[Array, "n h w c"], affine: Affine, running: Moments, is_training: bool
-) -> tuple[Float[Array, "n h w c"], Moments]:
+    values: Float[Array, "n h w c"], affine: Affine, running: RunningStatistics, is_training: bool
+) -> tuple[Float[Array, "n h w c"], RunningStatistics]:
     """Normalise each channel by its mean and variance: in training of this batch, in evaluation the running ones.
 
     Source: Ioffe and Szegedy, "Batch Normalization" (2015), Algorithms 1 and 2.
@@ -125,7 +125,7 @@ def batch_normalized(
             "value 0. Raise the batch size, or use larger images."
         )
     mean, variance = jnp.mean(values, axis=(0, 1, 2)), jnp.var(values, axis=(0, 1, 2))
-    after = Moments(_moved(running.mean, mean), _moved(running.variance, variance * (count / (count - 1))))
+    after = RunningStatistics(_moved(running.mean, mean), _moved(running.variance, variance * (count / (count - 1))))
     return _standardized(values, mean, variance) * affine.scale + affine.shift, after
 
 
@@ -145,9 +145,9 @@ def group_normalized(values: Float[Array, "n h w c"], affine: Affine, num_groups
 
 @functools.cache  # equal settings give the same functions, so that their networks are equal too
 def batches() -> Normalization:
-    def begin(channels: int) -> Moments:
+    def begin(channels: int) -> RunningStatistics:
         dtype = jnp.result_type(float)
-        return Moments(jnp.zeros(channels, dtype), jnp.ones(channels, dtype))
+        return RunningStatistics(jnp.zeros(channels, dtype), jnp.ones(channels, dtype))
 
     return Normalization(begin, batch_normalized)
 

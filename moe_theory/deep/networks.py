@@ -21,8 +21,8 @@ from moe_theory.core.errors import InvalidDimsError, InvalidSystemError, describ
 from moe_theory.core.fields import documented
 from moe_theory.deep.layers import (
     Affine,
-    Moments,
     Normalization,
+    RunningStatistics,
     Way,
     batches,
     convolve,
@@ -134,7 +134,7 @@ def squared_distance(one: PyTree, other: PyTree) -> Float[Array, ""]:
 
 
 def check(network: Network, shape: tuple[int, int, int], num_outputs: int) -> None:
-    """Raise InvalidSystemError unless a network gives so many outputs of each image of this shape.
+    """Raise InvalidSystemError unless a network gives `num_outputs` outputs of each image of this shape.
 
     Examples:
         >>> from moe_theory.deep import networks
@@ -150,7 +150,7 @@ def check(network: Network, shape: tuple[int, int, int], num_outputs: int) -> No
         found = jax.eval_shape(lambda weights, images: network.apply(weights, images, True)[0], weights, images).shape
     except InvalidDimsError:
         raise  # which says what does not fit
-    except Exception as failure:  # whatever somebody's own network raises
+    except Exception as failure:  # whatever a user's network raises
         raise InvalidSystemError(
             f"network {network.name} fails on images of shape {shape}: {described(failure)}. Change it."
         ) from failure
@@ -328,7 +328,7 @@ def resnet(
 
     def apply(
         weights: Weights, images: Float[Array, "n h w c"], is_training: bool
-    ) -> tuple[Float[Array, "n outputs"], tuple[Moments, ...]]:
+    ) -> tuple[Float[Array, "n outputs"], tuple[RunningStatistics, ...]]:
         before, after = iter(weights.statistics), []
 
         def normed(values: Array, layer: _Normed, stride: int) -> Array:

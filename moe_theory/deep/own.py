@@ -1,4 +1,4 @@
-"""What users add to the experiments: networks, data sets and presets of their own, known by name from then on."""
+"""Register a user's own networks, data sets and presets, which are known by name from then on."""
 
 import importlib
 import os
@@ -56,7 +56,7 @@ def network_named(name: str | None) -> str | None:
     sys.path.insert(0, os.getcwd())  # as `python -m` does
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except Exception as failure:  # whatever the user's module raises is told in one line
+    except Exception as failure:  # whatever the user's module raises is reported in one line
         raise InvalidRunError(f"--network {name} cannot be imported: {described(failure)}") from failure
     finally:
         sys.path.pop(0)

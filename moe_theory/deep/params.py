@@ -17,7 +17,7 @@ The outcome depends most on `gate.drive`, kappa = eta |g|^2 |w_t - w_{t-1}|, whi
 import dataclasses
 from typing import Annotated, NamedTuple
 
-from moe_theory import continual, edge
+from moe_theory import edge
 from moe_theory.continual.params import GateStep, Power
 from moe_theory.core import constraints
 from moe_theory.core.constraints import (
@@ -112,7 +112,7 @@ class Params(NamedTuple):
 
     Examples:
         >>> from moe_theory import deep
-        >>> deep.Params(num_experts=7).routing.num_experts  # as `continual` calls it
+        >>> deep.Params(num_experts=7).delays.num_experts  # as `edge` calls it
         7
     """
 
@@ -145,22 +145,13 @@ class Params(NamedTuple):
     max_execution_delay: Delay = 4
 
     @property
-    def routing(self) -> continual.Params:
-        """What `continual` calls these: its router is the one here."""
-        return continual.Params(
-            num_experts=self.num_experts,
-            learning_rate=self.learning_rate,
-            balance_weight=self.balance_weight,
-            perturbation_scale=self.perturbation_scale,
-            termination_threshold=self.termination_threshold,
-            terminate=self.terminate,
-            accumulate_flags=self.accumulate_flags,
-            locality_power=self.locality_power,
-        )
+    def num_active(self) -> int:
+        """Experts that learn a task, as `continual` calls it."""
+        return 1
 
     @property
     def delays(self) -> edge.Params:
-        """What `edge` calls these, for its laws of delays."""
+        """The same as parameters of `edge`, for its laws of delays."""
         return edge.Params(
             num_experts=self.num_experts,
             min_transfer_delay=self.min_transfer_delay,

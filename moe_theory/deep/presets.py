@@ -223,12 +223,12 @@ PRESETS: dict[str, Preset] = {preset.name: preset for preset in _ALL}
 SMALL_PRESETS = tuple(preset for preset in _ALL if preset.name.endswith(SMALL))
 
 
-class Table(NamedTuple):
+class PrintedTable(NamedTuple):
     where: str
     accuracies: Mapping[str, float]  # in [0, 1], by the names of a preset's cells
 
 
-def printed(preset: Preset) -> Table | None:
+def printed(preset: Preset) -> PrintedTable | None:
     """The paper's table for an experiment or for its small version; None where there is none."""
     return _TABLES.get(preset.name.removesuffix(SMALL))
 
@@ -238,13 +238,13 @@ def incremental_accuracy(accuracy: Float[np.ndarray, "T *batch"]) -> Float[np.nd
     return np.asarray(np.mean(accuracy, axis=0, dtype=np.float64))
 
 
-def _table(where: str, accuracies: dict[int, tuple[float, ...]]) -> Table:
+def _table(where: str, accuracies: dict[int, tuple[float, ...]]) -> PrintedTable:
     cells = {
         expert_cell(size, terminate): value
         for size, values in accuracies.items()
         for terminate, value in zip((True, False), values, strict=False)
     }
-    return Table(where, cells)
+    return PrintedTable(where, cells)
 
 
 _TABLES = {

@@ -17,12 +17,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 from jaxtyping import Array, Key, PyTree, Shaped
 
 from moe_theory.core import engine, programs
@@ -35,6 +34,7 @@ from moe_theory.core.errors import (
     OtherChunkError,
     unknown_name,
 )
+from moe_theory.core.fields import documented
 from moe_theory.core.machine import available_cores, machine_memory
 from moe_theory.core.programs import compiled_once
 from moe_theory.core.random import replicate_keys, root_key, step_key
@@ -54,6 +54,9 @@ from moe_theory.runs.store import Store
 from moe_theory.runs.workers import device_executor
 from moe_theory.verify.claim import ReadingLike, Runs
 from moe_theory.verify.request import MIN_REPLICATES
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 EVERY = 10  # rounds between checkpoints
 # Parameters that a paper's system ignores.
@@ -86,9 +89,13 @@ class Stored(enum.StrEnum):
     DAMAGED = "damaged"
 
 
+@documented
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A request to run a preset."""
+    """A request to run a preset, as `deep.plan` makes it.
+
+    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for one that cannot be run.
+    """
 
     preset: Preset
     data: DataSet
@@ -116,6 +123,10 @@ class Plan:
         return ", ".join([self.reading.name, *(f"{name}={value}" for name, value in self.settings.items())])
 
     def params(self) -> dict[str, Params]:
+        """Parameters by cell: the reading's, a cell's own and the settings.
+
+        Raises: InvalidParamsError or InvalidDimsError for settings that cannot be.
+        """
         cells, defaults = self.preset.cells(), self.reading.params()
         for name in self.settings:
             if name not in defaults._fields:
@@ -152,7 +163,18 @@ class Plan:
 
     @functools.cached_property
     def store(self) -> Store | None:
+        """What keeps the runs in the folder."""
         return None if self.folder is None else Store(self.folder, WAY_OUT)
+
+    @functools.cached_property
+    def stored(self) -> Counter[Stored]:
+        """How many of its runs the folder had, by how far they were, when this was first read."""
+        cells, common = self.params(), _common_key(self)
+        return Counter(
+            load(self, cell, replicate, _task(common, cell, replicate, params))[0]
+            for replicate in range(self.replicates if self.store is not None else 0)
+            for cell, params in cells.items()
+        )
 
     def forget(self) -> None:
         """Remove all runs of these cells."""
@@ -166,15 +188,6 @@ def name_of(cell: str, replicate: int) -> str:
     return f"{re.sub(r'[^a-z0-9]+', '-', cell.lower()).strip('-')}/{replicate}"
 
 
-def count_stored(plan: Plan) -> Counter[Stored]:
-    cells, common = plan.params(), _common_key(plan)
-    return Counter(
-        load(plan, cell, replicate, _task(common, cell, replicate, params))[0]
-        for replicate in range(plan.replicates if plan.store is not None else 0)
-        for cell, params in cells.items()
-    )
-
-
 def set_by(preset: Preset) -> set[str]:
     """Parameters that differ between the cells of a preset, the number of experts and of rounds."""
     cells = list(preset.cells().values())
@@ -184,7 +197,7 @@ def set_by(preset: Preset) -> set[str]:
     }
 
 
-class Step(NamedTuple):
+class RunProgress(NamedTuple):
     cell: str
     replicate: int
     done: int  # completed rounds
@@ -194,9 +207,9 @@ class Step(NamedTuple):
 
 def run_plan(
     plan: Plan,
-    on_step: Callable[[Step], None] = lambda step: None,
+    on_step: Callable[[RunProgress], None] = lambda step: None,
     num_threads: int = 2,
-    on_wait: Callable[[str], None] = lambda told: None,
+    on_wait: Callable[[str], None] = lambda holders: None,
     replicates: range | None = None,
 ) -> Runs:
     """Run what is not stored yet; all records by the cells' names, as claims and figures take them.
@@ -204,7 +217,7 @@ def run_plan(
     Args:
         replicates: the seeds to run; all of the plan's unless given.
         on_step: called from threads after every part is stored; an exception that it raises ends the runs.
-        on_wait: told which other processes are at the runs that are left.
+        on_wait: called with the holders of the remaining runs.
     Raises: OutputError for a folder that cannot be written; InvalidRunError for runs that do not fit into memory, or
         whose experts diverge.
     """
@@ -258,8 +271,10 @@ def _close(plan: Plan) -> None:
         plan.store.close()
 
 
-def dataset(plan: Plan, runs: Runs, command: str = "") -> xr.Dataset:
+def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
     """All records, over cells, rounds, replicates and, where there is one for each, experts or classes."""
+    import xarray as xr  # takes longer to import than all the rest
+
     cells = list(runs)
     first = runs[cells[0]]
     variables = {}
@@ -287,14 +302,14 @@ def _attributes(plan: Plan, command: str) -> dict[str, Any]:
     }
 
 
-class Checkpoint(NamedTuple):
+class RunCheckpoint(NamedTuple):
     done: int
     records: dict[str, Shaped[np.ndarray, "done ..."]]
     state: dict[str, np.ndarray]  # leaves of the state, such as "experts.params.0.kernel"; none unless they are kept
 
 
-def load(plan: Plan, cell: str, replicate: int, task: Mapping[str, Any]) -> tuple[Stored, Checkpoint | None]:
-    """What is stored of a run, and how far it is."""
+def load(plan: Plan, cell: str, replicate: int, task: Mapping[str, Any]) -> tuple[Stored, RunCheckpoint | None]:
+    """Load a run's checkpoint, and say how complete it is."""
     if plan.store is None:
         return Stored.MISSING, None
     try:
@@ -309,7 +324,7 @@ def load(plan: Plan, cell: str, replicate: int, task: Mapping[str, Any]) -> tupl
         {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
         for prefix in (_RECORD, _STATE)
     )
-    found, num_rounds = Checkpoint(len(next(iter(records.values()))), records, state), plan.preset.num_rounds
+    found, num_rounds = RunCheckpoint(len(next(iter(records.values()))), records, state), plan.preset.num_rounds
     if found.done > num_rounds:  # of a longer run
         return Stored.COMPLETE, found._replace(records={name: array[:num_rounds] for name, array in records.items()})
     if not state and (found.done < num_rounds or plan.keeps_weights):
@@ -393,7 +408,7 @@ def require_memory(plan: Plan, num_threads: int) -> None:
 
 
 class _Shared:
-    def __init__(self, plan: Plan, on_step: Callable[[Step], None]) -> None:
+    def __init__(self, plan: Plan, on_step: Callable[[RunProgress], None]) -> None:
         self.plan, self.on_step = plan, on_step
         self.is_stopped = threading.Event()
         self.pool: Pool = on_device(pool_of(plan.data, plan.preset.classes))
@@ -416,7 +431,7 @@ class _Shared:
         task = _task(self.common_key, cell, replicate, params)
         stored, kept = load(self.plan, cell, replicate, task)
         done, pieces = (0, []) if kept is None else (kept.done, [kept.records])
-        self.on_step(Step(cell, replicate, done, done, stored))
+        self.on_step(RunProgress(cell, replicate, done, done, stored))
         key = replicate_keys(root_key(self.plan.seed), jnp.array([replicate]))[0]
         state = None
         while done < num_rounds:
@@ -435,7 +450,7 @@ class _Shared:
                 if done < num_rounds or self.plan.keeps_weights:
                     arrays |= {_STATE + name: leaf for name, leaf in _leaves_of(state).items()}
                 self.plan.store.write(name_of(cell, replicate), pack(task, arrays))
-            self.on_step(Step(cell, replicate, done, rounds, None))
+            self.on_step(RunProgress(cell, replicate, done, rounds, None))
         return info(**_joined(pieces))
 
     def begin(self, key: Key[Array, ""], params: Params) -> Any:
@@ -461,8 +476,8 @@ def _require_finite(piece: Any, done: int, cell: str, replicate: int, params: Pa
 
 
 def _common_key(plan: Plan) -> dict[str, Any]:
-    """What tells runs apart whatever their cell and seed. The number of rounds is not among it, so that a run can go
-    on; the number of cores is: XLA splits sums of products among them.
+    """Key shared by all cells and seeds of a run. It leaves out the number of rounds, so that a run can be continued,
+    and includes the number of cores, among which XLA splits sums of products.
     """
     dims = dataclasses.asdict(plan.preset.dims)
     del dims["max_rounds"]

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ OTHER = -1
 Source = DataSet | Callable[[], DataSet]  # a data set, or a function that reads it when it is needed
 
 
-class Split(NamedTuple):
+class ImageSplit(NamedTuple):
     """Images of one split, sorted by class: first those of no task, then class 0, 1, ..., K - 1."""
 
     pixels: Num[Numbers, "n h w c"]  # bytes, or features as float32
@@ -31,10 +31,10 @@ class Split(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """What tasks are drawn from: one class against the rest, for each of K classes."""
+    """Images that tasks are drawn from: one class against the rest, for each of K classes."""
 
-    train: Split
-    test: Split
+    train: ImageSplit
+    test: ImageSplit
     mean: Float[Numbers, " c"]  # of the training pixels, in [0, 1]
     deviation: Float[Numbers, " c"]
 
@@ -53,6 +53,10 @@ class Arrival(NamedTuple):
     uniform: Float[Array, " M"]  # independent, uniform on (0, 1)
     distance: Float[Array, " M"]  # from the user to each server, on the unit square
     transfer_delay: Int[Array, " M"]  # d^tr to each server, in rounds
+
+
+# What arrives: (key, dims, state, params) -> the pool of this round and the arrival.
+Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival]]
 
 
 def draw(
@@ -147,13 +151,13 @@ def _moments(pixels: Num[np.ndarray, "n h w c"]) -> tuple[Float[np.ndarray, " c"
     return mean, np.where(deviation > 0, deviation, 1)  # a constant channel becomes 0, not NaN
 
 
-def _split(images: Images, classes: tuple[int, ...]) -> Split:
+def _split(images: Images, classes: tuple[int, ...]) -> ImageSplit:
     positions = np.full(int(max(images.labels.max(), *classes)) + 1, OTHER)
     positions[list(classes)] = np.arange(len(classes))
     labels = positions[images.labels]
     order = np.argsort(labels, kind="stable")
     counts = np.bincount(labels + 1, minlength=len(classes) + 1)
-    return Split(
+    return ImageSplit(
         pixels=images.pixels[order],
         labels=labels[order].astype(np.int32),
         starts=np.cumsum(counts)[:-1].astype(np.int32),
@@ -162,7 +166,7 @@ def _split(images: Images, classes: tuple[int, ...]) -> Split:
 
 
 def sample_rows(
-    split: Split, task: Int[Array, ""], uniforms: Float[Array, " n"], positive_share: Float[Scalar, ""]
+    split: ImageSplit, task: Int[Array, ""], uniforms: Float[Array, " n"], positive_share: Float[Scalar, ""]
 ) -> Int[Array, " n"]:
     """Rows of a task's images: the first `positive_share` of them of its class, the others of all other classes."""
     # Sums of int32 are int64 under x64, but rows are int32 in the state.

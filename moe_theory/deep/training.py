@@ -63,7 +63,7 @@ def train_on_arrival(
 
 
 class Memory(NamedTuple):
-    """What one expert keeps, and its images."""
+    """One expert's replay memory with its images."""
 
     kept: Kept
     inputs: Float[Array, "n h w c"]

@@ -16,23 +16,23 @@ from moe_theory.edge import delays as delays
 from moe_theory.edge import policies as policies
 from moe_theory.edge import solvable as solvable
 from moe_theory.edge import theory as theory
-from moe_theory.edge.algorithm import DROPPED as DROPPED
-from moe_theory.edge.algorithm import WAITING as WAITING
-from moe_theory.edge.algorithm import Arrival as Arrival
 from moe_theory.edge.algorithm import Info as Info
 from moe_theory.edge.algorithm import State as State
 from moe_theory.edge.algorithm import begin as begin
-from moe_theory.edge.algorithm import draw as draw
 from moe_theory.edge.algorithm import generalization_error as generalization_error
 from moe_theory.edge.algorithm import generalization_error_flushed as generalization_error_flushed
 from moe_theory.edge.algorithm import learn as learn
 from moe_theory.edge.algorithm import on_pool as on_pool
 from moe_theory.edge.algorithm import system as system
+from moe_theory.edge.arrivals import Arrival as Arrival
+from moe_theory.edge.arrivals import draw as draw
 from moe_theory.edge.params import READINGS as READINGS
 from moe_theory.edge.params import Dims as Dims
 from moe_theory.edge.params import Params as Params
 from moe_theory.edge.params import Reading as Reading
 from moe_theory.edge.params import gate_drive as gate_drive
+from moe_theory.edge.servers import DROPPED as DROPPED
+from moe_theory.edge.servers import WAITING as WAITING
 
 exact = corrected  # its former name
 

@@ -1,4 +1,4 @@
-"""What holds in place of the statements of `edge` that do not: Propositions 1 and 4, Theorem 1.
+"""Corrections of the false statements of `edge`: Propositions 1 and 4, Theorem 1.
 
 Proposition 4 is about routing that ignores the content of tasks: nearest, fastest and uniform offloading, not Algorithm
 1. Given the loads, an expert's arrivals are then independent draws of task and own truth, whatever the other experts

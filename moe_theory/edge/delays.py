@@ -28,7 +28,7 @@ from moe_theory.runs.reading import read_text
 
 @documented
 class Trip(NamedTuple):
-    """What a delay may depend on.
+    """Inputs of a delay's law.
 
     Examples:
         Two servers a unit apart, a user half a unit from each, and delays of 1 to 6 rounds:

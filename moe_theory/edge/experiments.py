@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.system import fields
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
@@ -34,34 +35,11 @@ FIGURE_3_DIMS = figure_3_dims(FIGURE_3_EXPERTS[-1])  # padded: all cells of a po
 
 
 def cell_name(num_experts: int) -> str:
-    """The name of a cell with so many servers."""
+    """The name of a cell with `num_experts` servers."""
     return f"M = {num_experts}"
 
 
-class Records(NamedTuple):
-    """What the closed forms and the sentences about Fig. 3 need."""
-
-    generalization_error: Float[Array, ""]
-    flushed: Float[Array, ""]  # the same once pending tasks are completed
-    loads: Int[Array, " M"]
-    misrouted: Int[Array, ""]
-
-
-class Models(NamedTuple):
-    """`Records`, and everything learned."""
-
-    generalization_error: Float[Array, ""]
-    flushed: Float[Array, ""]
-    loads: Int[Array, " M"]
-    misrouted: Int[Array, ""]
-    experts: Float[Array, "M p"]
-    gates: Float[Array, "M p"]
-    task: Int[Array, ""]
-    gate_outputs: Float[Array, " M"]
-    gate_probabilities: Float[Array, " M"]
-
-
-class GateSteps(NamedTuple):
+class GateObservables(NamedTuple):
     """What one round did to the gates, and their sizes."""
 
     own_change: Float[Array, ""]  # of <theta, v_n> / eta, at the expert that completed a task of kind n; NaN if not one
@@ -73,59 +51,26 @@ class GateSteps(NamedTuple):
     load_gap: Float[Array, ""]  # max_m |f_t(m) - 1/M|
 
 
-class Explored(NamedTuple):
-    """`GateSteps`, and what was learned."""
-
-    own_change: Float[Array, ""]
-    others_change: Float[Array, ""]
-    gate_size: Float[Array, ""]
-    gate_gap: Float[Array, ""]
-    gate_norm: Float[Array, ""]
-    signal_drive: Float[Array, ""]
-    load_gap: Float[Array, ""]
-    gates: Float[Array, "M p"]
-    experts: Float[Array, "M p"]
-    residuals: Float[Array, "M p"]  # sum over a server's tasks i of w^(m) - w_i
-    squared_error: Float[Array, ""]  # sum over all tasks i of |w^(m_i) - w_i|^2
-    loads: Int[Array, " M"]
-    misrouted: Int[Array, ""]
-
-
-class Assignments(NamedTuple):
-    """Which expert got which task, for sums over a whole history."""
-
-    task: Int[Array, ""]
-    truth: Float[Array, " p"]
-    expert: Int[Array, ""]
-    flushed: Float[Array, ""]
-
-
-class Availability(NamedTuple):
-    """Specialists of the arriving kind (15)."""
-
-    specialist_idle: Array
-    num_specialists: Int[Array, ""]
-
-
-def observe_errors(state: State, info: Info) -> Records:
-    """Errors, loads and misrouting."""
+def flushed_error(state: State, info: Info) -> Float[Array, ""]:
+    """The error once pending tasks are completed."""
     del info
-    return Records(generalization_error(state), generalization_error_flushed(state), state.visits, state.misrouted)
+    return generalization_error_flushed(state)
 
 
-def observe_models(state: State, info: Info) -> Models:
-    """Errors, loads, and everything learned."""
-    return Models(
-        *observe_errors(state, info),
-        experts=state.experts,
-        gates=state.gates,
-        task=info.task,
-        gate_outputs=info.gate_outputs,
-        gate_probabilities=info.gate_probabilities,
-    )
+observe_errors = fields(
+    "state.misrouted",
+    generalization_error=lambda state, info: generalization_error(state),
+    flushed=flushed_error,
+    loads="state.visits",
+)
+observe_models = fields(
+    observe_errors, "state.experts", "state.gates", "info.task", "info.gate_outputs", "info.gate_probabilities"
+)
+observe_assignments = fields("info.task", "info.truth", "info.expert", flushed=flushed_error)
+observe_availability = fields("info.specialist_idle", "info.num_specialists")
 
 
-def observe_steps(state: State, info: Info) -> GateSteps:
+def observe_steps(state: State, info: Info) -> GateObservables:
     """The gate step of a round in which one task was completed, and the gates' sizes; for a gate lag of 1."""
     kind = jnp.max(info.completed_task)  # the only one
     is_kind = (jnp.arange(state.pool.signals.shape[0]) == kind)[:, None]
@@ -141,7 +86,7 @@ def observe_steps(state: State, info: Info) -> GateSteps:
     lowest = jnp.min(jnp.where(exists[:, None], state.gates, jnp.inf), axis=0)
     fractions = state.visits / jnp.maximum(jnp.sum(state.visits), 1)
     all_drives = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=2)
-    return GateSteps(
+    return GateObservables(
         own_change=jnp.where(is_clear, -own, jnp.nan),
         others_change=jnp.where(
             is_clear, jnp.max(jnp.where(jnp.sign(drives) == jnp.sign(own), -jnp.inf, jnp.abs(drives))), jnp.nan
@@ -154,21 +99,15 @@ def observe_steps(state: State, info: Info) -> GateSteps:
     )
 
 
-def observe_limit(state: State, info: Info) -> Explored:
-    """Gate steps and what was learned."""
-    learned = state.gates, state.experts, state.residuals, state.squared_error, state.visits, state.misrouted
-    return Explored(*observe_steps(state, info), *learned)
-
-
-def observe_assignments(state: State, info: Info) -> Assignments:
-    """Which expert got which task."""
-    return Assignments(info.task, info.truth, info.expert, generalization_error_flushed(state))
-
-
-def observe_availability(state: State, info: Info) -> Availability:
-    """Specialists of the arriving kind, and whether one was idle."""
-    del state
-    return Availability(info.specialist_idle, info.num_specialists)
+observe_limit = fields(
+    observe_steps,
+    "state.gates",
+    "state.experts",
+    "state.residuals",  # sums over a server's tasks i of w^(m) - w_i, (M, p)
+    "state.squared_error",  # sum over all tasks i of |w^(m_i) - w_i|^2
+    "state.misrouted",
+    loads="state.visits",
+)
 
 
 def _experiment(name, dims, cells, num_rounds, observe, replicates, record_every=1, policy=policies.adaptive):
@@ -348,6 +287,11 @@ def gaps_of(run: Run) -> theory.Gaps:
     """The gaps of each replicate's pool, own truths included, as arrays (B,)."""
     spread = float(run.params.cluster_spread)
     return theory.Gaps(*np.transpose([theory.gaps(pool, spread) for pool in pools_of(run)]))
+
+
+def task_gap(run: Run) -> Float[np.ndarray, " B"]:
+    """The mean squared distance of two tasks: what one expert's error tends to."""
+    return np.asarray(gaps_of(run).task_gap)
 
 
 def loads_of(run: Run) -> Float[np.ndarray, "R B M"]:

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.core.numerics import Numbers
-from moe_theory.core.solvable import Cell as Cell
 from moe_theory.core.solvable import Solvable
+from moe_theory.core.solvable import SolvableCell as SolvableCell
 from moe_theory.core.tasks import INDEPENDENT
 from moe_theory.edge.algorithm import State, on_pool
 from moe_theory.edge.params import Dims, Params, Reading
@@ -25,7 +25,7 @@ def cell(
     execution_delay: Int[Numbers, " M"] | None = None,
     policy: Policy = adaptive,
     **choices: Any,
-) -> Cell:
+) -> SolvableCell:
     """Algorithm 1 on a pool of `continual.solvable`, a kind of tasks to a truth, none of them differing inside a kind.
 
     Args:
@@ -62,7 +62,7 @@ def cell(
         max_execution_delay=int(delays.max()),
     )
     params = Reading("solvable", "a pool that is solved exactly", orders).params(**choices)
-    return Cell(on_pool(dims, solvable.pool, delays, policy), params, dims)
+    return SolvableCell(on_pool(dims, solvable.pool, delays, policy), params, dims)
 
 
 def settled_gates(state: State, learning_rate: float) -> Float[Numbers, "M d *batch"]:

@@ -1,4 +1,4 @@
-"""What a sweep's specification may say of mobile edge computing."""
+"""Names that a sweep's specification may use for mobile edge computing."""
 
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import system

@@ -56,6 +56,7 @@ PAPER = Paper(
     figures="moe_theory.generalization.figures:FIGURES",
     overview="moe_theory.generalization.figures.crossing:OVERVIEW",
     systems={"generalization": "moe_theory.generalization.sweeps:SWEEPABLE"},
+    commands={"bound": "moe_theory.generalization.command:bound"},
     first_look=("generalization:exact",),
     rank=2,
 )

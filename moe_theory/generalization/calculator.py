@@ -10,6 +10,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from moe_theory.core.constraints import (
     require_active,
 )
 from moe_theory.core.errors import InvalidParamsError, shortened, unknown_name
-from moe_theory.generalization import certificate, complexity, corrected, theory
+from moe_theory.generalization import certificate, complexity, corrected, from_files, theory
 
 DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the readings of d_N
 BOTH, OWN = "both", "own"  # both readings agree; d_N (or R_m(H)) is given by the user
@@ -80,7 +81,7 @@ class Setting:
 
     @property
     def experts(self) -> str:
-        """What is known of the experts: LINEAR, NETWORK, only their R_m(H), OWN, or nothing, ANY."""
+        """Class of the experts: LINEAR, NETWORK, OWN if only R_m(H) is given, or ANY if nothing is."""
         if self.num_weights is not None:
             return ANY
         if self.rademacher is not None:
@@ -89,7 +90,7 @@ class Setting:
 
     @property
     def router_kind(self) -> str:
-        """What is known of the router: its class, only its d_N, OWN, or nothing, ANY."""
+        """Class of the router: one of `complexity.ROUTERS`, OWN if only d_N is given, or ANY if nothing is."""
         if self.num_weights is not None:
             return ANY
         if self.router is not None:
@@ -125,7 +126,7 @@ class Setting:
 
 
 def _weights(sizes: tuple[int, ...]) -> int:
-    """Of a network without biases, from its inputs to its outputs."""
+    """Number of weights of a network without biases, from its inputs to its outputs."""
     return sum(map(math.prod, itertools.pairwise(sizes)))
 
 
@@ -146,7 +147,7 @@ class Form(NamedTuple):
         return f"{self.name}.{self.dimension}" if self.dimension else self.name
 
 
-class Bound(NamedTuple):
+class EvaluatedBound(NamedTuple):
     """A form in a setting."""
 
     form: Form
@@ -161,14 +162,26 @@ _OF_CLASS = (LOSS, SAMPLES, LIPSCHITZ, OUTPUT, NORMS, ONE)  # of a class that is
 _OVER_ROOT = re.compile(r"(.+?)\s*/\s*sqrt\(m\)")
 
 
-def bound(**values: Any) -> list[Bound]:
+def bound(
+    *,
+    config: Path | str | None = None,
+    checkpoint: Path | str | None = None,
+    num_errors: int | None = None,
+    losses: Path | str | None = None,
+    **values: Any,
+) -> list[EvaluatedBound]:
     """All bounds that apply to a classifier, those of the paper first, as `moe-theory bound` shows them.
 
     Args:
+        config: a published model's config.json, or its folder, which has T, k, d, the weights and their bits.
+        checkpoint: weights in safetensors, a file or a folder: of a published model, or of one trained on the samples.
+        num_errors: samples, of `num_samples`, that this trained model gets wrong; its bounds are on the risk.
+        losses: its loss in [0, 1] on each sample instead: an .npy of m numbers, or text of one a line.
         values: fields of `calculator.Setting`; `rademacher` is a number, R_m(H) at this m, or text such as
             "2.5/sqrt(m)", which bounds it on any m inputs.
-    Raises: InvalidParamsError for values out of range or in contradiction, or a router whose class has no finite d_N;
-        UnknownNameError for a name that is not known.
+    Raises: InvalidParamsError for values out of range or in contradiction, for files that say too little, or a router
+        whose class has no finite d_N; InvalidCheckpointError for weights that cannot be read; UnknownNameError for a
+        name that is not known.
 
     Examples:
         The smallest of those that hold, of 8 linear experts of which one is active:
@@ -178,7 +191,10 @@ def bound(**values: Any) -> list[Bound]:
         >>> [(bound.form.id, round(bound.value, 3)) for bound in found if bound.is_best]
         [('product', 0.331)]
     """
-    return calculate(setting_of(**values))
+    places = (None if each is None else Path(each) for each in (config, checkpoint, losses))
+    config, checkpoint, losses = places
+    there, _ = from_files.fields(config, checkpoint, num_errors, losses, values, {name: name for name in values})
+    return calculate(setting_of(**(values | there)))
 
 
 def setting_of(rademacher: float | str | None = None, **values: Any) -> Setting:
@@ -201,7 +217,7 @@ def setting_of(rademacher: float | str | None = None, **values: Any) -> Setting:
     return Setting(rademacher=number / scale, is_uniform=over_root is not None, **values)
 
 
-def calculate(setting: Setting) -> list[Bound]:
+def calculate(setting: Setting) -> list[EvaluatedBound]:
     """All applicable bounds, those of the paper first; on the risk where the training error is known, else on the gap.
 
     Raises: InvalidParamsError where the router's class has no finite d_N under the given reading, or any.
@@ -211,7 +227,7 @@ def calculate(setting: Setting) -> list[Bound]:
     holding = [value for form, value in zip(forms, values, strict=True) if form.status == HOLDS]
     best = min(holding, default=math.inf)
     return [
-        Bound(
+        EvaluatedBound(
             form,
             value,
             value < setting.threshold,
@@ -310,7 +326,7 @@ def layer_norms(setting: Setting) -> tuple[tuple[float, ...], tuple[float, ...]]
 
 
 def frobenius_norms(setting: Setting) -> tuple[float, ...]:
-    """Of an expert's layers, the largest possible: B where it is given, sqrt(q) K at rank q and spectral norm K, or the
+    """Largest Frobenius norms of an expert's layers: B if it is given, sqrt(q) K at rank q and spectral norm K, or the
     sum of the row norms.
     """
     sizes = (setting.num_features, *setting.expert_widths, 1)
@@ -360,7 +376,7 @@ def _paper_forms(setting: Setting) -> Iterator[Form]:
 
 
 def _corrected_forms(setting: Setting) -> Iterator[Form]:
-    """By complexities, where experts and router have them; by the number of weights, where that is known."""
+    """Bounds by complexities, where experts and router have them; by the number of weights, where that is known."""
     is_linear = setting.experts == LINEAR
     if is_linear and setting.router_kind == FIXED:
         yield _uniform(setting, "given-router", _given_router_complexity)
@@ -420,7 +436,7 @@ def _uniform(setting: Setting, name: str, capacity: Callable[[Setting, int], flo
 
 
 def _of_router(setting: Setting) -> tuple[str, ...]:
-    """What d_N rests on, where it does not follow from the router's class."""
+    """The source of d_N, where it does not follow from the router's class."""
     if setting.router_kind not in (NETWORK, OWN):
         return ()
     return (LEMMA_2,) if setting.natarajan is None else (NATARAJAN,)
@@ -433,7 +449,7 @@ def _given_router_complexity(setting: Setting, num_samples: int) -> float:
 
 
 def _product_complexity(setting: Setting, num_samples: int) -> float:
-    """With A in place of B c: its proof needs R(H) <= A / sqrt(n) on any n inputs of an expert.
+    """Product complexity with A in place of B c: its proof needs R(H) <= A / sqrt(n) on any n inputs of an expert.
 
     R_m(H) = A / sqrt(m) at one m is not enough: for the constants +1 and -1 it is 0.80 / sqrt(m) at m = 500, but 1 at
     m = 1, and with one input per cell the gap exceeds the bound with A = 0.80.

@@ -1,7 +1,7 @@
 """The complexities of Theorem 1: Rademacher, of experts and of sparse MoE, and Natarajan dimensions of routers.
 
 R_S(F) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) over independent fair signs sigma, given the inputs x_i; R_m(F) is its
-mean over samples. It comes in closed form, by enumeration, by Monte Carlo or by fits; an `Estimate` says which.
+mean over samples. It comes in closed form, by enumeration or by Monte Carlo; a `Complexity` says which.
 
 Points are shattered by a class if it has two functions f_0, f_1 that differ at each of them, such that every choice of
 "as f_0" or "as f_1" at each point is made by a member of the class (Definition 3). d_N is the most points shattered.
@@ -10,33 +10,26 @@ Under the reading "mask-dimension" labels are the masks of the active experts, u
 Everything is float64 on the host.
 """
 
-import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import special
 
-from moe_theory.core import constraints, programs
 from moe_theory.core.constraints import Count, NonNegative, Whole, require, require_active
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, unknown_name
+from moe_theory.core.errors import InvalidParamsError, unknown_name
 from moe_theory.core.fields import documented
-from moe_theory.core.random import replicate_keys, root_key
-from moe_theory.core.system import System, simulate_batch
-from moe_theory.generalization.model import READINGS, Dims, Params
-from moe_theory.generalization.theory import lemma_2, lemma_3
-from moe_theory.generalization.training import Info, State, best_experts, system
+from moe_theory.generalization.model import READINGS
+from moe_theory.generalization.theory import lemma_2
 
 MOST_ENUMERATED = 20  # most samples whose 2^m sign vectors are enumerated
 ENUMERATED_BY_DEFAULT = 16  # most samples for which `fixed_router` enumerates them
 BLOCK = 2**21  # signs in memory at a time
-# How a complexity is known, in `Estimate.kind`.
-EXACT, MONTE_CARLO, UPPER_BOUND, LOWER_ESTIMATE = "exact", "Monte Carlo", "upper bound", "lower estimate"
+# How a complexity is known, in `Complexity.kind`.
+EXACT, MONTE_CARLO = "exact", "Monte Carlo"
 
 ROUTERS = ("fixed", "linear", "network", "free")  # one function; rows v_j; a ReLU network; every function there is
 Row = tuple[int, ...]  # a function's labels of the points
@@ -45,89 +38,13 @@ Supremum = Callable[[np.ndarray], np.ndarray]  # signs (n, m) -> sup_f (1/m) sum
 
 
 @documented
-class Estimate(NamedTuple):
+class Complexity(NamedTuple):
     """A complexity, and how it was obtained."""
 
     value: float
     error: float  # standard error of `value`; 0 where nothing is drawn
-    kind: str  # EXACT, MONTE_CARLO, UPPER_BOUND or LOWER_ESTIMATE
+    kind: str  # EXACT or MONTE_CARLO
     draws: int  # sign vectors that `value` is a mean over; 0 for a closed form
-
-
-def linear_ball(features: Float[np.ndarray, "m d"], radius: float) -> Estimate:
-    """R_S of {w.x : |w| <= B}, at most B sqrt(sum_i |x_i|^2) / m; exactly that for orthogonal inputs.
-
-    The supremum for given signs is (B/m) |sum_i sigma_i x_i| (Cauchy-Schwarz). By Jensen its mean is at most the root
-    of the mean square, in which the cross terms vanish; with orthogonal inputs they vanish for all signs. It is at
-    least 1/sqrt(2) of the bound (Khintchine's inequality in a Hilbert space, Latala and Oleszkiewicz 1994).
-
-    Source: R_m(H) of Theorem 1 for linear experts. Raises: InvalidParamsError unless features are a matrix and B >= 0.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.generalization import complexity
-        >>> estimate = complexity.linear_ball(np.eye(4), radius=2.0)
-        >>> estimate.value, estimate.kind
-        (1.0, 'exact')
-    """
-    features = _table("features", features)
-    require(NonNegative, radius=radius)
-    value = radius * math.sqrt(np.sum(features**2)) / len(features)
-    return Estimate(value, 0.0, EXACT if _are_orthogonal(features) else UPPER_BOUND, 0)
-
-
-def linear_ball_gaussian(num_samples: int, num_features: int, radius: float, scale: float = 1.0) -> float:
-    """R_m of {w.x : |w| <= B} for inputs x ~ N(0, scale^2 I): B scale E|g| / sqrt(m), g ~ N(0, I_d), exactly.
-
-    Given the signs, sum_i sigma_i x_i ~ N(0, m scale^2 I). E|g| = sqrt(2) Gamma((d+1)/2) / Gamma(d/2).
-
-    Source: Definition 2. Raises: InvalidParamsError for sizes or scales out of range.
-
-    Examples:
-        >>> from moe_theory.generalization import complexity
-        >>> round(complexity.linear_ball_gaussian(num_samples=4, num_features=1, radius=2.0), 6)  # sqrt(2 / pi)
-        0.797885
-    """
-    require(Count, num_samples=num_samples)
-    require(Count, num_features=num_features)
-    require(NonNegative, radius=radius, scale=scale)
-    return radius * scale * math.sqrt(2) * _gamma_ratio(num_features / 2) / math.sqrt(num_samples)
-
-
-def linear_ball_exact(features: Float[np.ndarray, "m d"], radius: float) -> Estimate:
-    """R_S of {w.x : |w| <= B}, exactly, over all 2^m sign vectors.
-
-    Source: Definition 2. Raises: InvalidParamsError for more than 20 samples.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.generalization import complexity
-        >>> estimate = complexity.linear_ball_exact(np.eye(2), radius=2.0)
-        >>> round(estimate.value, 6), estimate.draws  # sqrt(2), of all 4 signs
-        (1.414214, 4)
-    """
-    features = _table("features", features)
-    require(NonNegative, radius=radius)
-    return enumerated(_ball(features, radius), len(features))
-
-
-def linear_ball_monte_carlo(
-    features: Float[np.ndarray, "m d"], radius: float, num_draws: int, seed: int = 0
-) -> Estimate:
-    """R_S of {w.x : |w| <= B} by Monte Carlo over signs.
-
-    Source: Definition 2.
-    Raises: InvalidParamsError unless features are a matrix, B >= 0 and there are at least 2 draws.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.generalization import complexity
-        >>> round(complexity.linear_ball_monte_carlo(np.eye(2), radius=2.0, num_draws=10).value, 6)
-        1.414214
-    """
-    features = _table("features", features)
-    require(NonNegative, radius=radius)
-    return monte_carlo(_ball(features, radius), len(features), num_draws, seed)
 
 
 def constants(num_samples: int) -> float:
@@ -148,7 +65,7 @@ def constants(num_samples: int) -> float:
     return 2 / math.sqrt(math.pi) * _gamma_ratio(math.ceil(num_samples / 2)) / num_samples
 
 
-def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int = 0) -> Estimate:
+def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int = 0) -> Complexity:
     """E sup over random signs by Monte Carlo, with its standard error; more draws extend fewer.
 
     Args:
@@ -165,10 +82,10 @@ def monte_carlo(supremum: Supremum, num_samples: int, num_draws: int, seed: int 
     blocks = _blocks_of_draws(num_samples, num_draws, seed)
     values = np.concatenate([supremum(signs) for signs in blocks])
     error = float(np.std(values, ddof=1) / math.sqrt(num_draws))
-    return Estimate(float(np.mean(values)), error, MONTE_CARLO, num_draws)
+    return Complexity(float(np.mean(values)), error, MONTE_CARLO, num_draws)
 
 
-def enumerated(supremum: Supremum, num_samples: int) -> Estimate:
+def enumerated(supremum: Supremum, num_samples: int) -> Complexity:
     """E sup over random signs, exactly, over all 2^m sign vectors.
 
     Source: Definition 2.
@@ -186,7 +103,7 @@ def enumerated(supremum: Supremum, num_samples: int) -> Estimate:
             "Use Monte Carlo."
         )
     total = sum(float(np.sum(supremum(signs))) for signs in _blocks_of_all(num_samples))
-    return Estimate(total / 2**num_samples, 0.0, EXACT, 2**num_samples)
+    return Complexity(total / 2**num_samples, 0.0, EXACT, 2**num_samples)
 
 
 def fixed_router(
@@ -195,7 +112,7 @@ def fixed_router(
     radius: float,
     num_draws: int = 1000,
     seed: int = 0,
-) -> Estimate:
+) -> Complexity:
     """R_S of sum_j a_j(x) w_j.x over all |w_j| <= B, for a given router with these gates a_j(x_i).
 
     For given signs the supremum is (B/m) sum_j |sum_i sigma_i a_ij x_i|. All sign vectors are enumerated for m <= 16,
@@ -207,8 +124,9 @@ def fixed_router(
     Examples:
         >>> import numpy as np
         >>> from moe_theory.generalization import complexity
-        >>> complexity.fixed_router(gates=np.eye(2), features=np.eye(2), radius=1.0).value
-        1.0
+        >>> estimate = complexity.fixed_router(gates=np.eye(2), features=np.eye(2), radius=1.0)
+        >>> estimate.value, estimate.kind
+        (1.0, 'exact')
     """
     gates, features = _table("gates", gates), _table("features", features)
     require(NonNegative, radius=radius)
@@ -220,87 +138,6 @@ def fixed_router(
     if len(features) <= ENUMERATED_BY_DEFAULT:
         return enumerated(supremum, len(features))
     return monte_carlo(supremum, len(features), num_draws, seed)
-
-
-def learned(
-    dims: Dims,
-    params: Params,
-    features: Float[np.ndarray, "m d"],
-    num_draws: int,
-    num_steps: int,
-    seed: int = 0,
-    num_starts: int = 1,
-) -> Estimate:
-    """Lower estimate of R_S of the class of `params`, experts and router learned, by fitting random signs as labels.
-
-    Training minimises the mean of -sigma_i f(x_i) / 2, so that minus twice the least loss along the way is reached by a
-    member of the class, and at most the supremum (up to rounding); how far below is unknown, but more steps and starts
-    bring it closer. The error is that of the mean over signs alone. The signs are those of `monte_carlo` with this
-    seed.
-
-    Args:
-        params: T, k, the norms of the class and the learning rate; m is the number of rows of `features`.
-        num_starts: fits to each sign vector, of which the best counts.
-    Source: Definition 2. Raises: InvalidDimsError for features that do not fit `dims`; InvalidParamsError or
-        InvalidRunError for what cannot be run.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.generalization import Dims, Params, complexity
-        >>> dims, params = Dims(max_experts=2, num_features=3, max_samples=3), Params(num_experts=2)
-        >>> estimate = complexity.learned(dims, params, np.eye(3), num_draws=2, num_steps=3)
-        >>> estimate.kind, estimate.value <= 1
-        ('lower estimate', True)
-    """
-    features = _table("features", features)
-    require(Whole(2), num_draws=num_draws)
-    require(Count, num_starts=num_starts)
-    num_samples, num_features = features.shape
-    if num_features != dims.num_features or num_samples > dims.max_samples:
-        raise InvalidDimsError(
-            f"features of shape {features.shape} must have at most max_samples={dims.max_samples} rows of "
-            f"num_features={dims.num_features} entries. Change features or dims."
-        )
-    params = params._replace(num_samples=num_samples)
-    constraints.check(params, dims)
-    root, count = root_key(seed), num_draws * num_starts
-    signs = np.concatenate(list(_blocks_of_draws(num_samples, num_draws, seed)))
-    state = _begin(dims)(replicate_keys(root, jnp.arange(count)), params)
-    state = _fitting(state, features, np.repeat(signs, num_starts, axis=0))
-    _, reached = simulate_batch(_fitter(dims), root, count, params, num_steps, observe=_correlation, state=state)
-    best = np.max(np.asarray(reached, float).reshape(num_steps, num_draws, num_starts), axis=(0, 2))
-    error = float(np.std(best, ddof=1) / math.sqrt(num_draws))
-    return Estimate(float(np.mean(best)), error, LOWER_ESTIMATE, num_draws)
-
-
-def spectral(weights: Sequence[np.ndarray], num_samples: int, feature_norm: float = 1.0) -> float:
-    """Lemma 3 for the class of networks with the norms of a given one, from its weights.
-
-    K_i are the spectral norms of its layers and b_i the sums of their rows' l2 norms. For one layer, a linear expert,
-    it is c |w| / sqrt(m), the bound of `linear_ball` for inputs of norm c.
-
-    Args:
-        weights: matrices (outputs, inputs) of the layers, first to last; a vector is a matrix with one row.
-        feature_norm: c, the largest |x|.
-    Source: Lemma 3, as printed. Raises: InvalidParamsError for layers whose shapes do not match, or that are zero.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.generalization import complexity
-        >>> round(complexity.spectral([np.array([3.0, 4.0])], num_samples=25), 6)  # |w| / sqrt(m)
-        1.0
-    """
-    layers = [_table("weights", np.atleast_2d(layer)) for layer in weights]
-    shapes = [layer.shape for layer in layers]
-    fits = all(after[1] == before[0] for before, after in itertools.pairwise(shapes))
-    if not layers or not fits or shapes[-1][0] != 1:
-        raise InvalidParamsError(
-            f"weights of shapes {shapes} are no network with one output: each layer must have as many columns as the "
-            "one before it has rows, and the last one row. Change weights."
-        )
-    operators = [float(np.linalg.norm(layer, 2)) for layer in layers]
-    rows = [float(np.sum(np.linalg.norm(layer, axis=1))) for layer in layers]
-    return float(lemma_3(num_samples, feature_norm, operators, rows))
 
 
 def natarajan(
@@ -417,37 +254,6 @@ def growth(labelings: Int[np.ndarray, "F n"]) -> int:
     return len(set(_rows(labelings)))
 
 
-def _fitter(dims: Dims) -> System:
-    """Linear experts are set to the best ones given the router."""
-    return system(dims, optimizer=None if dims.expert_width else best_experts)
-
-
-@functools.lru_cache
-def _begin(dims: Dims) -> Callable[..., State]:
-    """Initial states of replicates from keys (B,) and the parameters; the replicate axis is last."""
-    return programs.jit(jax.vmap(_fitter(dims).init, in_axes=(0, None), out_axes=-1))
-
-
-def _fitting(state: State, features: np.ndarray, signs: Signs) -> State:
-    """The states with these inputs (m, d), and the signs (B, m) for labels."""
-    sample = state.sample
-    padding = (0, len(sample.labels) - len(features))
-    inputs = np.repeat(np.pad(features, (padding, (0, 0)))[:, :, None], len(signs), axis=2)
-    labels, dtype = np.pad(signs.T, (padding, (0, 0))), sample.labels.dtype
-    given = sample._replace(features=jnp.asarray(inputs, dtype), labels=jnp.asarray(labels, dtype))
-    return state._replace(sample=given)
-
-
-def _correlation(state: State, info: Info) -> jax.Array:
-    """(1/m) sum_i sigma_i f(x_i) of the weights at the start of the round."""
-    del state
-    return -2 * info.loss
-
-
-def _ball(features: np.ndarray, radius: float) -> Supremum:
-    return lambda signs: radius / len(features) * np.linalg.norm(signs @ features, axis=1)
-
-
 def _experts(gates: np.ndarray, features: np.ndarray, radius: float) -> Supremum:
     shares = []  # of each expert: the samples it is active on, and a_ij x_i
     for column in gates.T:
@@ -476,14 +282,6 @@ def _blocks_of_all(num_samples: int) -> Iterator[np.ndarray]:
     for start in range(0, 2**num_samples, size):
         numbers = np.arange(start, min(start + size, 2**num_samples))
         yield 2.0 * (numbers[:, None] >> np.arange(num_samples) & 1) - 1
-
-
-def _are_orthogonal(features: np.ndarray) -> bool:
-    inputs = features[np.any(features != 0, axis=1)]
-    if len(inputs) > inputs.shape[1]:
-        return False
-    unit = inputs / np.linalg.norm(inputs, axis=1, keepdims=True)
-    return bool(np.all(np.abs(unit @ unit.T - np.eye(len(unit))) < 1e-12))
 
 
 def _gamma_ratio(argument: float) -> float:

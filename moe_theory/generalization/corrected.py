@@ -1,4 +1,4 @@
-"""What holds instead of Theorem 1 and its lemmas: bounds derived step by step in their docstrings.
+"""Bounds that hold instead of Theorem 1 and its lemmas, derived step by step in their docstrings.
 
 T experts, k active, m i.i.d. samples, a loss in [0, 1] that is C-Lipschitz in the model's output; linear experts
 w_j.x with |w_j| <= B, linear routers with logits v_j.x, |v_j| <= W, inputs with |x| <= c. R_S(F) is the empirical
@@ -383,7 +383,7 @@ def covering(
 
 
 @documented
-class Bounds(NamedTuple):
+class LinearBounds(NamedTuple):
     """Each form of the bound for linear experts and a linear router, and the smallest of them."""
 
     product: float  # k = 1 (`product_complexity`); NaN elsewhere
@@ -402,7 +402,7 @@ def bounds(
     router_norm: float = 1.0,
     lipschitz: float = 1.0,
     delta: float = 0.05,
-) -> Bounds:
+) -> LinearBounds:
     """All forms of the bound for this class. Each fails with probability at most delta, and so does the smallest.
 
     (Which one is smallest does not depend on the sample.)
@@ -427,7 +427,7 @@ def bounds(
         product = at(product_complexity(num_experts, num_samples, expert_norm, feature_norm))
     smooth = at(lipschitz_complexity(*sizes, *norms))
     cover = covering(*sizes, num_features, *norms, lipschitz, delta)
-    return Bounds(product, smooth, cover, float(np.nanmin([product, smooth, cover])))
+    return LinearBounds(product, smooth, cover, float(np.nanmin([product, smooth, cover])))
 
 
 def tail(num_samples: Real, excess: Real) -> Real:

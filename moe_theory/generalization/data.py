@@ -16,7 +16,7 @@ from moe_theory.core.errors import InvalidDimsError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Scalar, stored
 from moe_theory.generalization import model
-from moe_theory.generalization.model import Dims, Params, Weights
+from moe_theory.generalization.model import ClassifierWeights, Dims, Params
 
 RANDOM_LABELS, TEACHER, DIGITS = DATA = ("random-labels", "teacher", "digits")
 DIGITS_PIXELS = 64
@@ -45,7 +45,9 @@ def check_data(dims: Dims, data: str) -> None:
         )
 
 
-def draw_sample(key: Key[Array, ""], dims: Dims, params: Params, data: str, teacher: Weights | None = None) -> Sample:
+def draw_sample(
+    key: Key[Array, ""], dims: Dims, params: Params, data: str, teacher: ClassifierWeights | None = None
+) -> Sample:
     """m independent samples of the distribution called `data`; a larger sample extends a smaller one.
 
     Args:
@@ -73,13 +75,13 @@ def population(dims: Dims, data: str) -> np.ndarray:
     return _digits()[0] if data == DIGITS else _points(dims.num_features)
 
 
-def draw_teacher(key: Key[Array, ""], dims: Dims) -> Weights:
+def draw_teacher(key: Key[Array, ""], dims: Dims) -> ClassifierWeights:
     """A sparse MoE of `TEACHER_EXPERTS` linear experts, one of them active, whose sign labels inputs."""
     own = Dims(TEACHER_EXPERTS, dims.num_features, 1)
     return model.draw_weights(key, own, Params(TEACHER_EXPERTS, 1, 1, router_norm=TEACHER_NORM))
 
 
-def teacher_labels(teacher: Weights | None, features: Float[Array, "m d"]) -> Float[Array, " m"]:
+def teacher_labels(teacher: ClassifierWeights | None, features: Float[Array, "m d"]) -> Float[Array, " m"]:
     """The sign of the teacher's output; 1 where that is 0."""
     assert teacher is not None
     outputs = model.outputs(teacher, features, 1, TEACHER_EXPERTS)
@@ -88,11 +90,11 @@ def teacher_labels(teacher: Weights | None, features: Float[Array, "m d"]) -> Fl
 
 
 def true_risk(
-    weights: Weights,
+    weights: ClassifierWeights,
     num_active: Scalar,
     num_experts: Scalar,
     data: str,
-    teacher: Weights | None = None,
+    teacher: ClassifierWeights | None = None,
     label_noise: Scalar = 0.0,
 ) -> Float[Array, ""]:
     """L_D(f) of the ramp loss, exactly: a mean over the population and over the label of each of its inputs.

@@ -36,7 +36,7 @@ EXACT, LEARNED = "exact", "learned"
 TO_ROUNDING = identity(within=1e-5)  # of sums in float32 of numbers that are below 100
 EXACTLY = identity(within=1e-9)  # of logarithms in float64
 SYMBOLS = {"T": "num_experts", "k": "num_active", "m": "num_samples", "W": "router_norm"}
-Sizes = Mapping[str, Any]  # values by the paper's symbols
+ClassCapacity = Mapping[str, Any]  # values by the paper's symbols
 Settings = Mapping[str, Mapping[str, Any]]  # overrides of the parameters, by the cells' names
 DEFINITION_1 = Hypothesis(
     "k of T experts are active (Definition 1)",
@@ -49,7 +49,7 @@ def cell_name(**sizes: float) -> str:
     return ", ".join(f"{symbol} = {value:g}" for symbol, value in sizes.items())
 
 
-def _settings(every: Iterable[Sizes], *, needs_reading: bool = False, **fixed: Any) -> Settings:
+def _settings(every: Iterable[ClassCapacity], *, needs_reading: bool = False, **fixed: Any) -> Settings:
     """A cell for each of the sizes that it is named by, with `fixed` sizes and parameters besides."""
     free = {} if needs_reading else {"whole_router": False}
     return {
@@ -107,11 +107,9 @@ def _learned_cells(name: str, num_samples: int, replicates: int) -> Experiment:
 
 LEARNED_CELLS = _learned_cells("learned-cells", 100_000, 64)
 FEWER_LEARNED_CELLS = _learned_cells("learned-cells-of-fewer", 6400, 512)  # where the corrected bound is as informative
-(LEARNED_CELL,), (FEWER_CELL,) = LEARNED_CELLS.cells, FEWER_LEARNED_CELLS.cells
 
 # A dense mixture of two with a free router (counterexample C).
 DENSE = _drawn("dense", dense, Dims(2, 1, 1000), _settings([{"T": 2, "m": 1000}], needs_reading=True, k=2), 2048)
-(DENSE_CELL,) = DENSE.cells
 
 # One function with a fair coin for its loss.
 SINGLE = _drawn("single", coin, Dims(1, 1, 1000), _settings([{"T": 1, "m": 1000}], k=1), 4096)
@@ -142,7 +140,7 @@ LONE_POINT = _drawn(
     "lone-points", lone_points, Dims(2, 1, LONE_SAMPLES), _settings([{"m": LONE_SAMPLES}], T=2, k=1), 64
 )
 (LONE_CELL,) = LONE_POINT.cells
-FORMULA = LONE_POINT.at(LONE_CELL)  # for claims on formulas, a cheap run whose draws they ignore
+FORMULA = Selection(LONE_POINT, (LONE_CELL,), is_computed=True)  # for claims on formulas, a cheap run that they ignore
 
 # A given linear router: over T at k = 1, and over k at T = 8 with gates that are nearly even (W = 1) and far from it
 # (W = 8). At k = 1 all gates are 1 whatever W, which then does not name the cell.
@@ -216,7 +214,6 @@ NATURAL = _trained(
     ),
     num_rounds=150,
 )
-(NATURAL_CELL,) = NATURAL.cells
 
 # Classifiers trained on a teacher's labels, one in ten of them flipped, and on digits, odd or even, where the corrected
 # bounds are informative. The masks' d_N is the smaller one, so that what holds with it holds under either reading.
@@ -324,7 +321,7 @@ def theorem_1_at(params: Any, rademacher: float, router: str, num_features: int,
     return float(theory.theorem_1(*sizes, rademacher, dimension, LIPSCHITZ, float(params.delta)))
 
 
-def corrected_bounds_at(params: Any, num_features: int, share: float = 1.0) -> corrected.Bounds:
+def corrected_bounds_at(params: Any, num_features: int, share: float = 1.0) -> corrected.LinearBounds:
     """The bounds that hold for linear experts and routers, at `share` of the cell's delta."""
     norms = (float(params.expert_norm), 1.0, float(params.router_norm))
     return corrected.bounds(*sizes_of(params), num_features, *norms, LIPSCHITZ, share * float(params.delta))

@@ -1,4 +1,4 @@
-"""What published families of language models with sparse experts are made of, as `families.toml` describes it."""
+"""Layers of published families of language models with sparse experts, as `families.toml` describes them."""
 
 import functools
 import tomllib
@@ -50,7 +50,7 @@ class Family(NamedTuple):
         return [*texts, *self.rules.values(), *self.defaults.values(), *(stack.num_layers for stack in self.stacks)]
 
     def kinds(self) -> frozenset[str]:
-        """Kinds of layers that it tells apart."""
+        """Kinds of layers that it distinguishes."""
         found = [constant for text in self.formulas() for constant in compiled(text).co_consts]
         return frozenset(kind for each in found for kind in (each if isinstance(each, tuple) else (each,)) if kind)
 

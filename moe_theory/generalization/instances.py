@@ -73,7 +73,7 @@ def one_round(
 
 
 class Cells(NamedTuple):
-    """What `cells` shows. S_j is the sum of the labels in cell j, S'_j that of the ghost sample, n_j the count."""
+    """Observables of `cells`. S_j is the sum of the labels in cell j, S'_j that of the ghost sample, n_j the count."""
 
     gap: Float[Array, ""]  # sup_f |L_S - L_D| = sum_j |S_j| / (2m)
     paired_gap: Float[Array, ""]  # phi(S, S') = sup_f (L_S - L_S') = sum_j |S_j - S'_j| / (2m), Eq. (17)
@@ -84,13 +84,13 @@ class Cells(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """What `learned_cells` and `dense` show."""
+    """Observables of `learned_cells` and `dense`."""
 
     gap: Float[Array, ""]  # sup_f |L_S - L_D|
 
 
 class Coin(NamedTuple):
-    """What `coin` shows."""
+    """Observables of `coin`."""
 
     risk: Float[Array, ""]  # L_S
     ghost: Float[Array, ""]  # L_S' of another sample
@@ -238,7 +238,7 @@ def dense_losses(labels: Float[Array, " m"]) -> Float[Array, " m"]:
 
 
 class Capacity(NamedTuple):
-    """What `linear_router` shows. The first two have the means R_m(F|a) and R_m(H)."""
+    """Observables of `linear_router`. The first two have the means R_m(F|a) and R_m(H)."""
 
     routed: Float[Array, ""]  # mean of sup_f (1/m) sum_i sigma_i f(x_i) over T experts, with the router given
     lone: Float[Array, ""]  # the same for one expert, B |sum_i sigma_i x_i| / m
@@ -275,7 +275,7 @@ def linear_router(dims: Dims) -> System:
 
 
 class Complexities(NamedTuple):
-    """What `function_classes` shows: means over all signs, given the samples."""
+    """Observables of `function_classes`: means over all signs, given the samples."""
 
     complexity: Float[Array, ""]  # R_S(F) of all functions
     ghost_complexity: Float[Array, ""]  # R_S'(F)
@@ -286,22 +286,22 @@ class Complexities(NamedTuple):
     vertex: Float[Array, ""]  # the same for the combination that puts all its weight on the best function
 
 
-class Sizes(NamedTuple):
-    """Of a class of functions from n points to labels."""
+class ClassCapacity(NamedTuple):
+    """Capacity of a class of functions from n points to labels."""
 
     log_growth: Float[Array, " n"]  # log of the most labelings of 1, ..., n of the points
     natarajan: Float[Array, ""]  # the Natarajan dimension; 0 for a single function
 
 
 class Growth(NamedTuple):
-    """What `labelings` shows."""
+    """Observables of `labelings`."""
 
-    random: Sizes
-    masks: Sizes
+    random: ClassCapacity
+    masks: ClassCapacity
 
 
 class PairedGap(NamedTuple):
-    """What `lone_points` shows."""
+    """Observables of `lone_points`."""
 
     gap: Float[Array, ""]  # sup_f |L_S - L_S'| over all masks
 
@@ -420,7 +420,7 @@ def shattering_tables(num_points: int, num_labels: int) -> ShatteringTables:
     )
 
 
-def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int) -> Sizes:
+def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int) -> ClassCapacity:
     """Growth and Natarajan dimension of a class on all its points.
 
     A set of points is shattered (Definition 3) if all 2^size patterns of some cube on it occur.
@@ -434,7 +434,7 @@ def class_sizes(is_member: Bool[Array, " L^n"], num_points: int, num_labels: int
     is_shattered = tables.cubes @ occurs == 2**tables.cube_sizes
     counts = tables.sets @ occurs
     per_size = tables.set_sizes == jnp.arange(1, num_points + 1)[:, None]
-    return Sizes(
+    return ClassCapacity(
         log_growth=jnp.log(jnp.max(jnp.where(per_size, counts, 0), axis=1)),
         natarajan=jnp.max(jnp.where(is_shattered, tables.cube_sizes, 0)),
     )

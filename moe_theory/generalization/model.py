@@ -9,7 +9,7 @@ Examples:
 
     >>> import numpy as np
     >>> from moe_theory.generalization import model
-    >>> weights, features = model.Weights(experts=(np.eye(2),), router=(np.eye(2),)), np.eye(2)
+    >>> weights, features = model.ClassifierWeights(experts=(np.eye(2),), router=(np.eye(2),)), np.eye(2)
     >>> logits = model.logits(weights, features)
     >>> model.masks(logits, num_active=1, num_experts=2).tolist()
     [[True, False], [False, True]]
@@ -112,14 +112,14 @@ READINGS: dict[str, Reading] = {
 
 
 @documented
-class Weights(NamedTuple):
+class ClassifierWeights(NamedTuple):
     """Layers of all experts and of the router, from the input on."""
 
     experts: tuple[Array, ...]  # linear: ((M, d),); networks: ((M, h, d), (M, h))
     router: tuple[Array, ...]  # linear: ((M, d),); network: ((h, d), (M, h))
 
 
-def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> Weights:
+def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> ClassifierWeights:
     """Normal entries, scaled so that linear experts have norms of about B/2 and rows of a linear router of about W/2.
 
     A network's matrices have about half of the Frobenius norm that `project` allows. An expert draws the same numbers
@@ -156,10 +156,10 @@ def draw_weights(key: Key[Array, ""], dims: Dims, params: Params) -> Weights:
         inner = draw(keys[2], (width, features), params.router_norm, width * features)
         outer = draw(keys[3], (count, width), params.router_norm, width * params.num_experts)
         router = (inner, existing(outer))
-    return project(Weights(experts, router), params)
+    return project(ClassifierWeights(experts, router), params)
 
 
-def project(weights: Weights, params: Params) -> Weights:
+def project(weights: ClassifierWeights, params: Params) -> ClassifierWeights:
     """Project linear experts on |w| <= B, and rows of a linear router on |v| <= W.
 
     Each matrix of an expert network is scaled to a Frobenius norm of at most B, each of a router network to W.
@@ -167,7 +167,7 @@ def project(weights: Weights, params: Params) -> Weights:
     Examples:
         >>> import jax.numpy as jnp
         >>> from moe_theory.generalization import Params, model
-        >>> weights = model.Weights(experts=(2 * jnp.eye(2),), router=(2 * jnp.eye(2),))
+        >>> weights = model.ClassifierWeights(experts=(2 * jnp.eye(2),), router=(2 * jnp.eye(2),))
         >>> model.project(weights, Params(expert_norm=1.0, router_norm=4.0)).experts[0].tolist()
         [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -176,10 +176,10 @@ def project(weights: Weights, params: Params) -> Weights:
     router = tuple(
         _shrink(layer, range(1 if is_linear else 0, layer.ndim), params.router_norm) for layer in weights.router
     )
-    return Weights(experts, router)
+    return ClassifierWeights(experts, router)
 
 
-def logits(weights: Weights, features: Float[Array, "m d"]) -> Float[Array, "m M"]:
+def logits(weights: ClassifierWeights, features: Float[Array, "m d"]) -> Float[Array, "m M"]:
     """g(x) of Eq. (5), also for experts that do not exist."""
     if len(weights.router) == 1:
         return _products(features, weights.router[0])
@@ -187,7 +187,7 @@ def logits(weights: Weights, features: Float[Array, "m d"]) -> Float[Array, "m M
     return _products(jax.nn.relu(_products(features, inner)), outer)
 
 
-def expert_outputs(weights: Weights, features: Float[Array, "m d"]) -> Float[Array, "m M"]:
+def expert_outputs(weights: ClassifierWeights, features: Float[Array, "m d"]) -> Float[Array, "m M"]:
     """h_j(x) of Eq. (4)."""
     if len(weights.experts) == 1:
         return _products(features, weights.experts[0])
@@ -242,7 +242,7 @@ def gates_straight_through(
 
 
 def outputs(
-    weights: Weights,
+    weights: ClassifierWeights,
     features: Float[Array, "m d"],
     num_active: Int[Scalar, ""],
     num_experts: Int[Scalar, ""],

@@ -53,7 +53,7 @@ class Part(NamedTuple):
 
 @documented
 class Published(NamedTuple):
-    """A published model, as far as its configuration tells."""
+    """A published model, as far as its configuration describes it."""
 
     family: str  # its `model_type`
     num_experts: int  # T
@@ -130,15 +130,15 @@ def published(path: str | Path, is_counted: bool = True, bits: int | None = None
 
 
 @documented
-class Stored(NamedTuple):
-    """What a checkpoint's headers say of its size."""
+class StoredSize(NamedTuple):
+    """Size of a checkpoint, from its headers."""
 
     num_weights: int | None  # numbers in all its tensors; None where several are packed into one
     num_bits: int  # of all its tensors
     note: str  # a sentence about where this is from
 
 
-def stored(path: str | Path) -> Stored:
+def stored(path: str | Path) -> StoredSize:
     """The size of a published checkpoint, from its headers alone.
 
     Args:
@@ -168,7 +168,7 @@ def stored(path: str | Path) -> Stored:
                 "--weights and --bits."
             )
         count = count if type(count) is int and 0 < count < 2**62 else None
-        return Stored(count, 8 * size, f"Sizes are those that {index.name} states: its shards are not here.")
+        return StoredSize(count, 8 * size, f"Sizes are those that {index.name} states: its shards are not here.")
     tensors = open_checkpoint(index.parent if index.name == INDEX else path).tensors.values()
     packed = sorted({tensor.kind for tensor in tensors} & _PACKED)
     bits = 8 * sum(tensor.stop - tensor.start for tensor in tensors)
@@ -176,7 +176,7 @@ def stored(path: str | Path) -> Stored:
         raise InvalidParamsError(f"{path} has no weights in its tensors. Name another checkpoint.")
     count = None if packed else sum(math.prod(tensor.shape) for tensor in tensors)
     words = f"By the headers of {path.name}: {len(tensors):,} tensors in {bits // 8:,} bytes"
-    return Stored(count, bits, words + (f", some of them packed ({', '.join(packed)})." if packed else "."))
+    return StoredSize(count, bits, words + (f", some of them packed ({', '.join(packed)})." if packed else "."))
 
 
 def _guessed(config: Mapping[str, Any]) -> Family:
@@ -214,7 +214,7 @@ class _Keys(dict):
         return _Nested(self, name, found) if isinstance(found, dict) else found
 
     def found(self, name: str) -> Any:
-        """What the file says, None if nothing. Raises: InvalidParamsError where it contradicts itself."""
+        """The file's value; None if it has none. Raises: InvalidParamsError where it contradicts itself."""
         names = (name, *SYNONYMS.get(name, ()))
         said = [(one, scope[one]) for one in names for scope in self.scopes if scope.get(one) is not None]
         self.read.update(names)
@@ -359,7 +359,7 @@ def _require_known(keys: _Keys, family: Family) -> None:
 
 
 def _notes(keys: _Keys) -> Iterator[str]:
-    """What was assumed, not counted, or not understood."""
+    """Notes on assumed values, and on keys that were not counted or not understood."""
     said = {key: scope[key] for scope in keys.scopes for key in scope}
     assumed = {name: value for name, value in keys.assumed.items() if value not in ([], "")}
     if assumed:

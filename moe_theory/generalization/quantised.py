@@ -31,7 +31,7 @@ _DOUBLE = 256  # absolute maxima that bitsandbytes quantises together
 
 
 class Quantisation(NamedTuple):
-    """How a model's matrices are quantised."""
+    """Quantisation of a model's matrices."""
 
     words: str  # a sentence about it
     weight: int  # bits of a weight
@@ -43,7 +43,7 @@ class Quantisation(NamedTuple):
     of_column: int = 0  # bits besides, for each column of a matrix
 
     def bits(self, stack: str, layer: int, name: str, sizes: Sequence[int], unquantised: int) -> int:
-        """Of all weights of a tensor of this shape, the scales among them."""
+        """Bits of all weights of a tensor of this shape, the scales among them."""
         count = math.prod(sizes)
         is_matrix = len(sizes) > 1 and stack in _LAYERS and _MATRIX.search(f".{name}") is not None
         if not is_matrix or (self.only_experts and not _EXPERTS.search(name)) or self.keeps(layer, name):
@@ -93,7 +93,7 @@ def _matches(pattern: str, name: str) -> bool:
 
 
 def quantisation(path: Path, config: Mapping[str, Any]) -> Quantisation | None:
-    """How the model of a configuration is quantised; None if it does not say that it is.
+    """Quantisation of a configuration's model; None if it has none.
 
     Raises: InvalidParamsError for a method whose bits are not known.
     """
@@ -123,7 +123,7 @@ def is_quantised(path: Path, config: Mapping[str, Any]) -> bool:
 
 
 def _stated(path: Path, config: Mapping[str, Any]) -> Any:
-    """What stands under quantization_config, at the top, in a part, or where ModelOpt writes it."""
+    """The quantization_config at the top level, in a part, or in ModelOpt's own file."""
     beside = path.with_name("hf_quant_config.json")
     for table in (config, *(part for part in config.values() if isinstance(part, dict))):
         if table.get("quantization_config") is not None:
@@ -132,7 +132,7 @@ def _stated(path: Path, config: Mapping[str, Any]) -> Any:
 
 
 def read_table(path: Path) -> dict[str, Any]:
-    """What a JSON file of a published model holds. Raises: InvalidParamsError for anything but a table."""
+    """Read a JSON file of a published model. Raises: InvalidParamsError for anything but a table."""
     try:
         found = read_json(path)
     except (OSError, ValueError) as failure:

@@ -1,4 +1,4 @@
-"""What a sweep's specification may say of sparse-MoE classifiers that are trained."""
+"""Names that a sweep's specification may use for trained sparse-MoE classifiers."""
 
 from moe_theory.generalization.data import DATA
 from moe_theory.generalization.model import READINGS, Dims

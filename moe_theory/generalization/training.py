@@ -15,7 +15,7 @@ from moe_theory.core.system import System
 from moe_theory.generalization import data as source
 from moe_theory.generalization import model
 from moe_theory.generalization.data import Sample
-from moe_theory.generalization.model import Dims, Params, Weights
+from moe_theory.generalization.model import ClassifierWeights, Dims, Params
 
 Optimizer = Callable[[Any], optax.GradientTransformation]  # of a traced learning rate
 LONG_STEP = 1e6  # in units of the norm: after it an expert points along its gradient, if that is above about 1e-4
@@ -30,10 +30,10 @@ class Source(str):
 class State(NamedTuple):
     """The checkpoint."""
 
-    weights: Weights
+    weights: ClassifierWeights
     optimizer_state: PyTree
     sample: Sample
-    teacher: Weights | None  # labels the inputs of "teacher"
+    teacher: ClassifierWeights | None  # labels the inputs of "teacher"
     num_experts: Int[Array, ""]  # T
     num_active: Int[Array, ""]  # k
     label_noise: Float[Array, ""]  # probability that a label of the population is flipped
@@ -43,7 +43,7 @@ class State(NamedTuple):
 
 @documented
 class Info(NamedTuple):
-    """What a round shows, of the weights at its start."""
+    """Observables of a round, at the weights of its start."""
 
     loss: Float[Array, ""]  # what is minimised, the mean of -y f / 2
     error: Float[Array, ""]  # share of the sample whose sign of f is not y; f = 0 is an error
@@ -129,7 +129,7 @@ def learn(state: State, params: Params, *, optimizer: Optimizer = optax.adam) ->
     transform = optimizer(jnp.asarray(params.learning_rate, outputs.dtype))
     updates: Any
     updates, optimizer_state = transform.update(gradients, state.optimizer_state, state.weights)
-    moved = Weights(
+    moved = ClassifierWeights(
         experts=_moved(state.weights.experts, updates.experts, params.expert_norm),
         router=_moved(state.weights.router, updates.router, params.router_norm),
     )
@@ -176,7 +176,7 @@ def gap(state: State, info: Any = None) -> Float[Array, ""]:
     return jnp.abs(empirical_risk(state, info) - true_risk(state, info))
 
 
-def _surrogate(weights: Weights, sample: Sample, params: Params) -> tuple[Array, tuple[Array, Array]]:
+def _surrogate(weights: ClassifierWeights, sample: Sample, params: Params) -> tuple[Array, tuple[Array, Array]]:
     logits = model.logits(weights, sample.features)
     gates = model.gates_straight_through(logits, params.num_active, params.num_experts)
     outputs = jnp.sum(gates * model.expert_outputs(weights, sample.features), axis=1)

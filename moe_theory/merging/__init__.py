@@ -23,6 +23,10 @@ from moe_theory.merging import policies as policies
 from moe_theory.merging import rewards as rewards
 from moe_theory.merging import theory as theory
 from moe_theory.merging import tree as tree
+from moe_theory.merging.online import Row as Row
+from moe_theory.merging.online import Stream as Stream
+from moe_theory.merging.online import compare as compare
+from moe_theory.merging.online import merge_online as merge_online
 from moe_theory.merging.params import READINGS as READINGS
 from moe_theory.merging.params import Dims as Dims
 from moe_theory.merging.params import Params as Params
@@ -59,6 +63,8 @@ PAPER = Paper(
     figures="moe_theory.merging.figures:FIGURES",
     overview="moe_theory.merging.figures.regret:OVERVIEW",
     systems={"merging": "moe_theory.merging.sweeps:SWEEPABLE"},
+    commands={"merge": "moe_theory.merging.command:merge"},
+    documents="moe_theory.merging.report:bears_on",
     first_look=("merging:exact",),
     rank=3,
 )

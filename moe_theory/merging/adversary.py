@@ -32,7 +32,7 @@ SELECTIONS: dict[str, int] = {
 
 
 class State(NamedTuple):
-    """What is carried from slot to slot."""
+    """State carried from slot to slot."""
 
     tree: trees.Tree
     rule: Int[Array, ""]  # of the `SELECTIONS`

@@ -1,4 +1,4 @@
-"""What holds of the tree and of the regret where the paper's lemmas fail, each proved in its docstring.
+"""Bounds on the tree and on the regret where the paper's lemmas fail, each proved in its docstring.
 
 Everything holds for Alg. 1 with the threshold (2), however leaves are picked and split and for every delta in (0, 1],
 as long as the tree has room. Float64 on the host. A leaf made by the split in slot s can be picked from slot s + 1 on;
@@ -207,7 +207,7 @@ def simplex_exponent(num_experts: int) -> float:
 
 @functools.cache
 def cyclic_leaves(num_experts: int, depth: int) -> int:
-    """How many boxes at depth h of cyclic halving meet the simplex, exactly; it is at most 2^h.
+    """Exact number of boxes at depth h of cyclic halving that meet the simplex; at most 2^h.
 
     With h = mK + r the first r sides are halved m + 1 times. In units of 2^-(m+1) they are 1 long and begin at whole
     n < M = 2^(m+1), the others 2 long and begin at 2n, n < M/2; a box meets the simplex when
@@ -241,7 +241,7 @@ class Diameter(NamedTuple):
 
 
 def cyclic_diameter(num_experts: int, depth: int) -> Diameter:
-    """Of boxes after h cyclic halvings, h = mK + r: r sides are 2^-(m+1) long and K - r are 2^-m.
+    """Diameters of boxes after h cyclic halvings, h = mK + r: r sides are 2^-(m+1) long and K - r are 2^-m.
 
     So the longest is 2^-floor(h/K), and the diagonal 2^-m sqrt(K - r + r/4).
 

@@ -1,4 +1,4 @@
-"""What serving costs: latency and memory of every method, and of Tanbr's own choice of weights.
+"""Costs of serving: latency and memory of every method, and of Tanbr's own choice of weights.
 
 Programs are timed in turn within every repetition, in a new random order, so that a slow spell of the machine meets all
 of them; ratios are within a repetition. A repetition serves one batch. Merging is timed separately: it is paid once a
@@ -32,10 +32,10 @@ from moe_theory.core.system import System
 from moe_theory.merging import policies, rewards, uncertainty
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.serving import merge, routing
-from moe_theory.merging.serving.methods import MERGED, Deployment, Method, begin_slot, loaded_bytes, named
+from moe_theory.merging.serving.methods import MERGED, Deployment, ServingMethod, begin_slot, loaded_bytes, named
 from moe_theory.merging.system import State, system
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.tasks import TRAIN, Setting, examples, tasks_of
+from moe_theory.merging.testbed.tasks import TRAIN, Recipe, examples, tasks_of
 from moe_theory.merging.testbed.transformer import Model, Norm
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell
@@ -183,7 +183,7 @@ def _pin(cores: set[int]) -> None:
 
 
 class MethodCosts(NamedTuple):
-    """What one method costs in each repetition; ratios are to one merged expert in the same repetition."""
+    """Costs of one method in each repetition; ratios are to one merged expert in the same repetition."""
 
     serving: Float[np.ndarray, "1 B"]  # seconds a batch
     merging: Float[np.ndarray, "1 B"]  # seconds a slot; 0 for what does not merge slot by slot
@@ -194,22 +194,22 @@ class MethodCosts(NamedTuple):
 
 
 class StepCosts(NamedTuple):
-    """What a step of fine-tuning costs with one method in each repetition."""
+    """Costs of a fine-tuning step with one method in each repetition."""
 
     seconds: Float[np.ndarray, "1 B"]
     peak_bytes: Float[np.ndarray, "1 B"]  # of the program
 
 
 class ChoiceCosts(NamedTuple):
-    """How long one choice of weights takes."""
+    """Duration of one choice of weights."""
 
     seconds: Float[np.ndarray, "1 B"]
 
 
-def latencies(methods: Sequence[str], setting: Setting | None = None, clock: Clock = time.process_time) -> Measure:
-    """What a batch costs by each of these methods, on an untrained model of the setting's sizes."""
+def latencies(methods: Sequence[str], setting: Recipe | None = None, clock: Clock = time.process_time) -> Measure:
+    """Measure a batch's costs with each of these methods, on an untrained model of the setting's sizes."""
     chosen = tuple(dict.fromkeys([MERGED, *methods]))
-    of = Setting() if setting is None else setting
+    of = Recipe() if setting is None else setting
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         found = {}
@@ -224,8 +224,8 @@ def latencies(methods: Sequence[str], setting: Setting | None = None, clock: Clo
     return measure
 
 
-def step_times(methods: Sequence[str], setting: Setting, clock: Clock = time.process_time) -> Measure:
-    """What a step of fine-tuning costs: the gradient of a batch's loss in all norms, and in a method's routers.
+def step_times(methods: Sequence[str], setting: Recipe, clock: Clock = time.process_time) -> Measure:
+    """Measure a fine-tuning step's costs: the gradient of a batch's loss in all norms, and in a method's routers.
 
     A bandit merges anew in every step and learns its weights without a gradient. The order of norms and residual paths,
     pre-norm or post-norm, changes no operation. On an untrained model of the setting's sizes.
@@ -263,7 +263,7 @@ def choice_times(forms: Mapping[str, str], clock: Clock = time.process_time) -> 
     return measure
 
 
-def untrained(setting: Setting, seed: int = 0) -> Deployment:
+def untrained(setting: Recipe, seed: int = 0) -> Deployment:
     """A model of the setting's sizes whose experts differ at random, with random routers of every kind."""
     random = np.random.default_rng(seed)
     model = jit(training.initial, static_argnums=(1, 2))(root_key(seed), setting, tasks_of(setting))
@@ -286,7 +286,7 @@ def _noisy(random: np.random.Generator, tree: Any, scale: float) -> Any:
 
 
 @functools.lru_cache
-def _timer(methods: tuple[str, ...], setting: Setting, batch_size: int) -> Timer:
+def _timer(methods: tuple[str, ...], setting: Recipe, batch_size: int) -> Timer:
     deployment = untrained(setting)
     data = deployment.calibration
     batch = np.random.default_rng(0).integers(0, len(data.labels), batch_size)
@@ -294,14 +294,14 @@ def _timer(methods: tuple[str, ...], setting: Setting, batch_size: int) -> Timer
 
 
 @functools.lru_cache
-def _step_programs(methods: tuple[str, ...], setting: Setting, batch_size: int) -> list[Program]:
+def _step_programs(methods: tuple[str, ...], setting: Recipe, batch_size: int) -> list[Program]:
     deployment = untrained(setting)
     data = deployment.calibration
     batch = np.random.default_rng(0).integers(0, len(data.labels), batch_size)
     inputs, labels, tags = (jnp.asarray(part[batch]) for part in data)
     weights = merge.equal_weights(deployment.model)
 
-    def of(method: Method) -> Program:
+    def of(method: ServingMethod) -> Program:
         loaded = method.prepare(deployment)
         model, routers = (loaded, ()) if method.merge is not None else loaded
 
@@ -401,7 +401,7 @@ def _room_for(num_experts: int) -> Dims:
 
 
 def _with_experts(num_experts: int, params: Params | None = None) -> Params:
-    """Parameters for so many experts, of which at most 8 are active, as in the paper."""
+    """Parameters for this number of experts, of which at most 8 are active, as in the paper."""
     chosen = Params() if params is None else params
     active = min(num_experts, int(chosen.max_active))
     return chosen._replace(num_experts=num_experts, max_active=active)  # pyright: ignore[reportArgumentType]

@@ -31,7 +31,7 @@ from moe_theory.merging.serving.methods import MERGED, METHODS, Deployment, Load
 from moe_theory.merging.serving.routers import deployed
 from moe_theory.merging.system import Info, State, system
 from moe_theory.merging.testbed import transformer
-from moe_theory.merging.testbed.tasks import VALIDATION, Examples, Setting, accuracies, draw_slot, examples
+from moe_theory.merging.testbed.tasks import VALIDATION, Examples, Recipe, accuracies, draw_slot, examples
 from moe_theory.merging.testbed.transformer import Model
 from moe_theory.runs import Run, run_cells
 from moe_theory.runs.cells import Cell
@@ -60,7 +60,7 @@ REFERENCES = 4  # slots of each seed whose best merge is searched
 
 
 def num_late(num_slots: int) -> int:
-    """Number of slots at the end of a run that a late accuracy averages over."""
+    """Number of late slots: the last quarter of a run, at least one."""
     return max(1, num_slots // 4)
 
 
@@ -294,8 +294,8 @@ def _costs(
     return timed.isel(approach=places).assign_coords(approach=list(rows))
 
 
-class World(NamedTuple):
-    """What a replicate draws: its mix. All share model and inputs, which no state carries."""
+class ModelWorld(NamedTuple):
+    """A replicate's mix. All replicates share model and inputs, which no state carries."""
 
     tasks: Tasks
 
@@ -324,23 +324,23 @@ def of_model(
     chosen = np.linspace(0, per_task - 1, num_valued).astype(int) + per_task * np.arange(num_tasks)[:, None]
     valued = jax.tree.map(lambda leaf: leaf[chosen.reshape(-1)], on_device)
 
-    def draw(key: Key[Array, ""], dims: Dims, params: Params) -> World:
+    def draw(key: Key[Array, ""], dims: Dims, params: Params) -> ModelWorld:
         _check(dims, params, num_experts, num_tasks, max_slot_size)
-        return World(rewards.draw_tasks(key, dims, params))
+        return ModelWorld(rewards.draw_tasks(key, dims, params))
 
-    def mix(world: World, time: Int[Array, ""], params: Params) -> Float[Array, " V"]:
+    def mix(world: ModelWorld, time: Int[Array, ""], params: Params) -> Float[Array, " V"]:
         return rewards.mix_of(world.tasks, time, params)
 
     def answered(weights: Float[Array, " K"], inputs: Float[Array, "n s p"]) -> Float[Array, "n C"]:
         served = merge.weighted(model, weights[:num_experts].astype(model.b_head.dtype))
         return transformer.forward(served, inputs, merge.single).astype(weights.dtype)
 
-    def value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
+    def value(world: ModelWorld, weights: Float[Array, " K"]) -> Float[Array, " V"]:
         del world
         return accuracies(answered(weights, valued.inputs), valued.labels, valued.tasks, num_tasks)[0]
 
     def serve(
-        key: Key[Array, ""], world: World, weights: Float[Array, " K"], mix: Float[Array, " V"], params: Params
+        key: Key[Array, ""], world: ModelWorld, weights: Float[Array, " K"], mix: Float[Array, " V"], params: Params
     ) -> Feedback:
         del world
         slot = draw_slot(key, on_device, mix, max_slot_size)
@@ -369,18 +369,18 @@ def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slo
 
 
 def slot_accuracies(
-    dims: Dims, chosen: Mapping[str, str], slot_size: int, late: int, setting: Setting | None = None
+    dims: Dims, chosen: Mapping[str, str], slot_size: int, num_last: int, setting: Recipe | None = None
 ) -> Measure:
     """Slots of the trained model as an experiment: accuracies of policies and of methods that learn nothing online.
 
     Replicates are streams of task mixes and requests for one and the same model, which is trained, or read from its
     cache, when the experiment runs. Every cell meets the same mixes. Records are `SlotAccuracy`, of all slots for
-    policies and of the `late` last ones for methods.
+    policies and of the last `num_last` for methods.
 
     Args:
         chosen: cell -> policy; other cells are named after methods.
     """
-    of = Setting() if setting is None else setting
+    of = Recipe() if setting is None else setting
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         reward = _reward(of, slot_size)
@@ -391,7 +391,7 @@ def slot_accuracies(
         ]
         any_policy = by_policy or [dataclasses.replace(cells[0], system=system(dims, reward, "average"))]
         runs = dict(run_cells(any_policy, count, first=first, seed=seed))
-        mixes = np.moveaxis(np.asarray(next(iter(runs.values())).records.mix), -1, 0)[:, -late:]  # (B, late, V)
+        mixes = np.moveaxis(np.asarray(next(iter(runs.values())).records.mix), -1, 0)[:, -num_last:]  # (B, num_last, V)
         for cell in cells:
             if cell.name not in chosen:
                 runs[cell.name] = _serve_cell(cell, mixes, of, slot_size, first, count, seed)
@@ -402,8 +402,8 @@ def slot_accuracies(
 
 def _serve_cell(
     cell: Cell,
-    mixes: Float[np.ndarray, "B late V"],
-    setting: Setting,
+    mixes: Float[np.ndarray, "B last V"],
+    setting: Recipe,
     slot_size: int,
     first: int,
     count: int,
@@ -421,12 +421,12 @@ def _serve_cell(
 
 
 @functools.cache
-def _deployment(setting: Setting) -> Deployment:
+def _deployment(setting: Recipe) -> Deployment:
     return deployed(setting)
 
 
 @functools.cache
-def _reward(setting: Setting, slot_size: int) -> Reward:
+def _reward(setting: Recipe, slot_size: int) -> Reward:
     # Nobody reads its `value` here: one input will do.
     model = _deployment(setting).model
     return of_model(model, examples(setting, VALIDATION), setting.num_tasks, slot_size, num_valued=1)

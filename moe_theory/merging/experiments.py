@@ -20,19 +20,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from moe_theory.core.system import observe_info
+from moe_theory.core.system import fields, observe_info
 from moe_theory.merging import adversary, corrected, costs, evaluation, policies, rewards, theory, uncertainty
 from moe_theory.merging.params import CYCLIC_SPLIT, LINE_POINT, RANDOM_SPLIT, Dims, Params
 from moe_theory.merging.policies import Learner
 from moe_theory.merging.rewards import Reward
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.merging.system import Info, State, system
-from moe_theory.merging.testbed.tasks import Setting
+from moe_theory.merging.testbed.tasks import Recipe
 from moe_theory.merging.tree import Tree
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Experiment, Runs, Selection, excess
-from moe_theory.verify.statement import Hypothesis
+from moe_theory.verify.statement import Hypothesis, identity, probability
 
+MOSTLY, EXACTLY = probability(at_least=0.5), identity(within=0)
 EXACT_TIER, SURFACES_TIER, TESTBED_TIER, CLOCKS_TIER = "exact", "surfaces", "testbed", "clocks"
 SMOOTHNESS_RATIOS = (0.3, 0.5, 0.7, 0.9)  # rho, in the paper's experiments
 RANDOM_LEAF = "uniform"
@@ -90,7 +91,7 @@ FIXED, DRIFTING = {"mix_drift": 0.0}, {"mix_drift": 1.5}
 
 
 class Record(NamedTuple):
-    """What claims read of a recorded slot."""
+    """Records of a slot that claims read."""
 
     cumulative_regret: Float[Array, ""]  # R_t
     total_value: Float[Array, ""]  # sum of psi' f*(x) so far
@@ -107,7 +108,7 @@ class Record(NamedTuple):
 
 @functools.cache
 def recorder(reward: str) -> Callable[[State, Info], Record]:
-    """What claims read of a slot under a family of rewards; the same object for the same name."""
+    """A function that records a slot for claims, under a family of rewards; cached by name."""
     family = rewards.named(reward)
     form = uncertainty.named(uncertainty.EXACT, DIMS)
 
@@ -140,7 +141,7 @@ def _distance(learner: Learner) -> Float[Array, ""]:
 
 
 def _best_leaf(family: Reward, state: State, info: Info, tree: Tree) -> tuple[Float[Array, ""], Int[Array, ""]]:
-    """What the candidate whose leaf holds the best weights loses to them, and the depth of that leaf."""
+    """Loss of value from the best weights to the candidate of the leaf that holds them, and that leaf's depth."""
     best = family.best(state.world, info.mix, Params()) if family.best else info.pick.weights
     holds = tree.active & jnp.all((tree.lower <= best) & (best <= tree.upper), axis=1)
     row = jnp.argmax(holds)
@@ -187,19 +188,6 @@ LONG_SLOTS, LONG_WORLDS = 5000, 128
 LONG_DIMS = dataclasses.replace(DIMS, max_rounds=LONG_SLOTS, max_leaves=256)
 
 
-class LongRecord(NamedTuple):
-    """What claims read of each slot of many."""
-
-    cumulative_regret: Float[Array, ""]  # R_t
-    regret: Float[Array, ""]  # of this slot
-    depth: Int[Array, ""]  # h_t
-    left_out: Int[Array, ""]  # splits that the tree had no room for
-
-
-def _record_long(state: State, info: Info) -> LongRecord:
-    return LongRecord(state.regret, info.regret, info.pick.depth, info.pick.left_out)
-
-
 LONG = Experiment(
     name="long",
     dims=LONG_DIMS,
@@ -207,7 +195,7 @@ LONG = Experiment(
     cells={policies.TANBR: FIXED},
     num_rounds=LONG_SLOTS,
     record_every=1,
-    observe=_record_long,
+    observe=fields("info.regret", "info.pick.depth", "info.pick.left_out", cumulative_regret="state.regret"),
     keeps_state=False,
     replicates=LONG_WORLDS,
     tier=SURFACES_TIER,
@@ -248,7 +236,7 @@ ABLATION = Experiment(
 
 # Fig. 6: slots until 20 feasible leaves, of the tree alone, whose leaves are picked at random.
 STEP_EXPERTS = (4, 16, 64)
-STEP_CONSTANT = 0.3  # C: with 1 a tree seldom has 20 leaves in so many slots
+STEP_CONSTANT = 0.3  # C: with 1 a tree seldom grows 20 leaves in the run
 STEP_DIMS = Dims(max_experts=STEP_EXPERTS[-1], max_rounds=512, max_leaves=64)
 
 
@@ -274,7 +262,7 @@ STEPS = Experiment(
 
 # Slots of the trained model.
 SLOT_SIZE, SLOTS = 64, 5000  # as many slots as the paper learns in before it compares accuracies
-LATE = 128  # last slots, which accuracies average over
+LAST_SLOTS = 128  # at the end of a run, which accuracies average over
 STREAMS = 64
 TESTBED_POLICIES = {policies.TANBR: policies.TANBR, policies.NUCB: policies.NUCB, policies.MIX: policies.MIX}
 OF_TABLE_2 = ("rl-dense", "token-top-1-dense", "smear-example-linear", "smear-token-linear")  # with NUCB
@@ -283,7 +271,7 @@ TESTBED_METHODS = (*FIXED_MERGES, *OF_TABLE_2)
 BESIDE_TABLE_2 = ("token-top-2-dense", "token-top-3-dense", "task-top-1-dense", policies.MIX)  # not in the paper
 
 
-def _testbed(name: str, setting: Setting, mix: Mapping[str, Any], beside: tuple[str, ...] = ()) -> Experiment:
+def _testbed(name: str, setting: Recipe, mix: Mapping[str, Any], beside: tuple[str, ...] = ()) -> Experiment:
     """Every learner and method, none of which drops a token, on one trained model."""
     number = setting.num_experts
     dims = dataclasses.replace(LONG_DIMS, max_experts=number, num_tasks=setting.num_tasks, max_rounds=SLOTS)
@@ -300,11 +288,11 @@ def _testbed(name: str, setting: Setting, mix: Mapping[str, Any], beside: tuple[
         replicates=STREAMS,
         tier=TESTBED_TIER,
         keeps_state=False,
-        measure=evaluation.slot_accuracies(dims, TESTBED_POLICIES, SLOT_SIZE, LATE, setting),
+        measure=evaluation.slot_accuracies(dims, TESTBED_POLICIES, SLOT_SIZE, LAST_SLOTS, setting),
     )
 
 
-CONFLICTING, AGREEING = Setting(), Setting(num_tasks=4, num_experts=4)  # two label maps, or one
+CONFLICTING, AGREEING = Recipe(), Recipe(num_tasks=4, num_experts=4)  # two label maps, or one
 TESTBEDS = {
     "fixed": _testbed("testbed", CONFLICTING, {"mix_drift": 0.0}),
     "dynamic": _testbed("testbed-drifting", CONFLICTING, {"mix_drift": 1.0}, BESIDE_TABLE_2),
@@ -317,7 +305,7 @@ ON_TESTBED = {
 }
 
 # Clocks: a layer as wide as the paper's, with 8 experts.
-LAYER = Setting(width=768, hidden=3072, num_heads=12, num_layers=1)
+LAYER = Recipe(width=768, hidden=3072, num_heads=12, num_layers=1)
 TIMED = (
     *(f"token-top-1-{build}" for build in ("capacity", "dense", "ragged")),
     "token-top-2-capacity",
@@ -381,7 +369,7 @@ HORIZONS = (16, 64, 256, 1024)  # T at which corrected bounds are compared
 
 def computed(*labels: str, abscissa: tuple[float, ...] | None = None) -> Selection:
     """A tree, for what is computed and reads no run."""
-    return Selection(TREES, (tree_cell("deepest", SMOOTHNESS_RATIOS[-1]),), labels or None, abscissa)
+    return Selection(TREES, (tree_cell("deepest", SMOOTHNESS_RATIOS[-1]),), labels or None, abscissa, is_computed=True)
 
 
 def by_ratio(rule: str, constant: float = 1.0) -> Selection:
@@ -421,13 +409,13 @@ def mean_value(run: Run, first: int, last: int) -> Float[np.ndarray, " B"]:
 
 
 def lead(run: Run, rival: Run) -> Float[np.ndarray, " B"]:
-    """By how much a policy ends more accurate than a rival on each stream."""
-    return late_accuracy(run) - late_accuracy(rival)
+    """Lead of a policy's final accuracy over a rival's, on each stream."""
+    return final_accuracy(run) - final_accuracy(rival)
 
 
-def late_accuracy(run: Run) -> Float[np.ndarray, " B"]:
-    """Mean accuracy over the last slots."""
-    return recorded(run, "accuracy")[-LATE:].mean(axis=0)
+def final_accuracy(run: Run) -> Float[np.ndarray, " B"]:
+    """Mean accuracy over the `LAST_SLOTS`."""
+    return recorded(run, "accuracy")[-LAST_SLOTS:].mean(axis=0)
 
 
 def is_faster(run: Run, method: str, rival: str, share: float, what: str = "serving") -> Bool[np.ndarray, " B"]:

@@ -51,7 +51,7 @@ class Sketch(NamedTuple):
 
 
 def sketch_counts(sketch: Sketch) -> Float[Array, " V"]:
-    """For each task the least of its counters: at least its decayed count, above it where all rows collide.
+    """The least counter of each task: at least its decayed count, above it where all rows collide.
 
     Source: Cormode and Muthukrishnan, 2005.
     """

@@ -29,7 +29,7 @@ from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback
 
 
-class Weights(NamedTuple):
+class NetworkWeights(NamedTuple):
     """theta, from the input on: (w, K), (w, w) with two hidden layers, (V, w)."""
 
     layers: tuple[Array, ...]
@@ -42,7 +42,7 @@ class Factors(NamedTuple):
     inner: tuple[Array, ...]  # a_{l-1} (C, inputs of layer l)
 
 
-def draw(key: Key[Array, ""], dims: Dims) -> Weights:
+def draw(key: Key[Array, ""], dims: Dims) -> NetworkWeights:
     """Two equal halves whose outputs cancel, so that f(x, theta_0) = 0 for every x, as (11) needs.
 
     A half has independent normal entries, of variance 4 / w in hidden layers and 2 / w in the last, where the other has
@@ -60,16 +60,16 @@ def draw(key: Key[Array, ""], dims: Dims) -> Weights:
         for key, shape, variance in zip(keys, shapes, variances, strict=True)
     )
     both = (jax.scipy.linalg.block_diag(layer, layer) for layer in between)
-    return Weights((jnp.concatenate([first, first]), *both, jnp.concatenate([last, -last], axis=1)))
+    return NetworkWeights((jnp.concatenate([first, first]), *both, jnp.concatenate([last, -last], axis=1)))
 
 
-def outputs(weights: Weights, points: Float[Array, "C K"]) -> Float[Array, "C V"]:
+def outputs(weights: NetworkWeights, points: Float[Array, "C K"]) -> Float[Array, "C V"]:
     """f(x, theta) of Eq. (3): the reward predicted for each task."""
     return _forward(weights, points)[1]
 
 
 def factors(
-    weights: Weights, points: Float[Array, "C K"], mix: Float[Array, " V"]
+    weights: NetworkWeights, points: Float[Array, "C K"], mix: Float[Array, " V"]
 ) -> tuple[Float[Array, " C"], Factors]:
     """psi' f(x, theta), and its gradient g(x, theta) in factors."""
     given, values = _forward(weights, points)
@@ -115,7 +115,7 @@ def squared_length(of: Factors) -> Float[Array, " C"]:
     return sum(terms[1:], terms[0])
 
 
-def _forward(weights: Weights, points: Float[Array, "C K"]) -> tuple[list[Array], Float[Array, "C V"]]:
+def _forward(weights: NetworkWeights, points: Float[Array, "C K"]) -> tuple[list[Array], Float[Array, "C V"]]:
     """The input of each layer, and f."""
     given = [points]
     for layer in weights.layers[:-1]:
@@ -168,11 +168,11 @@ def record(history: History, arm: Int[Array, ""], point: Float[Array, " K"], fee
     )
 
 
-def loss_gradient(history: History, weights: Weights, start: Weights, params: Params) -> Weights:
+def loss_gradient(history: History, weights: NetworkWeights, start: NetworkWeights, params: Params) -> NetworkWeights:
     """Gradient of the mean loss at theta = `weights`, with theta_0 = `start`."""
     size = min(ARMS_A_BLOCK, history.points.shape[0])
 
-    def block(index: Int[Array, ""], total: Weights) -> Weights:
+    def block(index: Int[Array, ""], total: NetworkWeights) -> NetworkWeights:
         arms = (history.points, history.counts, history.means)
         part = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, index * size, size), arms)
         return jax.tree.map(jnp.add, total, _squares_gradient(weights, *part))
@@ -192,12 +192,14 @@ def loss_gradient(history: History, weights: Weights, start: Weights, params: Pa
     return jax.tree.map(mean, total, weights, start)
 
 
-def descend(history: History, weights: Weights, start: Weights, dims: Dims, params: Params) -> Weights:
+def descend(
+    history: History, weights: NetworkWeights, start: NetworkWeights, dims: Dims, params: Params
+) -> NetworkWeights:
     """theta_t from theta_{t-1}: J gradient steps on the mean loss, each of learning_rate / w."""
     dtype = weights.layers[0].dtype
     size = jnp.asarray(params.learning_rate, dtype) / dims.width
 
-    def step(_: Int[Array, ""], weights: Weights) -> Weights:
+    def step(_: Int[Array, ""], weights: NetworkWeights) -> NetworkWeights:
         slope = loss_gradient(history, weights, start, params)
         return jax.tree.map(lambda layer, part: layer - size * part, weights, slope)
 
@@ -224,8 +226,8 @@ def check_rewards(feedback: Feedback) -> None:
 
 
 def _squares_gradient(
-    weights: Weights, points: Float[Array, "A K"], counts: Int[Array, "A V"], means: Float[Array, "A V"]
-) -> Weights:
+    weights: NetworkWeights, points: Float[Array, "A K"], counts: Int[Array, "A V"], means: Float[Array, "A V"]
+) -> NetworkWeights:
     """Gradient of half the sum over slots of squared errors. With arms last, which all products but one want."""
     given = [points.T]
     for layer in weights.layers[:-1]:
@@ -238,4 +240,4 @@ def _squares_gradient(
         slopes.append(jnp.matmul(passed, activations.T, precision="highest"))
         passed = jnp.where(activations > 0, jnp.matmul(stored(layer.T), passed, precision="highest"), 0)
     slopes.append(jnp.matmul(passed, points, precision="highest"))
-    return Weights(tuple(reversed(slopes)))
+    return NetworkWeights(tuple(reversed(slopes)))

@@ -6,6 +6,7 @@ its models, or a Python file of yours around any checkpoint. Only the policy is 
 
 import functools
 import importlib.util
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,14 +19,15 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.checkpoints import ExpertTensors, find_experts
-from moe_theory.checkpoints.layouts import Stack
+from moe_theory.checkpoints.layouts import ExpertStack
 from moe_theory.checkpoints.methods import add_weighted
-from moe_theory.core import programs
+from moe_theory.core import constraints, programs
 from moe_theory.core.errors import OWN_CODE, InvalidRewardError, InvalidStreamError, described, shortened, unknown_name
+from moe_theory.core.fields import documented
 from moe_theory.core.random import root_key, step_key
 from moe_theory.merging import monitor as monitors
 from moe_theory.merging import policies
-from moe_theory.merging.params import Dims, Params, check_params
+from moe_theory.merging.params import READINGS, Dims, Params, Reading, check_params
 from moe_theory.merging.rewards import Feedback, draw_tasks, mix_of
 from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import tasks as arrivals
@@ -40,19 +42,47 @@ MOST_TASKS = 1 << 10  # of a file of requests: a policy's memory and its picture
 
 
 class Stream(Protocol):
-    """Slots of requests, and the rewards of merged experts on them: means in [0, 1] by task, and counts."""
+    """Slots of requests, and the rewards of merged experts on them: means in [0, 1] by task, and counts.
+
+    Examples:
+        Of three experts that are merged the first alone is good:
+
+        >>> import numpy as np
+        >>> from moe_theory import merging
+        >>> class Coins(merging.Stream):
+        ...     num_experts, num_tasks = 3, 1
+        ...     def slots(self):
+        ...         return iter([4, 2] * 20)  # requests
+        ...     def serve(self, slot, weights):
+        ...         return merging.Feedback(np.array([weights[0]]), np.array([slot]))
+        >>> first = next(merging.merge_online(Coins(), "average", num_slots=2))
+        >>> isinstance(first, merging.Row), first.reward, first.counts
+        (True, 0.333..., array([4]))
+        >>> found = merging.compare(Coins, ["average", "tanbr"], num_slots=40)
+        >>> found["tanbr"][-1].mean_reward > found["average"][-1].mean_reward
+        True
+    """
 
     @property
-    def num_experts(self) -> int: ...
+    def num_experts(self) -> int:
+        """K."""
+        ...
 
     @property
-    def num_tasks(self) -> int: ...
+    def num_tasks(self) -> int:
+        """V."""
+        ...
 
-    def slots(self) -> Iterator[Any]: ...
+    def slots(self) -> Iterator[Any]:
+        """What arrives, slot by slot."""
+        ...
 
-    def serve(self, slot: Any, weights: Float[np.ndarray, " K"]) -> Feedback: ...
+    def serve(self, slot: Any, weights: Float[np.ndarray, " K"]) -> Feedback:
+        """Rewards (V,) of the merged experts on a slot, and counts (V,) of its requests."""
+        ...
 
 
+@documented
 class Row(NamedTuple):
     """One slot of a run."""
 
@@ -82,8 +112,8 @@ def merge_online(
         policy: its name, of one of yours too, once it is in `policies.POLICIES`.
         params: of the policy; the number of experts is the stream's.
         monitor: how the task mix is estimated from earlier slots. The true one is unknown here.
-    Raises: UnknownNameError, InvalidDimsError or InvalidParamsError before the first slot; InvalidRewardError for a
-        slot whose rewards are not numbers in [0, 1], one a task.
+    Raises: UnknownNameError, InvalidDimsError, InvalidParamsError or InvalidRunError, for a seed, before the first
+        slot; InvalidRewardError for a slot whose rewards are not numbers in [0, 1], one a task.
     """
     if monitor not in monitors.MONITORS or monitor == monitors.ORACLE:
         raise unknown_name("monitor", monitor, monitors.MONITORS.keys() - {monitors.ORACLE})
@@ -96,6 +126,64 @@ def merge_online(
     key = root_key(seed)
     memory, watched = chosen.begin(step_key(key, jnp.int32(0)), dims, params), watch.begin(dims, params)
     return _slots(stream, num_slots, params, key, memory, watched, watch, choose, learn)
+
+
+def compare(
+    open_stream: Callable[[], Stream],
+    names: Sequence[str] | None = None,
+    *,
+    num_slots: int = 200,
+    reading: Reading | None = None,
+    max_active: int | None = None,
+    monitor: str = monitors.AVERAGE,
+    seed: int = 0,
+) -> dict[str, list[Row]]:
+    """Serve the same slots with each policy's weights, each learning as `merge_online` has it.
+
+    Args:
+        open_stream: opens the stream anew, for each policy.
+        names: of policies; all unless given, but for the task mix where there are not as many experts as tasks.
+        num_slots: at most.
+        reading: how Tanbr splits and where its candidates are; "random-split" unless given.
+        max_active: B, experts that a merge may use at most; all unless given.
+        monitor: how the task mix is estimated from earlier slots.
+    Returns: of each policy its slots.
+    Raises: UnknownNameError for a policy or monitor that does not exist; InvalidParamsError and InvalidDimsError for
+        numbers that cannot be, InvalidRunError for such a seed; InvalidRewardError for rewards outside [0, 1];
+        InvalidStreamError for a stream without slots.
+    """
+    stream = open_stream()
+    if names is None:
+        names = [name for name in policies.POLICIES if name != policies.MIX or stream.num_experts == stream.num_tasks]
+    found = {}
+    for name in names:
+        params = params_for(name, stream.num_experts, reading, max_active)
+        found[name] = list(merge_online(open_stream(), name, num_slots, params, monitor, seed))
+    if not all(found.values()):
+        raise InvalidStreamError("the stream has no slots. Name another.")
+    return found
+
+
+def params_for(policy: str, num_experts: int, reading: Reading | None = None, max_active: int | None = None) -> Params:
+    """Parameters of a policy under a reading, with the settings that were found best for it on the testbed.
+
+    Args:
+        max_active: B, experts that a merge may use at most; all unless given.
+    Raises: InvalidParamsError unless it is from 1 to the number of experts.
+    """
+    active = num_experts if max_active is None else max_active
+    constraints.require(constraints.Count, max_active=active)
+    values = {"max_active": active, "num_experts": num_experts}
+    constraints.require_ordered(values, "max_active", "num_experts", "there are no more to merge")
+    chosen = READINGS["random-split"] if reading is None else reading
+    return chosen.params(max_active=active, **policies.TUNED.get(policy, {}))
+
+
+def equal_rewards(stream: Stream, num_slots: int) -> list[float]:
+    """What equal weights earn in each of the first slots, over all requests."""
+    weights = np.full(stream.num_experts, 1 / stream.num_experts)
+    served = [stream.serve(slot, weights) for slot in itertools.islice(stream.slots(), num_slots)]
+    return [float(np.average(each.rewards, weights=each.counts)) for each in served]
 
 
 def _slots(
@@ -139,7 +227,7 @@ def _slots(
 
 
 def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
-    """What a stream's `serve` returned, as arrays.
+    """Output of a stream's `serve` as arrays, checked.
 
     Raises: InvalidRewardError unless it is rewards in [0, 1] and whole counts, one a task, with at least one request.
     """
@@ -354,7 +442,7 @@ class _ModuleStream(Stream):
         }
 
 
-def _summed(stack: Stack, weights: np.ndarray, begin: np.ndarray | None) -> np.ndarray:
+def _summed(stack: ExpertStack, weights: np.ndarray, begin: np.ndarray | None) -> np.ndarray:
     try:
         return add_weighted(stack.experts(), weights, begin)
     except FloatingPointError:

@@ -36,13 +36,13 @@ from moe_theory.core.gating import best_expert
 from moe_theory.core.numerics import Scalar
 from moe_theory.merging import network, tree
 from moe_theory.merging import uncertainty as uncertainties
-from moe_theory.merging.network import Factors, History, Weights
+from moe_theory.merging.network import Factors, History, NetworkWeights
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.rewards import Feedback, check_experts, slot_reward
 from moe_theory.merging.tree import Tree, truncated
 from moe_theory.merging.uncertainty import EXACT as EXACT
 from moe_theory.merging.uncertainty import UNCERTAINTIES as UNCERTAINTIES
-from moe_theory.merging.uncertainty import Judged, Look, Uncertainty
+from moe_theory.merging.uncertainty import GradientNorm, NormCache, Uncertainty
 from moe_theory.merging.weights import equal_weights, existing, like_tasks, uniform_weights
 
 TANBR, NUCB, UNIFORM, AVERAGE, MIX = "tanbr", "nucb", "uniform", "average", "mix"  # names of `POLICIES`
@@ -130,22 +130,22 @@ def named(policy: str, dims: Dims, uncertainty: str = EXACT) -> Policy:
 
 @documented
 class Learner(NamedTuple):
-    """What a neural policy has learned: theta, theta_0, Z and the rewards seen."""
+    """State of a neural policy: theta, theta_0, Z and the rewards seen."""
 
-    weights: Weights  # theta_{t-1}
-    start: Weights  # theta_0
+    weights: NetworkWeights  # theta_{t-1}
+    start: NetworkWeights  # theta_0
     certainty: Any  # Z_{t-1}, in the chosen form
     history: History
 
 
 @documented
 class TanbrMemory(NamedTuple):
-    """What Tanbr carries from slot to slot."""
+    """State that Tanbr carries from slot to slot."""
 
     learner: Learner
     tree: Tree
     arms: Int[Array, " C"]  # index in the history of each leaf's candidate; -1 before its first pull
-    judged: Judged | None  # of each leaf's row, and of the warm start's candidate after them
+    judged: NormCache | None  # of each leaf's row, and of the warm start's candidate after them
 
 
 @functools.lru_cache
@@ -218,8 +218,8 @@ def tanbr(dims: Dims, uncertainty: str = EXACT) -> Policy:
         leaf = jnp.where(is_leaf, pick.candidate, 0)
         known = jnp.where(is_leaf, memory.arms[leaf], -1)
         arm = jnp.where(known >= 0, known, memory.learner.history.num_arms)
-        judged, look = (memory.judged, None) if pick.found is None else pick.found
-        learner = _update(form, memory.learner, arm, pick.weights, look, mix, feedback, dims, params)
+        judged, norm = (memory.judged, None) if pick.found is None else pick.found
+        learner = _update(form, memory.learner, arm, pick.weights, norm, mix, feedback, dims, params)
         leaves, split = tree.split_leaf(key, memory.tree, leaf, jnp.asarray(time, jnp.int32), params)
         arms = memory.arms.at[leaf].set(jnp.where(split.happened, -1, arm))
         leaves, arms = jax.tree.map(
@@ -307,7 +307,7 @@ def _update(
     learner: Learner,
     arm: Int[Array, ""],
     point: Float[Array, " K"],
-    look: Look | None,
+    norm: GradientNorm | None,
     mix: Mix,
     feedback: Feedback,
     dims: Dims,
@@ -316,16 +316,16 @@ def _update(
     """Algorithm 1, lines 13 and 14: update Z with the gradient at theta_{t-1}, then take J gradient steps.
 
     Args:
-        look: at that gradient when it was chosen, if any. It is taken anew if Z has been updated since.
+        norm: of that gradient when it was chosen, if any. It is computed anew if Z has been updated since.
     """
     if is_known(feedback):
         network.check_rewards(feedback)
     _, factors = network.factors(learner.weights, point[None], mix)
     factors = jax.tree.map(lambda leaf: leaf[0], factors)
-    if form.look is not None:
-        anew = functools.partial(form.look, learner.certainty, factors, params)
-        look = anew() if look is None else lax.cond(look.slots == learner.certainty.slots, lambda: look, anew)
-    certainty = form.add(learner.certainty, factors, look, params)
+    if form.measure is not None:
+        anew = functools.partial(form.measure, learner.certainty, factors, params)
+        norm = anew() if norm is None else lax.cond(norm.slots == learner.certainty.slots, lambda: norm, anew)
+    certainty = form.add(learner.certainty, factors, norm, params)
     history = network.record(learner.history, arm, point, feedback)
     weights = network.descend(history, learner.weights, learner.start, dims, params)
     return Learner(weights, learner.start, certainty, history)

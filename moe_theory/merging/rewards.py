@@ -122,7 +122,7 @@ def _require_shape(name: str, found: Any, of: str, wanted: tuple[int, ...], what
 
 @documented
 class Tasks(NamedTuple):
-    """What decides the mix of every slot, drawn once per replicate."""
+    """Parameters of the mix of every slot, drawn once per replicate."""
 
     log_weights: Float[Array, " V"]
     phases: Float[Array, " V"]  # of each task's drift, in radians
@@ -179,7 +179,7 @@ def draw_counts(key: Key[Array, ""], mix: Float[Array, " V"], slot_size: Int[Sca
 
 
 class World(NamedTuple):
-    """What decides a replicate's rewards; `surface` depends on the family.
+    """Parameters of a replicate's rewards; `surface` depends on the family.
 
     Examples:
         Two tasks under each family: the value of weights, and the best weights for a mix.

@@ -1,4 +1,4 @@
-"""What a sweep's specification may say of online expert merging."""
+"""Names that a sweep's specification may use for online expert merging."""
 
 from typing import Any
 

@@ -20,7 +20,7 @@ from moe_theory.merging.rewards import Environment, Feedback, Reward
 
 @documented
 class State(NamedTuple):
-    """What is carried from slot to slot."""
+    """State carried from slot to slot."""
 
     world: Environment
     memory: Memory

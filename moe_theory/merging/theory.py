@@ -138,7 +138,7 @@ class RegretBound(NamedTuple):
 
     @property
     def neural(self) -> float:
-        """What a bound for finitely many arms has: all but the remainder."""
+        """The bound for finitely many arms: all terms but the remainder."""
         return self.confidence + self.optimization + self.norm
 
     @property
@@ -163,7 +163,7 @@ def theorem_1(
     constant: float = 1.0,
     whole_root: bool = True,
 ) -> RegretBound:
-    """What Theorem 1 says that the regret does not exceed, part by part; in units of reward.
+    """Theorem 1's bound on the regret, part by part; in units of reward.
 
     (6) can never fail for rewards in [0, 1]: its remainder T + 1 is more than any regret there is. Nor does it say
     "sublinear", as the remark after it reads it: T comes from 2 T Gamma-bar + sum_t nu_1 rho^(h_t) in (10), whose last

@@ -46,7 +46,7 @@ class Tree(NamedTuple):
 
 @documented
 class Split(NamedTuple):
-    """What became of a leaf that was pulled."""
+    """Outcome of a pull of a leaf."""
 
     happened: Bool[Array, ""]  # whether the leaf was split: its row now holds a child, with another box
     other_row: Int[Array, ""]  # the row that the second child took; -1 if it took none

@@ -34,13 +34,13 @@ SLOTS_A_FLUSH = 32  # of the full form, between two updates of all its numbers
 Memory = Any  # a NamedTuple of arrays; its structure and types stay the same from slot to slot
 
 
-class Look(NamedTuple):
-    """How long one gradient is by Z^-1, and what was computed to find out."""
+class GradientNorm(NamedTuple):
+    """Norm of one gradient by Z^-1, and what was computed on the way."""
 
     squared_norm: Float[Array, ""]  # g' Z^-1 g / w
     along: tuple[Array, ...] | None  # Z^-1 g / w, of each layer in its shape; None for a form without it
     solved: Any  # for `add`
-    slots: Int[Array, ""]  # seen by the memory that was asked; `add` takes the look to no other
+    slots: Int[Array, ""]  # seen by the memory that measured it; `add` accepts it for no other
 
 
 class Uncertainty(NamedTuple):
@@ -49,8 +49,8 @@ class Uncertainty(NamedTuple):
     begin: Callable[[Params], Memory]  # Z_0 = lambda I
     squared_norms: Callable[[Memory, Factors, Params], Float[Array, " C"]]  # g' Z^-1 g / w, at least 0
     # The same of one gradient; None where those of all candidates at once take no longer.
-    look: Callable[[Memory, Factors, Params], Look] | None
-    # Z + g g' / w, from the factors of one gradient and a look at it in this memory, None where there is no `look`
+    measure: Callable[[Memory, Factors, Params], GradientNorm] | None
+    # Z + g g' / w, from the factors of one gradient and its norm in this memory, None if there is no `measure`
     add: Callable[[Memory, Factors, Any, Params], Memory]
     log_det: Callable[[Memory, Params], Float[Array, ""]]  # log det Z - log det lambda I
 
@@ -62,35 +62,35 @@ def named(name: str, dims: Dims) -> Uncertainty:
     return UNCERTAINTIES[name](dims)
 
 
-class Judged(NamedTuple):
-    """What was found when each candidate was looked at last, at the gradient g_0: at first 0, whose norm is 0."""
+class NormCache(NamedTuple):
+    """Norm of each candidate when it was last computed, at the gradient g_0; at first g_0 is 0, and so is its norm."""
 
     factors: Factors  # of g_0 (C, ...)
     squared_norms: Float[Array, " C"]
     along: tuple[Array, ...] | None  # Z^-1 g_0 / w (C, layer)
 
 
-class Found(NamedTuple):
-    """What choosing found out that learning can use; None for a form without looks."""
+class NormSearch(NamedTuple):
+    """By-products of a choice that learning can use; None for a form without `measure`."""
 
-    judged: Judged | None
-    look: Look | None  # at the candidate chosen
+    judged: NormCache | None
+    measured: GradientNorm | None  # of the candidate chosen
 
 
-def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Params) -> Judged | None:
-    """Before the first look at any candidate."""
-    if form.look is None:
+def none_judged(form: Uncertainty, dims: Dims, num_candidates: int, params: Params) -> NormCache | None:
+    """Norms before any candidate is measured."""
+    if form.measure is None:
         return None
     factors = _zeros(dims, num_candidates)
-    look = _unseen(form, form.begin(params), _row(factors, 0), params)
+    measured = _unseen(form, form.begin(params), _row(factors, 0), params)
     norms, along = jax.tree.map(
-        lambda leaf: jnp.zeros((num_candidates, *leaf.shape), leaf.dtype), (look.squared_norm, look.along)
+        lambda leaf: jnp.zeros((num_candidates, *leaf.shape), leaf.dtype), (measured.squared_norm, measured.along)
     )
-    return Judged(factors, norms, along)
+    return NormCache(factors, norms, along)
 
 
-def at_most(before: Judged, factors: Factors, params: Params) -> Float[Array, " C"]:
-    """What sqrt(g' Z^-1 g / w) of these gradients can be at most, by the triangle inequality.
+def at_most(before: NormCache, factors: Factors, params: Params) -> Float[Array, " C"]:
+    """Upper bound on sqrt(g' Z^-1 g / w) of these gradients, by the triangle inequality.
 
     With r = g - g_0, |g| <= |g_0| + |r| in the norm of Z^-1, in which g_0 has become no longer, as Z only grows, and in
     which nothing is longer than by lambda^-1/2 its Euclidean length.
@@ -98,8 +98,8 @@ def at_most(before: Judged, factors: Factors, params: Params) -> Float[Array, " 
     return jnp.sqrt(before.squared_norms) + jnp.sqrt(_squared_rest(before.factors, factors, params))
 
 
-def closer(before: Judged, factors: Factors, params: Params) -> Float[Array, ""]:
-    """A smaller bound for one candidate: |g_0|^2 + 2 r' Z^-1 g_0 + |r|^2, by the Z that g_0 was looked at in."""
+def closer(before: NormCache, factors: Factors, params: Params) -> Float[Array, ""]:
+    """A smaller bound for one candidate: |g_0|^2 + 2 r' Z^-1 g_0 + |r|^2, by the Z that g_0 was measured with."""
     assert before.along is not None
     total = before.squared_norms + _squared_rest(before.factors, factors, params)
     for outer, inner, outer_0, inner_0, along in zip(*factors, *before.factors, before.along, strict=True):
@@ -111,16 +111,16 @@ def closer(before: Judged, factors: Factors, params: Params) -> Float[Array, ""]
 def best(
     form: Uncertainty,
     memory: Memory,
-    before: Judged | None,
+    before: NormCache | None,
     factors: Factors,
     values: Float[Array, " C"],
     wanted: Bool[Array, " C"],
     params: Params,
-) -> tuple[Int[Array, ""], Float[Array, ""], Found]:
+) -> tuple[Int[Array, ""], Float[Array, ""], NormSearch]:
     """The wanted candidate of the highest value + gamma sqrt(g' Z^-1 g / w), the first among equals.
 
-    From slot to slot gradients change little. So one looks at candidates from the most promising on, until one of those
-    is ahead of what all others can have at most: to rounding the same candidate as if all were looked at.
+    From slot to slot gradients change little. So candidates are measured from the most promising on, until one of them
+    is ahead of what all others can have at most: to rounding the same candidate as if all were measured.
 
     Returns: the candidate's index, its norm, and what was found out.
     """
@@ -129,13 +129,13 @@ def best(
     def leading(norms: Float[Array, " C"], among: Bool[Array, " C"]) -> Int[Array, ""]:
         return jnp.argmax(jnp.where(among, values + exploration * norms, -jnp.inf)).astype(jnp.int32)
 
-    if form.look is None or before is None:
+    if form.measure is None or before is None:
         norms = jnp.sqrt(form.squared_norms(memory, factors, params))
         leader = leading(norms, wanted)
-        return leader, norms[leader], Found(None, None)
-    look = form.look
+        return leader, norms[leader], NormSearch(None, None)
+    measure = form.measure
 
-    def approached(norms: Float[Array, " C"], is_close: Bool[Array, " C"], judged: Judged) -> tuple[Array, ...]:
+    def approached(norms: Float[Array, " C"], is_close: Bool[Array, " C"], judged: NormCache) -> tuple[Array, ...]:
         """The leader once its bound is as close as it gets, the bounds, and which of them are."""
 
         def approach(carry: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -146,25 +146,25 @@ def best(
         start = (leading(norms, wanted), norms, is_close)
         return start if judged.along is None else lax.while_loop(lambda carry: ~carry[2][carry[0]], approach, start)
 
-    def look_at_leader(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        leader, norms, is_close, is_seen, judged, best_look = carry
+    def measure_leader(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        leader, norms, is_close, is_seen, judged, best_norm = carry
         one = _row(factors, leader)
-        seen = look(memory, one, params)
+        seen = measure(memory, one, params)
         norms, is_seen = norms.at[leader].set(jnp.sqrt(seen.squared_norm)), is_seen.at[leader].set(True)
         is_best = leading(norms, is_seen & wanted) == leader
-        best_look = jax.tree.map(lambda new, old: jnp.where(is_best, new, old), seen, best_look)
-        known = Judged(one, seen.squared_norm, seen.along)
+        best_norm = jax.tree.map(lambda new, old: jnp.where(is_best, new, old), seen, best_norm)
+        known = NormCache(one, seen.squared_norm, seen.along)
         judged = jax.tree.map(lambda rows, row: rows.at[leader].set(row), judged, known)
-        return *approached(norms, is_close, judged), is_seen, judged, best_look
+        return *approached(norms, is_close, judged), is_seen, judged, best_norm
 
     no_one = jnp.zeros(wanted.shape, bool)
     start = approached(at_most(before, factors, params), no_one, before)
-    leader, norms, _, _, judged, best_look = lax.while_loop(
+    leader, norms, _, _, judged, best_norm = lax.while_loop(
         lambda carry: ~carry[3][carry[0]],
-        look_at_leader,
+        measure_leader,
         (*start, no_one, before, _unseen(form, memory, _row(factors, 0), params)),
     )
-    return leader, norms[leader], Found(judged, best_look)
+    return leader, norms[leader], NormSearch(judged, best_norm)
 
 
 def _squared_rest(before: Factors, factors: Factors, params: Params) -> Float[Array, "*C"]:
@@ -182,9 +182,9 @@ def _row(leaves: Any, row: Int[Array, ""] | int) -> Any:
     return jax.tree.map(lambda leaf: leaf[row], leaves)
 
 
-def _unseen(form: Uncertainty, memory: Memory, factors: Factors, params: Params) -> Look:
-    """Zeros in place of a look."""
-    shapes = jax.eval_shape(form.look, memory, factors, params)  # pyright: ignore[reportArgumentType]
+def _unseen(form: Uncertainty, memory: Memory, factors: Factors, params: Params) -> GradientNorm:
+    """Zeros in place of a norm."""
+    shapes = jax.eval_shape(form.measure, memory, factors, params)  # pyright: ignore[reportArgumentType]
     return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
 
@@ -236,16 +236,16 @@ def dual(dims: Dims) -> Uncertainty:
         left = network.squared_length(factors) / dims.width - explained
         return jnp.maximum(left, 0) / jnp.asarray(params.regularization, left.dtype)
 
-    def look(memory: Dual, factors: Factors, params: Params) -> Look:
+    def measure(memory: Dual, factors: Factors, params: Params) -> GradientNorm:
         vector = whitened(memory, jax.tree.map(lambda leaf: leaf[None], factors))[:, :, 0]
         left = network.squared_length(factors) / dims.width - jnp.sum(jnp.square(vector))
         squared_norm = jnp.maximum(left, 0) / jnp.asarray(params.regularization, left.dtype)
-        return Look(squared_norm, None, vector, memory.slots)
+        return GradientNorm(squared_norm, None, vector, memory.slots)
 
-    def add(memory: Dual, factors: Factors, look: Look, params: Params) -> Dual:
-        dtype, time, vector = memory.inverse.dtype, memory.slots, look.solved
+    def add(memory: Dual, factors: Factors, norm: GradientNorm, params: Params) -> Dual:
+        dtype, time, vector = memory.inverse.dtype, memory.slots, norm.solved
         regularization = jnp.asarray(params.regularization, dtype)
-        pivot = jnp.sqrt(regularization * (1 + look.squared_norm))  # d
+        pivot = jnp.sqrt(regularization * (1 + norm.squared_norm))  # d
 
         def row(i: Int[Array, ""], products: Array) -> Array:
             def tile(j: Int[Array, ""], products: Array) -> Array:
@@ -262,7 +262,7 @@ def dual(dims: Dims) -> Uncertainty:
         seen = jax.tree.map(lambda all_seen, one: all_seen.at[time].set(one), memory.seen, factors)
         return Dual(seen, inverse, time + 1, memory.log_det + jnp.log(jnp.square(pivot) / regularization))
 
-    return Uncertainty(begin, squared_norms, look, add, lambda memory, params: memory.log_det)
+    return Uncertainty(begin, squared_norms, measure, add, lambda memory, params: memory.log_det)
 
 
 class Full(NamedTuple):
@@ -296,25 +296,25 @@ def full(dims: Dims) -> Uncertainty:
         gradients = network.gradient(factors) / math.sqrt(dims.width)
         return jnp.maximum(jnp.sum(product(memory, gradients) * gradients, axis=-1), 0)
 
-    def look(memory: Full, factors: Factors, params: Params) -> Look:
+    def measure(memory: Full, factors: Factors, params: Params) -> GradientNorm:
         del params
         gradient = network.gradient(factors) / math.sqrt(dims.width)
         solved = product(memory, gradient[None])[0]
         along = network.layers(solved / math.sqrt(dims.width), factors)
-        return Look(jnp.maximum(jnp.sum(solved * gradient), 0), along, solved, memory.slots)
+        return GradientNorm(jnp.maximum(jnp.sum(solved * gradient), 0), along, solved, memory.slots)
 
-    def add(memory: Full, factors: Factors, look: Look, params: Params) -> Full:
+    def add(memory: Full, factors: Factors, norm: GradientNorm, params: Params) -> Full:
         del factors, params
-        update = look.solved / jnp.sqrt(1 + look.squared_norm)
+        update = norm.solved / jnp.sqrt(1 + norm.squared_norm)
         rows, slots = memory.pending.at[memory.slots % SLOTS_A_FLUSH].set(update), memory.slots + 1
 
         def flushed() -> tuple[Array, Array]:
             return memory.inverse - jnp.matmul(rows.T, rows, precision="highest"), jnp.zeros_like(rows)
 
         inverse, pending = lax.cond(slots % SLOTS_A_FLUSH == 0, flushed, lambda: (memory.inverse, rows))
-        return Full(inverse, pending, slots, memory.log_det + jnp.log1p(look.squared_norm))
+        return Full(inverse, pending, slots, memory.log_det + jnp.log1p(norm.squared_norm))
 
-    return Uncertainty(begin, squared_norms, look, add, lambda memory, params: memory.log_det)
+    return Uncertainty(begin, squared_norms, measure, add, lambda memory, params: memory.log_det)
 
 
 def exact(dims: Dims) -> Uncertainty:
@@ -344,8 +344,8 @@ def diagonal(dims: Dims) -> Uncertainty:
         ]
         return sum(terms[1:], terms[0]) / dims.width
 
-    def add(memory: Diagonal, factors: Factors, look: None, params: Params) -> Diagonal:
-        del look, params
+    def add(memory: Diagonal, factors: Factors, norm: None, params: Params) -> Diagonal:
+        del norm, params
         squares = [
             jnp.square(outer)[:, None] * jnp.square(inner)[None, :] for outer, inner in zip(*factors, strict=True)
         ]

@@ -36,8 +36,8 @@ def merge(
 
     Args:
         experts: parameters whose leaves have K experts as their first axis, or a list of K experts' parameters.
-        method: other ones than the average run on the host, and not inside a jit. "aligned" tells by the leaves' names
-            which matrix is on the way out of the hidden units: those with down, w2, wo, fc2 or out in them.
+        method: other ones than the average run on the host, and not inside a jit. "aligned" finds by the leaves' names
+            the matrix on the way out of the hidden units: one with down, w2, wo, fc2 or out in them.
         base: parameters of the expert that all began from, for methods that merge task vectors.
     Source: Eq. (1) of `merging`; of other methods, see `Method`.
     Raises: InvalidDimsError for leaves that do not have K experts; InvalidParamsError, UnknownNameError for a method

@@ -1,1 +1,1 @@
-"""What people look at: tables, files of verdicts, figures."""
+"""Reports for readers: tables, files of verdicts, figures."""

@@ -3,21 +3,20 @@
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 import moe_theory
 from moe_theory.core.errors import InvalidReportError, MoeTheoryError, shortened
 from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_place
-from moe_theory.deep.experiments import claims_for
-from moe_theory.deep.presets import preset
-from moe_theory.report import deep, merging, pages, plots
+from moe_theory.report import pages, plots
 from moe_theory.report.bibliography import entry_of, escaped, software, title_of
-from moe_theory.report.tables import ruled
+from moe_theory.report.document import Document, ruled
 from moe_theory.runs.files import finish_replacing, unsealed
 from moe_theory.runs.reading import read_bytes
 from moe_theory.sweep.manifest import MANIFEST, read_manifest
@@ -32,7 +31,7 @@ UNJUDGED = "Nothing is judged here: "
 
 
 @dataclasses.dataclass(frozen=True)
-class Statement:
+class CitedStatement:
     claim: str  # its id
     where: str  # "Lemma 4"
     statement: str
@@ -45,13 +44,13 @@ class Bearing:
 
     run: str  # as it was named
     note: str  # what the run is, and what ties it to the statements
-    papers: dict[str, list[Statement]]  # by the paper's name; of deep claims, the paper whose figure they are about
+    papers: dict[str, list[CitedStatement]]  # by the paper's name; of deep claims, the one whose figure they are about
     version: str = moe_theory.__version__  # of this package, that ran
     is_map: bool = False  # whether verdicts are of points of a map, and not to be counted as claims
 
 
 def bearing_of(run: str) -> Bearing:
-    """What the run, figure or claims called `run` bear on.
+    """Statements on which the run, figure or claims called `run` bear.
 
     Args:
         run: a folder that `verify`, `report`, `explore`, `sweep`, `deep` or `merge` wrote, one of the JSON documents in
@@ -67,29 +66,32 @@ def bearing_of(run: str) -> Bearing:
             )
         chosen = select_claims([run])
         return Bearing(run, UNJUDGED + "these are the claims of that name.", _by_paper(map(_unjudged, chosen)))
-    for fits, bearing in _RUN_KINDS:
-        if fits(path):
-            try:
-                return bearing(run, path)
-            except MoeTheoryError:
-                raise
-            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as failure:
-                raise InvalidReportError(
-                    f"{run} is damaged ({type(failure).__name__}: {failure}). Run the command that wrote it again."
-                ) from None
+    try:
+        kinds = (_of_documents, _of_sweep, _of_exploration, _of_figure, _of_verdicts)
+        if found := next(filter(None, (bearing(run, path) for bearing in kinds)), None):
+            return found
+    except MoeTheoryError:
+        raise
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as failure:
+        raise InvalidReportError(
+            f"{run} is damaged ({type(failure).__name__}: {failure}). Run the command that wrote it again."
+        ) from None
     raise InvalidReportError(
-        f"{run} is no run: it holds no {pages.NUMBERS}, {pages.REPORT_JSON}, {MANIFEST}, {merging.NAMES[0]} or map of "
-        "`moe-theory explore`, and is no figure's file. Name one that holds some, a claim or a paper."
+        f"{run} is no run: it holds no {pages.NUMBERS}, {pages.REPORT_JSON}, {MANIFEST}, map of `moe-theory explore` "
+        "or what a paper's own command writes, and is no figure's file. Name one that holds some, a claim or a paper."
     )
 
 
-def _of_verdicts(run: str, path: Path) -> Bearing:
+def _of_verdicts(run: str, path: Path) -> Bearing | None:
+    is_report = path.is_dir() and (any(pages.numbers_below(path)) or (path / pages.REPORT_JSON).is_file())
+    if not is_report and path.suffix != ".json":
+        return None
     report = pages.read_reports([path])
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in report.verdicts:
         by_claim.setdefault(verdict.claim, []).append(verdict)
     found = [
-        (of[0].paper, Statement(id, of[0].where, of[0].statement, tuple((str(v.status), v.setting) for v in of)))
+        (of[0].paper, CitedStatement(id, of[0].where, of[0].statement, tuple((str(v.status), v.setting) for v in of)))
         for id, of in by_claim.items()
     ]
     count = "1 verdict" if len(report.verdicts) == 1 else f"{len(report.verdicts)} verdicts"
@@ -97,19 +99,23 @@ def _of_verdicts(run: str, path: Path) -> Bearing:
     return Bearing(run, note, _by_paper(found), report.versions["moe-theory"])
 
 
-def _of_exploration(run: str, path: Path) -> Bearing:
+def _of_exploration(run: str, path: Path) -> Bearing | None:
     found, versions = [], {}
-    for file in _explorations(path):
-        document = _json(file)
+    files = [path] if path.is_file() else sorted(path.glob("*.json"))
+    for document in (read for file in files if file.suffix == ".json" and (read := document_in(file, explore.SCHEMA))):
         versions |= document["versions"]
         verdict = Verdict.from_json(document["points"][0]["verdict"])
         said = tuple((line.partition(" ")[0], line.partition(" ")[2]) for line in document["summary"])
-        found.append((verdict.paper, Statement(verdict.claim, verdict.where, verdict.statement, said)))
+        found.append((verdict.paper, CitedStatement(verdict.claim, verdict.where, verdict.statement, said)))
+    if not found:
+        return None
     note = f"A map of where {' and '.join(each.claim for _, each in found)} holds."
     return Bearing(run, note, _by_paper(found), " ".join(versions["moe-theory"].split()), is_map=True)
 
 
-def _of_sweep(run: str, path: Path) -> Bearing:
+def _of_sweep(run: str, path: Path) -> Bearing | None:
+    if not (path / MANIFEST).is_file():
+        return None
     specification = read_manifest(path)["specification"]
     name = specification["system"]
     kind = sweepable(name)
@@ -125,83 +131,54 @@ def _of_sweep(run: str, path: Path) -> Bearing:
     return Bearing(run, note, _by_paper(map(_unjudged, chosen)))
 
 
-def _of_deep(run: str, path: Path) -> Bearing:
-    document = _json(path / deep.NAMES[1])
-    if document["verdicts"]:
-        return _of_verdicts(run, path)
-    of = preset(document["preset"])
-    papers = {of.paper: [], **_by_paper(map(_unjudged, claims_for(of, document["data"])))}
-    return Bearing(run, f"{UNJUDGED}too few seeds of {of.name}, the paper's {of.where}, for verdicts.", papers)
+class Unjudged(NamedTuple):
+    """What a folder without verdicts bears on, that a paper's command wrote."""
+
+    note: str  # what it is
+    claims: Sequence[Claim]  # on it
+    paper: str  # that the claims are about, where there are none
 
 
-def _of_merge(run: str, path: Path) -> Bearing:
-    chosen = select_claims(["merging:testbed"])
-    note = (
-        f"{UNJUDGED}a stream served by merged experts. Listed are the paper's claims that `moe-theory verify` judges "
-        "on streams of this package's own small transformer."
-    )
-    return Bearing(run, note, _by_paper(map(_unjudged, chosen)))
+BearsOn = Callable[[Path], Unjudged | None]  # None of a folder that holds something else
 
 
-def _of_figure(run: str, path: Path) -> Bearing:
+def _of_documents(run: str, path: Path) -> Bearing | None:
+    """Of a folder that a paper's command wrote."""
+    for paper in all_papers().values():
+        bears_on: BearsOn | None = paper.import_documents()
+        if bears_on is not None and (found := bears_on(path)):
+            papers = {found.paper: [], **_by_paper(map(_unjudged, found.claims))}
+            return Bearing(run, UNJUDGED + found.note, papers)
+    return None
+
+
+def _of_figure(run: str, path: Path) -> Bearing | None:
     paper, name = path.parent.name, path.stem
-    figure = plots.figures_of(paper)[name]
+    if path.suffix not in (".csv", ".nc", ".pdf", ".png", ".svg") or paper not in (*paper_names(), plots.OVERVIEW):
+        return None
+    if (figure := plots.figures_of(paper).get(name)) is None:
+        return None
     chosen = select_claims(figure.claims) if figure.claims else []
     papers = _by_paper(map(_unjudged, chosen)) or {paper: []}
     return Bearing(run, f"{UNJUDGED}the figure '{figure.title}', which shows these statements over runs.", papers)
 
 
-def _is_figure(path: Path) -> bool:
-    paper = path.parent.name
-    is_drawn = path.suffix in (".csv", ".nc", ".pdf", ".png", ".svg") and paper in (*paper_names(), plots.OVERVIEW)
-    return is_drawn and path.stem in plots.figures_of(paper)
-
-
-def _explorations(path: Path) -> list[Path]:
-    files = [path] if path.is_file() else sorted(path.glob("*.json"))
-    return [file for file in files if file.suffix == ".json" and _schema(file) == explore.SCHEMA]
-
-
-# Each kind of run: whether something is one, and what it bears on. The first that fits decides.
-_RUN_KINDS: tuple[tuple[Callable[[Path], bool], Callable[[str, Path], Bearing]], ...] = (
-    (lambda path: _schema(path / deep.NAMES[1]) == deep.SCHEMA, _of_deep),
-    (lambda path: (path / MANIFEST).is_file(), _of_sweep),
-    (lambda path: all((path / name).is_file() for name in merging.NAMES), _of_merge),
-    (lambda path: bool(_explorations(path)), _of_exploration),
-    (_is_figure, _of_figure),
-    (lambda path: path.suffix == ".json" or _holds_verdicts(path), _of_verdicts),
-)
-
-
-def _holds_verdicts(path: Path) -> bool:
-    return path.is_dir() and (any(pages.numbers_below(path)) or (path / pages.REPORT_JSON).is_file())
-
-
-def _schema(file: Path) -> str | None:
-    if not file.is_file():
-        return None
+def document_in(file: Path, schema: str) -> dict[str, Any] | None:
+    """The document in a file; None for a file that is none of this schema."""
     try:
-        document = _json(file)
-    except MoeTheoryError:
+        document = unsealed(read_bytes(file), is_sealed=False)  # earlier ones are not
+    except (OSError, ValueError):
         return None
-    return document.get("schema")
+    return document if document.get("schema") == schema else None
 
 
-def _json(file: Path) -> dict[str, Any]:
-    try:
-        return unsealed(read_bytes(file), is_sealed=False)  # earlier ones are not
-    except (OSError, ValueError) as failure:
-        reason = getattr(failure, "strerror", None) or failure
-        raise InvalidReportError(f"{file} cannot be read as JSON ({reason}). Run what wrote it again.") from None
+def _unjudged(claim: Claim) -> tuple[str, CitedStatement]:
+    return claim.paper, CitedStatement(claim.id, claim.where, claim.statement)
 
 
-def _unjudged(claim: Claim) -> tuple[str, Statement]:
-    return claim.paper, Statement(claim.id, claim.where, claim.statement)
-
-
-def _by_paper(found: Iterable[tuple[str, Statement]]) -> dict[str, list[Statement]]:
+def _by_paper(found: Iterable[tuple[str, CitedStatement]]) -> dict[str, list[CitedStatement]]:
     """Statements by paper; those about figures that several papers share, by the papers whose figures they are."""
-    papers: dict[str, list[Statement]] = {}
+    papers: dict[str, list[CitedStatement]] = {}
     for paper, statement in found:
         for of in papers_of(paper, statement.claim):
             papers.setdefault(of, []).append(statement)
@@ -228,24 +205,31 @@ _LABEL = re.compile(
 )
 
 
-def tables(bearing: Bearing, width: int) -> list[Table]:
-    """The statements of each paper: source, claim and verdicts; ids lose the paper's name in a narrow terminal."""
-    return [_table(title_of(paper), found, width) for paper, found in bearing.papers.items()]
+def document(bearing: Bearing) -> Document:
+    """The statements of each paper (source, claim and verdicts), a paragraph of LaTeX and BibTeX; in a narrow terminal
+    ids lose the paper's name.
+    """
+
+    def parts(width: int) -> Iterator[RenderableType]:
+        yield Text(bearing.note)
+        yield from (_table(title_of(paper), found, width) for paper, found in bearing.papers.items())
+        yield from (f"\n{page}" for page in (latex(bearing), bibtex(bearing)))
+
+    return Document(lambda: _body(bearing), parts, SCHEMA)
 
 
-def _table(title: str, found: Sequence[Statement], width: int) -> Table:
+def _table(title: str, found: Sequence[CitedStatement], width: int) -> Table:
     is_judged = any(statement.verdicts for statement in found)
     begins = {statement.claim.partition(".")[0] for statement in found}
     prefix = f"{begins.pop()}." if len(begins) == 1 and width < FULL_WIDTH else ""
-    table = ruled(title=Text(title))
     claim = f"claim ({prefix}*)" if prefix else "claim"
-    for name in ("source", claim, "verdicts" if is_judged else "statement"):
-        table.add_column(name, no_wrap=name == claim)
+    rows = []
     for statement in found:
         says = "\n".join(f"{status} {setting}" for status, setting in statement.verdicts)
         id = statement.claim.removeprefix(prefix)
-        table.add_row(*map(Text, (statement.where, id, says if is_judged else statement.statement)))
-    return table
+        rows.append([*map(Text, (statement.where, id, says if is_judged else statement.statement))])
+    columns = ("source", claim, "verdicts" if is_judged else "statement")
+    return ruled(columns, rows, whole=(claim,), title=Text(title))
 
 
 def latex(bearing: Bearing) -> str:
@@ -266,18 +250,18 @@ def latex(bearing: Bearing) -> str:
     return "% LaTeX\n" + "\n".join(sentences)
 
 
-def _is_of_the_paper(statement: Statement) -> bool:
+def _is_of_the_paper(statement: CitedStatement) -> bool:
     """Whether it is the paper that says so, and not what replaces a statement, or a claim of the user's own."""
     return _LABEL.search(statement.where) is not None and not statement.where.startswith(("replaces", "beside"))
 
 
-def _counted(found: Sequence[Statement], bearing: Bearing) -> str:
+def _counted(found: Sequence[CitedStatement], bearing: Bearing) -> str:
     counts = Counter(status for statement in found for status, _ in statement.verdicts)
     said = ", ".join(f"{counts[status]} {status.lower()}" for status in Status if counts[status])
     return f" ({said})" if said and not bearing.is_map else ""
 
 
-def _labels(found: Sequence[Statement]) -> str:
+def _labels(found: Sequence[CitedStatement]) -> str:
     """The numbers of the statements, as far as they have some and there are not too many."""
     labels = [label for statement in found if (label := _LABEL.search(statement.where))]
     labels.sort(key=lambda label: _KINDS.index(label[1]))
@@ -293,7 +277,7 @@ def bibtex(bearing: Bearing) -> str:
     return "\n\n".join(entry.text for entry in cited)
 
 
-def to_json(bearing: Bearing) -> dict[str, Any]:
+def _body(bearing: Bearing) -> dict[str, Any]:
     papers = [
         {
             "paper": paper,
@@ -310,4 +294,4 @@ def to_json(bearing: Bearing) -> dict[str, Any]:
         for paper, found in bearing.papers.items()
     ]
     own = {name: getattr(bearing, name) for name in ("run", "note", "version")}
-    return {"schema": SCHEMA, **own, "papers": papers, "latex": latex(bearing), "bibtex": bibtex(bearing)}
+    return {**own, "papers": papers, "latex": latex(bearing), "bibtex": bibtex(bearing)}

@@ -1,8 +1,5 @@
 """A map of where a claim holds: the picture, the numbers behind it and the document with all verdicts."""
 
-import csv
-import io
-import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from rich.text import Text
 
+from moe_theory.plot import legend
+from moe_theory.report.document import Document, Picture, to_csv, written
 from moe_theory.report.panels import ALLOWED, OBSERVED, PREDICTED
-from moe_theory.report.plots import PAGE_WIDTH, render
 from moe_theory.report.wording import allowed_sides
 from moe_theory.runs.files import sealed, write_together
 from moe_theory.verify.explore import Axis, Exploration, Point
@@ -23,30 +21,37 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 SUFFIXES = (".svg", ".csv", ".json")
-MAP_SIZE, LINE_SIZE = (PAGE_WIDTH, 4.3), (PAGE_WIDTH, 4.0)  # inches, without the caption
+MAP_HEIGHT, LINE_HEIGHT = 4.3, 4.0  # inches, without the caption
 MARKER_SIZES = (5.5, 4.2, 3.4, 2.8)  # of the coarse grid and of each refinement; the last also of those after it
 WIDE_RATIO = 30  # values that span more than this are drawn on a logarithmic axis
 MOST_DRAWN = 1e100  # matplotlib's axes overflow beyond
-COLUMNS = "level status at predicted observed standard_error low high margin replicates stopped reason".split()
 
 
-class Look(NamedTuple):
-    """How a status is drawn, told apart by shape, and by darkness, as well as by colour."""
+class StatusMarker(NamedTuple):
+    """Marker of a status, which differs from others by shape and darkness as well as by colour."""
 
     marker: str
     colour: str
     shade: str
 
 
-LOOKS: dict[Status, Look] = {
-    Status.SUPPORTED: Look("o", "#14355e", "#a9bfdd"),
-    Status.REFUTED: Look("X", "#b34700", "#f8d2b5"),
-    Status.INCONCLUSIVE: Look("d", "0.45", "0.93"),
-    Status.VACUOUS: Look("^", "#2a86bb", "#d6ecf8"),
-    Status.INAPPLICABLE: Look("s", "0.5", "white"),
-    Status.ERROR: Look("*", "black", "0.75"),
+LOOKS: dict[Status, StatusMarker] = {
+    Status.SUPPORTED: StatusMarker("o", "#14355e", "#a9bfdd"),
+    Status.REFUTED: StatusMarker("X", "#b34700", "#f8d2b5"),
+    Status.INCONCLUSIVE: StatusMarker("d", "0.45", "0.93"),
+    Status.VACUOUS: StatusMarker("^", "#2a86bb", "#d6ecf8"),
+    Status.INAPPLICABLE: StatusMarker("s", "0.5", "white"),
+    Status.ERROR: StatusMarker("*", "black", "0.75"),
 }
-OWN: dict[str, Any] = {"color": "black", "marker": "+", "markersize": 11, "markeredgewidth": 1.4, "linestyle": "none"}
+OWN: dict[str, Any] = {
+    "color": "black",
+    "marker": "+",
+    "markersize": 11,
+    "markeredgewidth": 1.4,
+    "linestyle": "none",
+    "clip_on": False,
+    "zorder": 4,
+}
 
 
 def paths_of(folder: Path, claim: str) -> list[Path]:
@@ -56,31 +61,36 @@ def paths_of(folder: Path, claim: str) -> list[Path]:
 def write_exploration(exploration: Exploration, folder: Path) -> list[Path]:
     """Write picture, numbers and document into `folder`; their paths. Raises: OutputError if it cannot take them."""
     names = [path.name for path in paths_of(folder, exploration.claim)]
-    texts = (to_svg(exploration), to_csv(exploration), sealed(exploration.to_json()))
+    texts = (picture(exploration).rendered(), to_csv(rows(exploration), "{:.6g}"), sealed(exploration.to_json()))
     return write_together(folder, dict(zip(names, texts, strict=True)))
 
 
-def to_svg(exploration: Exploration) -> str:
-    """The picture: a map of two parameters; of one, observed and predicted along it."""
-    is_map = len(exploration.axes) == 2
-    draw, size = (_draw_map, MAP_SIZE) if is_map else (_draw_line, LINE_SIZE)
+def document(exploration: Exploration, paths: Sequence[Path]) -> Document:
+    """The exploration, and the paths that it was written to."""
+    said = (*exploration.summary(), *exploration.failures(), exploration.assurance(), *map(str, paths))
+    return Document(lambda: written(paths[2]), lambda _: said)
+
+
+def picture(exploration: Exploration) -> Picture:
+    """A map of two parameters; of one, observed and predicted along it."""
+    draw, height = (_draw_map, MAP_HEIGHT) if len(exploration.axes) == 2 else (_draw_line, LINE_HEIGHT)
     over = " and ".join(axis.name for axis in exploration.axes)
     title = f"{exploration.claim} over {over}"
-    return render(title, size, lambda figure: draw(figure, exploration), caption(exploration))
+    return Picture(title, height, lambda figure: draw(figure, exploration), caption(exploration))
 
 
-def to_csv(exploration: Exploration) -> str:
+def rows(exploration: Exploration) -> list[dict[str, Any]]:
     """A row for each point: where it is, what is said there and why."""
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow([*(axis.name for axis in exploration.axes), *COLUMNS])
+    names, found = [axis.name for axis in exploration.axes], []
     for point in exploration.points:
         verdict = point.verdict
-        numbers = (verdict.predicted, verdict.observed, verdict.standard_error, *verdict.interval, verdict.margin)
-        shown = [f"{number:.6g}" if math.isfinite(number) else "" for number in numbers]
-        about = [point.level, verdict.status, verdict.at, *shown, verdict.replicates, verdict.stopped, verdict.reason]
-        writer.writerow([*point.coordinates, *about])
-    return table.getvalue()
+        low, high = verdict.interval
+        place = {name: repr(value) for name, value in zip(names, point.coordinates, strict=True)}
+        about = ("status", "at", "predicted", "observed", "standard_error")
+        numbers = {name: getattr(verdict, name) for name in about} | {"low": low, "high": high}
+        ends = {name: getattr(verdict, name) for name in ("margin", "replicates", "stopped", "reason")}
+        found.append(place | {"level": point.level} | numbers | ends)
+    return found
 
 
 def caption(exploration: Exploration) -> str:
@@ -119,14 +129,14 @@ def _draw_map(figure: "FigureBase", exploration: Exploration) -> None:
     borders, nearest = exploration.nearest()
     edges = [axis.value_at(border) for axis, border in zip(exploration.axes, borders, strict=True)]
     panel.pcolormesh(*edges, _shades(exploration, nearest.T), edgecolors="face", linewidth=0.2, zorder=0)
-    for point in exploration.points:
+    for point in _by_status(exploration):
         panel.plot(*(float(value) for value in point.coordinates), **_marker(point))
     _set_axis(panel, first, "x")
     _set_axis(panel, second, "y")
     is_shown = all(axis.low <= own <= axis.high for axis, own in zip(exploration.axes, exploration.own, strict=True))
     if is_shown:
-        panel.plot(*(float(value) for value in exploration.own), **OWN, clip_on=False, zorder=4)
-    _draw_legend(figure, exploration, is_shown)
+        panel.plot(*(float(value) for value in exploration.own), **OWN, label=f"reading {exploration.reading}")
+    legend(figure, ncols=4)
 
 
 def _draw_line(figure: "FigureBase", exploration: Exploration) -> None:
@@ -137,7 +147,7 @@ def _draw_line(figure: "FigureBase", exploration: Exploration) -> None:
     strip.pcolormesh(
         axis.value_at(borders[0]), [-1, 1], _shades(exploration, nearest[None]), edgecolors="face", linewidth=0.2
     )
-    for point in exploration.points:
+    for point in _by_status(exploration):
         strip.plot(float(point.coordinates[0]), 0, **_marker(point))
     strip.set(yticks=[], ylim=(-1, 1))
     places = np.array([float(point.coordinates[0]) for point in exploration.points])
@@ -151,8 +161,8 @@ def _draw_line(figure: "FigureBase", exploration: Exploration) -> None:
     own = float(exploration.own[0])
     is_shown = axis.low <= own <= axis.high
     if is_shown:
-        strip.plot(own, 0, **OWN, clip_on=False, zorder=4)
-    _draw_legend(figure, exploration, is_shown)
+        strip.plot(own, 0, **OWN, label=f"reading {exploration.reading}")
+    legend(figure, ncols=4)
 
 
 def _draw_values(panel: "Axes", places: np.ndarray, exploration: Exploration) -> None:
@@ -160,8 +170,8 @@ def _draw_values(panel: "Axes", places: np.ndarray, exploration: Exploration) ->
     is_identity = exploration.kind == "identity"
     predicted = _drawable([verdict.margin if is_identity else verdict.predicted for verdict in verdicts])
     observed = _drawable([verdict.observed for verdict in verdicts])
-    panel.plot(places, predicted, **PREDICTED)
-    panel.plot(places, observed, **OBSERVED)
+    panel.plot(places, predicted, **PREDICTED, label="predicted")
+    panel.plot(places, observed, **OBSERVED, label="observed, with interval")
     known = np.r_[predicted, observed]
     known = known[np.isfinite(known)]
     if known.size and known.min() > 0 and known.max() > WIDE_RATIO * known.min():
@@ -187,7 +197,7 @@ def _draw_differences(panel: "Axes", places: np.ndarray, exploration: Exploratio
     is_below, is_above = allowed_sides(verdicts[0])
     lowest = np.full_like(margin, bottom) if is_below else -margin
     highest = np.full_like(margin, top) if is_above else margin
-    panel.fill_between(places, lowest, highest, **ALLOWED)
+    panel.fill_between(places, lowest, highest, **ALLOWED, label="where it should lie")
     panel.set_ylim(bottom, top)
     panel.axhline(0, color="0.4", linewidth=0.6, zorder=0)
     panel.set_ylabel("observed\n− predicted")
@@ -206,10 +216,15 @@ def _shades(exploration: Exploration, nearest: np.ndarray) -> np.ndarray:
     return np.array(colours)[nearest]
 
 
+def _by_status(exploration: Exploration) -> list[Point]:
+    return sorted(exploration.points, key=lambda point: list(LOOKS).index(point.verdict.status))
+
+
 def _marker(point: Point) -> dict[str, Any]:
     look = LOOKS[point.verdict.status]
     size = MARKER_SIZES[min(point.level, len(MARKER_SIZES) - 1)]
     return {
+        "label": str(point.verdict.status),
         "marker": look.marker,
         "color": look.colour,
         "markersize": 1.6 * size if look.marker == "*" else size,
@@ -237,24 +252,3 @@ def _set_axis(panel: "Axes", axis: Axis, direction: str) -> None:
         set_["ticks"]([float(value) for value in axis.values], labels)
     set_["lim"](*axis.value_at([-0.02, 1.02]))
     set_["label"](axis.name, labelpad=4)
-
-
-def _draw_legend(figure: "FigureBase", exploration: Exploration, is_own_shown: bool) -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    statuses = {point.verdict.status for point in exploration.points}
-    handles: list[Any] = [
-        Line2D([], [], marker=look.marker, color=look.colour, linestyle="none", markersize=5.5, label=str(status))
-        for status, look in LOOKS.items()
-        if status in statuses
-    ]
-    if is_own_shown:
-        handles.append(Line2D([], [], **OWN, label=f"reading {exploration.reading}"))
-    if len(exploration.axes) == 1:
-        handles += [
-            Line2D([], [], **PREDICTED, label="predicted"),
-            Line2D([], [], **OBSERVED, label="observed, with interval"),
-            Patch(**ALLOWED, label="where it should lie"),
-        ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=4)

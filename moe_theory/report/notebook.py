@@ -1,4 +1,4 @@
-"""What notebooks show of verdicts, claims, statements and sweeps: parts of a report's page, each with its own style."""
+"""Verdicts, claims, statements and sweeps in notebooks: parts of a report's page, each with its own style."""
 
 import base64
 import functools
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moe_theory.core.notebook import Listing
+from moe_theory.plot.symbols import marked
 from moe_theory.report import pages, panels
 from moe_theory.report.rendering import mathml, templates
-from moe_theory.report.symbols import marked
 from moe_theory.report.wording import claimed, measured, sentence
 from moe_theory.runs.files import prepare_folder
 from moe_theory.verify.verdict import Report, Verdict

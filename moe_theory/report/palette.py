@@ -1,8 +1,4 @@
-"""The colours of all pictures, by what they stand for: the cycle of `style.mplstyle` is these, C0 to C3.
-
-Marks keep a contrast of 3:1 and words of 4.5:1 to the page. Roles that a panel shows together differ in luminance, so
-that they stay apart in grey; what is printed is dashed besides.
-"""
+"""Colours of pictures that a page shows through: as of the roles of `plot.roles`, on a light and on a dark page."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,8 +6,6 @@ from typing import NamedTuple
 from moe_theory.report.wording import BY_READING
 
 PAGE, DARK_PAGE = "#fbfaf8", "#16171a"
-MEASURED, PRINTED, RIVAL, OTHER = "#14355e", "#c24d00", "#3d97d3", "#6f5500"  # C0 to C3
-RIGHT = "#000000"  # what holds instead
 
 
 class Theme(NamedTuple):

@@ -1,7 +1,6 @@
 """Pictures of one verdict: its number line, and observed against predicted over its components."""
 
 import dataclasses
-import io
 import math
 import re
 import textwrap
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.report.plots import our_style
-from moe_theory.report.svg import compact
-from moe_theory.report.wording import allowed_sides, number
+from moe_theory.plot.style import our_style
+from moe_theory.report.numbers import number
+from moe_theory.report.wording import allowed_sides
 from moe_theory.verify.verdict import Curve, Verdict
 
 if TYPE_CHECKING:
@@ -115,8 +114,8 @@ ALLOWED: dict[str, Any] = {"color": "C1", "alpha": 0.12, "linewidth": 0}
 
 
 class Pictures:
-    """The curves of verdicts as SVG documents, each drawn when it is first asked for: pages that are written once all
-    is judged need not wait for those that somebody has asked for before.
+    """The curves of verdicts as SVG documents, each drawn on first use: pages that are written at the end need not
+    wait for pictures that were asked for before.
     """
 
     def __init__(self) -> None:
@@ -133,23 +132,22 @@ class Pictures:
         return self._drawn[id(verdict)][1]
 
     def _draw(self, verdict: Verdict, curve: Curve) -> str:
+        from moe_theory.plot import svg
+
         figure = self._figure
         with our_style():
             figure.clear()
             _fill(figure, verdict, curve)
-            document = io.StringIO()
-            about = {"Date": None, "Creator": None, "Type": None}
-            figure.savefig(document, format="svg", metadata=about, transparent=True)
-        return compact(document.getvalue())
+            return svg.written(figure, {"Date": None, "Creator": None, "Type": None})
 
 
 def figure_of(verdict: Verdict) -> "Figure":
     """The picture of a verdict. Raises: InvalidRunError for one without a curve, such as an ERROR."""
-    from moe_theory.report.layout import Shown
+    from moe_theory.plot.layout import NotebookFigure
 
     if verdict.curve is None or not verdict.curve.labels:
         raise InvalidRunError(f"{verdict.claim} under {verdict.setting} is {verdict.status} and has nothing to plot.")
-    figure = Shown()
+    figure = NotebookFigure()
     with our_style():
         _fill(figure, verdict, verdict.curve)
     return figure
@@ -181,7 +179,7 @@ def _plot_width(curve: Curve) -> float:
 class TickLabels(NamedTuple):
     """The labels under a plot."""
 
-    step: int  # every so many components has one
+    step: int  # every `step`-th component has one
     words: list[str]  # of those
     shared: str  # what is the same for all components, said once
 
@@ -224,7 +222,7 @@ def _letters(curve: Curve, step: int) -> int:
 
 
 def _wrapped(rows: list[list[str]], letters: int) -> list[str]:
-    """Each row in a line of at most so many letters, or its parts in lines of their own; none if a word is longer."""
+    """Each row in a line of at most `letters` letters, or its parts in lines of their own; none if a word is longer."""
     joined = [", ".join(row) for row in rows]
     if max(map(len, joined)) <= letters:
         return joined
@@ -236,7 +234,7 @@ def _wrapped(rows: list[list[str]], letters: int) -> list[str]:
 
 
 def picture_words(verdict: Verdict, curve: Curve) -> str:
-    """What is to be seen in the picture of a verdict's curve, for those who do not see it."""
+    """Description of the picture of a verdict's curve, for those who do not see it."""
     labels, count = curve.labels, len(curve.labels)
     above = sum(observed > predicted for predicted, observed in zip(curve.predicted, curve.observed, strict=True))
     where = f"{count} components from {labels[0]} to {labels[-1]}" if count > 1 else f"one component, {labels[0]}"

@@ -1,63 +1,36 @@
-"""Figures as SVG files with the numbers behind each.
-
-Drawing goes through `Figure` alone and never through pyplot. Style is set over matplotlib's own defaults, so that the
-bytes of a picture depend neither on the user's configuration nor on the date.
-"""
+"""Figures of papers, and of all papers together, computed and drawn as they are asked for, and as files."""
 
 import contextlib
-import dataclasses
 import functools
-import importlib
-import io
-import re
-import shlex
-import shutil
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import xarray as xr
 
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
 from moe_theory.core.papers import find_paper, paper_names
 from moe_theory.core.random import root_key
-from moe_theory.report import svg
+from moe_theory.plot import FigureSpec
+from moe_theory.plot.style import FORMS, Form, PictureStyle, our_style, saved, style_of
+from moe_theory.report import overview
 from moe_theory.runs import Progress, automatic, quiet, shown
 from moe_theory.runs.files import prepare_folder, write_together
-from moe_theory.runs.reading import read_text
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import OPTIONS
 from moe_theory.verify.registry import SPECIAL_NAMES, select_readings
 from moe_theory.verify.request import with_settings
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure, FigureBase
+    from matplotlib.figure import Figure
 
-    from moe_theory.verify.figures import FigureSpec
-
-Form = Literal["svg", "pdf", "png"]
-FORMS: tuple[Form, ...] = ("svg", "pdf", "png")
 SUFFIXES = {"csv": ".csv", "netcdf": ".nc"}  # of the numbers behind a figure
-UNITS = {"in": 1.0, "cm": 2.54, "mm": 25.4}  # of an inch
-FONTS = ("font.size", "axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
-LEAST_SHARE = 0.8  # of a word's size on a page
-WIDTHS = (2.0, 40.0)  # inches that a figure may be wide
-
-OVERVIEW = "overview"  # the figure of all papers, where a paper's name is asked for
-PAGE_WIDTH = 7.2  # inches
-PIXELS_PER_INCH = 200
-EMPTY: Mapping[str, Any] = MappingProxyType({})
-_STYLE_LOCK = threading.Lock()  # matplotlib's configuration is one for all threads
+OVERVIEW = overview.NAME  # the figure of all papers, where a paper's name is asked for
 
 
-def figures_of(paper: str) -> Mapping[str, "FigureSpec"]:
+def figures_of(paper: str) -> Mapping[str, FigureSpec]:
     """A paper's figures by name, or that of all: `overview`. Raises: UnknownNameError, with the nearest suggested."""
     if paper == OVERVIEW:
-        return importlib.import_module("moe_theory.report.overview").figures()
+        return overview.figures()
     if paper not in paper_names():
         raise unknown_name("paper", paper, [*paper_names(), OVERVIEW])
     return find_paper(paper).import_figures()
@@ -108,7 +81,7 @@ def figure(
     paper, _, own = name.partition(".")
     if own not in figures_of(paper):
         raise unknown_name("figure", name, [f"{paper}.{known}" for known in figures_of(paper)])
-    look = look_of(width, style, tex)
+    look = style_of(width, style, tex)
     ((spec, compute),) = _planned(paper, [own], reading, replicates, seed, rounds, experts, dims, settings)
     with shown(progress) as told:
         data = _with_look(compute(told), look)
@@ -152,7 +125,7 @@ def make_figures(
             raise unknown_name("format", form, FORMS)
     if data not in SUFFIXES:
         raise unknown_name("format of data", data, SUFFIXES)
-    look = look_of(width, style, tex)
+    look = style_of(width, style, tex)
     planned = _planned(paper, names, reading, replicates, seed, rounds, experts, dims, settings)
     suffixes = [*(f".{form}" for form in dict.fromkeys(forms)), SUFFIXES[data]]
     folder = prepare_folder(Path(out) / paper, [f"{spec.name}{suffix}" for spec, _ in planned for suffix in suffixes])
@@ -189,7 +162,7 @@ def _planned(
     experts: Sequence[int] | None,
     dims: Mapping[str, Any] | None,
     settings: Mapping[str, Any] | None,
-) -> list[tuple["FigureSpec", Callable[[Progress], xr.Dataset]]]:
+) -> list[tuple[FigureSpec, Callable[[Progress], xr.Dataset]]]:
     """The figures that are asked for, and what computes each: refused here, or not at all."""
     chosen = _selected(names, figures_of(paper))
     choice = _reading_of(paper, reading, settings)
@@ -197,7 +170,7 @@ def _planned(
         if number is not None and number < 1:
             raise InvalidRunError(f"{name}={number} must be at least 1. Raise {name}.")
     root_key(seed)
-    options = {"num_rounds": rounds, "experts": experts, "dims": dims or None}
+    options = {"rounds": rounds, "experts": experts, "dims": dims or None}
     given = {name: value for name, value in options.items() if value is not None}
     for spec in chosen:
         _require_taken(paper, spec, given)
@@ -210,19 +183,19 @@ def _planned(
     return planned
 
 
-def _require_taken(paper: str, spec: "FigureSpec", given: Mapping[str, Any]) -> None:
+def _require_taken(paper: str, spec: FigureSpec, given: Mapping[str, Any]) -> None:
     for option in given:
         if not spec.takes(option):
             own = [(of, figures_of(of).values()) for of in (paper, *paper_names())]
             able = dict.fromkeys(f"{of} {other.name}" for of, others in own for other in others if other.takes(option))
             raise InvalidRunError(
-                f"the figure {paper} {spec.name} decides its {OPTIONS[option]} itself. Leave them out; "
-                f"{', '.join(list(able)[:4])} take {OPTIONS[option]}."
+                f"the figure {paper} {spec.name} decides its {option} itself. Leave them out; "
+                f"{', '.join(list(able)[:4])} take {option}."
             )
 
 
 class _Begun(Exception):  # noqa: N818 - nothing went wrong
-    """What a figure asks for has been checked: it begins to compute."""
+    """Raised when a figure has passed its checks and begins to compute."""
 
 
 class _Rehearsal(Progress):
@@ -254,7 +227,7 @@ class _Noted:
 
 def _rehearse(
     paper: str,
-    spec: "FigureSpec",
+    spec: FigureSpec,
     reading: _Noted,
     settings: Mapping[str, Any],
     asked: tuple[int, int],
@@ -279,13 +252,13 @@ def _reading_of(paper: str, name: str | None, settings: Mapping[str, Any] | None
             raise InvalidRunError(
                 f"{what} of one paper, and {OVERVIEW} shows each under its first default. Leave it out."
             )
-        return importlib.import_module("moe_theory.report.overview").FIRST_DEFAULTS
+        return overview.FIRST_DEFAULTS
     if name in SPECIAL_NAMES:
         raise unknown_name("reading", name, [choice.name for choice in select_readings(paper, ["all"])])
     return with_settings(select_readings(paper, None if name is None else [name])[0], settings or {})
 
 
-def _selected(names: Sequence[str], figures: Mapping[str, "FigureSpec"]) -> list["FigureSpec"]:
+def _selected(names: Sequence[str], figures: Mapping[str, FigureSpec]) -> list[FigureSpec]:
     for name in names:
         if name != "all" and name not in figures:
             raise unknown_name("figure", name, [*figures, "all"])
@@ -293,84 +266,7 @@ def _selected(names: Sequence[str], figures: Mapping[str, "FigureSpec"]) -> list
     return [figure for name, figure in figures.items() if name in wanted]
 
 
-@dataclasses.dataclass(frozen=True)
-class Look:
-    """What a picture looks like, whatever it shows."""
-
-    width: float | None  # inches; None: the figure's own size
-    settings: Mapping[str, Any]  # matplotlib's, on top of our style
-    options: tuple[str, ...]  # of the command that asks for it
-
-    def drawn(self, spec: "FigureSpec", data: xr.Dataset) -> "Figure":
-        """The figure, in the style that is in force."""
-        from moe_theory.report import layout
-
-        return layout.drawn(spec, data, self.width)
-
-
-def look_of(width: float | str | None, style: str | Path | None, tex: bool) -> Look:
-    """Raises: InvalidRunError for a width or a style sheet that cannot be, or without LaTeX where it is asked for."""
-    wide = None if width is None else inches(width)
-    settings: dict[str, Any] = {} if wide is None else font_sizes(wide)
-    settings |= {} if style is None else _read_style(Path(style))
-    options = [] if width is None else [f"--width {width if isinstance(width, str) else f'{width:g}in'}"]
-    options += [] if style is None else [f"--style {shlex.quote(str(style))}"]
-    if tex:
-        missing = [name for name in ("latex", "dvipng") if shutil.which(name) is None]
-        if missing:
-            raise InvalidRunError(
-                f"tex needs LaTeX, and there is no program {' and no '.join(missing)} on this machine's path. "
-                "Install TeX Live with dvipng, or leave tex out."
-            )
-        settings["text.usetex"] = True
-        options.append("--tex")
-    return Look(wide, settings, tuple(options))
-
-
-def inches(width: float | str) -> float:
-    """A width in inches, from a number of them or a text such as "3.25in", "8cm" or "80mm"."""
-    found = re.fullmatch(r"\s*([0-9.]+)\s*(in|cm|mm)?\s*", str(width))
-    try:
-        number = float(found[1]) / UNITS[found[2] or "in"] if found else 0.0
-    except ValueError:
-        number = 0.0
-    if number == 0:
-        raise InvalidRunError(f"width={width} is not a width. Write it as 3.25in, 8cm or 80mm.")
-    least, most = WIDTHS
-    if not least <= number <= most:
-        raise InvalidRunError(f"width={width} must be from {least:g}in to {most:g}in. Change width.")
-    return number
-
-
-def font_sizes(width: float) -> dict[str, float]:
-    """Our style's sizes of words, a little smaller in a figure that is narrower than a page."""
-    share = min(1.0, max(width / PAGE_WIDTH, LEAST_SHARE**5) ** 0.2)
-    with our_style():
-        from matplotlib import rcParams
-
-        return {name: share * rcParams[name] for name in FONTS}
-
-
-def _read_style(path: Path) -> dict[str, Any]:
-    import matplotlib
-
-    try:
-        text = read_text(path)
-    except (OSError, UnicodeDecodeError) as failure:
-        reason = getattr(failure, "strerror", None) or "not a text in UTF-8"
-        raise InvalidRunError(f"style={path} cannot be read: {reason}. Name a file such as mine.mplstyle.") from None
-    for line in text.splitlines():
-        name = line.partition("#")[0].partition(":")[0].strip()
-        if name and name not in matplotlib.rcParams:
-            raise InvalidRunError(f"style={path}: {unknown_name('setting', name, list(matplotlib.rcParams))}")
-    try:
-        found = matplotlib.rc_params_from_file(path, fail_on_error=True, use_default_template=False)
-    except ValueError as failure:
-        raise InvalidRunError(f"style={path}: {' '.join(str(failure).split())}. Correct that line.") from None
-    return {name: value for name, value in dict(found).items() if name not in ("backend", "interactive")}
-
-
-def _with_look(data: xr.Dataset, look: Look) -> xr.Dataset:
+def _with_look(data: xr.Dataset, look: PictureStyle) -> xr.Dataset:
     """The data, whose command asks for this look too."""
     return data.assign_attrs(command=" ".join([data.attrs["command"], *look.options]))
 
@@ -388,67 +284,3 @@ def to_csv(data: xr.Dataset) -> str:
     for column in ("seed", "replicates", "reading"):
         table.insert(0, column, data.attrs[column])
     return table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-
-
-@contextmanager
-def our_style(more: Mapping[str, Any] = EMPTY) -> Iterator[None]:
-    """Our style over matplotlib's own defaults, whatever the user's configuration says; one thread at a time."""
-    import matplotlib
-
-    path = Path(__file__).with_name("style.mplstyle")
-    settings: dict[Any, Any] = dict(matplotlib.rc_params_from_file(path, use_default_template=True)) | dict(more)
-    del settings["backend"]  # choosing one is the user's, and would load it
-    with _STYLE_LOCK, matplotlib.rc_context(settings):
-        yield
-
-
-def render(
-    title: str,
-    size: tuple[float, float],
-    draw: Callable[["FigureBase"], None],
-    caption: str = "",
-    settings: Mapping[str, Any] = EMPTY,
-) -> str:
-    """An SVG document of what `draw` puts on a figure of `size` inches; the caption is its description.
-
-    Args:
-        settings: matplotlib's, on top of our style.
-    """
-    return render_as("svg", title, size, draw, caption, settings).decode()
-
-
-def render_as(
-    form: Form,
-    title: str,
-    size: tuple[float, float],
-    draw: Callable[["FigureBase"], None],
-    caption: str = "",
-    settings: Mapping[str, Any] = EMPTY,
-) -> bytes:
-    from matplotlib.figure import Figure
-
-    with our_style(settings):
-        figure = Figure(figsize=size, layout="constrained")
-        draw(figure)
-        return saved(figure, form, title, caption)
-
-
-def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
-    """A figure's picture, with the same bytes at any time, in the style that is in force."""
-    if figure.get_layout_engine() is not None:
-        # Laid out once and rounded: the solver's last digits, which vary, would end up in the file's ids.
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-        for axes in figure.axes:
-            axes.set_position(tuple(np.round(axes.get_position(original=True).bounds, 6)))
-    document = io.BytesIO()
-    about: dict[str, dict[str, str | None]] = {
-        "svg": {"Title": title, "Description": caption or title, "Date": None, "Creator": "moe_theory"},
-        "pdf": {"Title": title, "Subject": caption or title, "CreationDate": None, "Creator": "moe_theory"},
-        "png": {"Title": title, "Description": caption or title, "Software": "moe_theory"},
-    }
-    dots = PIXELS_PER_INCH if form == "png" else "figure"
-    figure.savefig(document, format=form, dpi=dots, metadata=about[form], transparent=form == "svg")
-    if form == "svg":
-        return svg.compact(document.getvalue().decode()).encode()
-    return document.getvalue()

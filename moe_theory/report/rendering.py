@@ -12,8 +12,9 @@ import typing
 from collections import Counter
 from typing import Any
 
-from moe_theory.report import bibliography, panels, symbols, wording
-from moe_theory.verify.verdict import Report, Status, Stop, Verdict
+from moe_theory.plot import symbols
+from moe_theory.report import bibliography, panels, wording
+from moe_theory.verify.verdict import Report, Status, Verdict
 
 if typing.TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -103,37 +104,9 @@ def templates() -> "jinja2.Environment":
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    names: dict[str, Any] = {
-        "Status": Status,
-        "KNOWN_BY": wording.KNOWN_BY,
-        "MEANINGS": wording.MEANINGS,
-        "STATEMENT_MEANINGS": wording.STATEMENT_MEANINGS,
-        "STOPS": wording.STOPS,
-        "ABOUT": (wording.ABOUT_MEANS, wording.ABOUT_INTERVALS, wording.ABOUT_ERROR, wording.ABOUT_POWER),
-        "Stop": Stop,
-        "WIDTH": panels.WIDTH,
-        "claim_anchor": wording.claim_anchor,
-        "verdict_anchor": wording.verdict_anchor,
-        "facts": wording.facts,
-        "again": wording.again,
-        "decisive": wording.decisive,
-        "headline": wording.headline,
-        "kind_words": wording.kind_words,
-        "mathml": mathml,
-        "number": wording.number,
-        "number_line": panels.number_line,
-        "repeat_words": wording.repeat_words,
-        "script_commands": wording.script_commands,
-        "sentence": wording.sentence,
-        "tested": wording.tested,
-        "unsaid": wording.unsaid,
-        "statement_anchor": wording.statement_anchor,
-        "statement_counts": wording.statement_counts,
-        "statement_status": wording.statement_status,
-        "status_counts": wording.status_counts,
-        "status_word": wording.status_word,
-        "summary": wording.summary,
-    }
+    shared: dict[str, Any] = {name: each for name, each in vars(wording).items() if not name.startswith("_")}
+    shared["ABOUT"] = (wording.ABOUT_MEANS, wording.ABOUT_INTERVALS, wording.ABOUT_ERROR, wording.ABOUT_POWER)
+    environment.globals.update(shared, WIDTH=panels.WIDTH, mathml=mathml, number_line=panels.number_line)
     environment.filters.update(
         {
             "code": _code,
@@ -144,7 +117,6 @@ def templates() -> "jinja2.Environment":
             "plain": symbols.plain,
         }
     )
-    environment.globals.update(names)
     return environment
 
 
@@ -176,7 +148,7 @@ def _words(text: str | None) -> str:
 
 
 def _digest(text: str) -> str:
-    """What a content policy calls this text of an inline script or style."""
+    """A content policy's name for this text of an inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -191,7 +163,7 @@ def _picture(verdict: Verdict, pictures: panels.Pictures) -> dict[str, str] | No
 
 
 def _markdown(value: Any) -> "Markup":
-    """What a template of Markdown puts in: words, in one line, of which none is markup, unless it is known to be."""
+    """A value for a Markdown template: words in one line, with markup escaped, unless it is a `Markup`."""
     from markupsafe import Markup
 
     if isinstance(value, Markup):

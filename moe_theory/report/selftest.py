@@ -1,7 +1,6 @@
 """The engine's own test as a table, a picture and a file of numbers."""
 
-import csv
-import io
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,43 +9,48 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from moe_theory.report.plots import PAGE_WIDTH, render
-from moe_theory.report.tables import ruled
+from moe_theory.report.document import Document, Picture, ruled, to_csv
 from moe_theory.runs.files import write_together
 from moe_theory.verify.claim import KINDS, Kind
 from moe_theory.verify.planted import REPLICATES
-from moe_theory.verify.selftest import CONFIDENCE, Row, SelfTest
+from moe_theory.verify.selftest import CONFIDENCE, PlantedRow, SelfTest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
 PICTURE, NUMBERS = "self-test.svg", "self-test.csv"
-SIZE = (PAGE_WIDTH, 3.4)  # inches
+HEIGHT = 3.4  # inches of the picture
 MARKERS: dict[Kind, str] = {kind: "os^vDPX*<>h"[place] for place, kind in enumerate(KINDS)}  # told apart in grey
 MOST_NAMES = 8  # in a line of the legend
 COLORS = ("C0", "C2", "C3")  # C1 is the prediction's
 
 
-def table(rows: Sequence[Row]) -> Table:
-    made = ruled()
-    for name in ("kind", "law", "condition", "error", "decision", "claims", "measured", "interval", "expected", ""):
-        made.add_column(name, justify="right" if name in {"error", "claims", "measured", "expected"} else "left")
-    for row in rows:
-        expected = f"{'≤' if row.measure == 'size' else '='} {row.expected:.4g}"
-        made.add_row(
-            f"{row.kind} {row.side or ''}".replace("_", " ").strip(),
-            row.law if row.num_components == 1 else f"{row.law}, {row.num_components} components",
-            row.condition,
-            f"{row.error:g}",
-            f"{'false' if row.measure == 'size' else 'right'} {row.decision}",
-            str(row.num_claims),
-            f"{row.measured:.4f}",
-            f"{row.low:.4f} to {row.high:.4f}",
-            expected,
-            Text("ok", "green") if row.is_ok else Text("FAILS", "bold red"),
-        )
-    return made
+COLUMNS = ("kind", "law", "condition", "error", "decision", "claims", "measured", "interval", "expected", "")
+
+
+def document(result: SelfTest, paths: Sequence[Path] = ()) -> Document:
+    """The result, and the paths that it was written to."""
+    return Document(result.to_json, lambda _: (table(result.rows), closing_line(result), *map(str, paths)))
+
+
+def table(rows: Sequence[PlantedRow]) -> Table:
+    return ruled(COLUMNS, map(_cells, rows), numbers=("error", "claims", "measured", "expected"))
+
+
+def _cells(row: PlantedRow) -> tuple[str | Text, ...]:
+    return (
+        f"{row.kind} {row.side or ''}".replace("_", " ").strip(),
+        row.law if row.num_components == 1 else f"{row.law}, {row.num_components} components",
+        row.condition,
+        f"{row.error:g}",
+        f"{'false' if row.measure == 'size' else 'right'} {row.decision}",
+        str(row.num_claims),
+        f"{row.measured:.4f}",
+        f"{row.low:.4f} to {row.high:.4f}",
+        f"{'≤' if row.measure == 'size' else '='} {row.expected:.4g}",
+        Text("ok", "green") if row.is_ok else Text("FAILS", "bold red"),
+    )
 
 
 def closing_line(result: SelfTest) -> str:
@@ -57,19 +61,9 @@ def closing_line(result: SelfTest) -> str:
 
 def write_picture(result: SelfTest, folder: Path) -> list[Path]:
     """Write the picture and the numbers behind it. Raises: OutputError if the folder cannot take them."""
-    picture = render("The engine's own test", SIZE, lambda canvas: _draw(result, canvas), _caption(result))
-    return write_together(folder, {PICTURE: picture, NUMBERS: _to_csv(result.rows)})
-
-
-def _to_csv(rows: Sequence[Row]) -> str:
-    document = io.StringIO()
-    columns = list(Row.__dataclass_fields__)
-    writer = csv.writer(document, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        values = [getattr(row, column) for column in columns]
-        writer.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in values])
-    return document.getvalue()
+    picture = Picture("The engine's own test", HEIGHT, lambda canvas: _draw(result, canvas), _caption(result))
+    rows = [dataclasses.asdict(row) for row in result.rows]
+    return write_together(folder, {PICTURE: picture.rendered(), NUMBERS: to_csv(rows, "{:.6g}")})
 
 
 def _draw(result: SelfTest, canvas: "FigureBase") -> None:
@@ -85,7 +79,7 @@ def _draw(result: SelfTest, canvas: "FigureBase") -> None:
     canvas.legend(handles=handles, loc="outside upper center", ncols=-(-len(kinds) // lines), **spacing)
 
 
-def _draw_power(panel: "Axes", rows: Sequence[Row], tolerance: float) -> None:
+def _draw_power(panel: "Axes", rows: Sequence[PlantedRow], tolerance: float) -> None:
     ends = np.array([0.0, 1.0])
     panel.fill_between(ends, ends - tolerance, ends + tolerance, color="C1", alpha=0.15, linewidth=0)
     panel.plot(ends, ends, color="C1", linewidth=0.8, linestyle=(0, (4, 1.6)))
@@ -96,7 +90,7 @@ def _draw_power(panel: "Axes", rows: Sequence[Row], tolerance: float) -> None:
     panel.set_aspect("equal")
 
 
-def _draw_size(panel: "Axes", rows: Sequence[Row], kinds: Sequence[Kind]) -> None:
+def _draw_size(panel: "Axes", rows: Sequence[PlantedRow], kinds: Sequence[Kind]) -> None:
     """False decisions over what the verdict's error allows them, kind after kind and law after law."""
     places: dict[str, int] = {}
     for row in sorted(rows, key=lambda row: (row.law != "normal", row.law, kinds.index(row.kind))):
@@ -112,7 +106,7 @@ def _draw_size(panel: "Axes", rows: Sequence[Row], kinds: Sequence[Kind]) -> Non
     panel.set_title("False decisions: at most the nominal error", loc="left")
 
 
-def _point(panel: "Axes", place: float, row: Row, scale: float = 1.0) -> None:
+def _point(panel: "Axes", place: float, row: PlantedRow, scale: float = 1.0) -> None:
     middle = row.measured * scale
     bars = np.array([[middle - row.low * scale], [row.high * scale - middle]])
     panel.errorbar(place, middle, bars, **_mark(row.kind), elinewidth=0.5, zorder=3 if row.is_ok else 4)
@@ -132,7 +126,7 @@ def _mark(kind: Kind) -> dict[str, Any]:
     }
 
 
-def _group(row: Row) -> str:
+def _group(row: PlantedRow) -> str:
     return row.kind.replace("_", " ") if row.law == "normal" else row.law
 
 

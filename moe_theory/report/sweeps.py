@@ -1,27 +1,25 @@
 """A quick look at a sweep's results: a table in a terminal, and a picture."""
 
-import contextlib
+import dataclasses
 import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.table import Table
 
-from moe_theory.core.constraints import shown
 from moe_theory.core.errors import InvalidRunError, OutputError
+from moe_theory.plot import legend, ramp
+from moe_theory.report import numbers
+from moe_theory.report.document import Document, Picture, ruled
 from moe_theory.report.exploration import WIDE_RATIO
-from moe_theory.report.plots import PAGE_WIDTH, render_as
-from moe_theory.report.tables import ruled
-from moe_theory.runs.files import write_whole
 from moe_theory.runs.progress import duration
-from moe_theory.sweep.estimate import Estimate
+from moe_theory.sweep.estimate import SweepCost
 from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
 from moe_theory.sweep.runner import ChunkCounts
-from moe_theory.verify.figures import ramp
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +33,6 @@ MOST_TICKS = 8
 MOST_INTERVALS = 5  # between the ticks of a panel's height
 PANEL_HEIGHT, FOOT_HEIGHT = 1.65, 0.5  # inches
 NAME_LENGTH = 20  # of a panel's name, before it goes on below
-FORMS: dict[str, Literal["svg", "png"]] = {".svg": "svg", ".png": "png"}
 MARKERS = "osD^vPX*"
 COUNT, MEAN, ERROR = (MOMENTS.index(name) for name in ("count", "mean", "standard_error"))
 
@@ -45,21 +42,19 @@ def table(results: Results) -> Table:
     cells, is_complete = results.sweep.grid.cells, results.coverage.is_complete
     shown_cells, rest = range(min(len(cells), MOST_ROWS)), len(cells) - MOST_ROWS
     caption = f"{rest} more cells: to_xarray, to_netcdf, to_zarr or to_parquet has them all" if rest > 0 else None
-    made = ruled(title=f"round {results.rounds[-1]}, mean ± standard error", caption=caption)
-    for name in [*cells[0].settings, *scalars(results)]:
-        made.add_column(name, justify="right", overflow="fold")
-    if not is_complete:
-        made.add_column("replicates", justify="right")
+    title = f"round {results.rounds[-1]}, mean ± standard error"
+    columns = [*cells[0].settings, *scalars(results), *([] if is_complete else ["replicates"])]
+    rows = []
     for place in shown_cells:
         last = _last(results, [place])
-        numbers = []
+        means = []
         for values in last.values():
             mean, error = values[0, MEAN], values[0, ERROR]
             shown_mean = "-" if math.isnan(mean) else f"{mean:.4g}"
-            numbers.append(f"{mean:.4g} ± {error:.2g}" if math.isfinite(error) else shown_mean)
+            means.append(f"{mean:.4g} ± {error:.2g}" if math.isfinite(error) else shown_mean)
         count = [] if is_complete else [f"{max((values[0, COUNT] for values in last.values()), default=0):g}"]
-        made.add_row(*map(_short, cells[place].settings.values()), *numbers, *count)
-    return made
+        rows.append((*map(numbers.setting, cells[place].settings.values()), *means, *count))
+    return ruled(columns, rows, columns, folded=columns, title=title, caption=caption)
 
 
 def draw(results: Results, path: str | Path) -> Path:
@@ -71,9 +66,6 @@ def draw(results: Results, path: str | Path) -> Path:
     Raises: OutputError for another suffix or a place that cannot be written; InvalidRunError without an observable
         that is a scalar.
     """
-    path = Path(path)
-    if path.suffix not in FORMS:
-        raise OutputError(f"{path} must end in .svg or .png: that says how it is drawn. Change the name.")
     names = scalars(results)
     if not names:
         raise InvalidRunError(
@@ -82,12 +74,8 @@ def draw(results: Results, path: str | Path) -> Path:
         )
     axes = results.sweep.grid.axes
     over = " and ".join(axis.name for axis in axes[:2]) or "rounds"
-    title, size = f"{', '.join(names)} over {over}", (PAGE_WIDTH, PANEL_HEIGHT * len(names) + FOOT_HEIGHT)
-    form = FORMS[path.suffix]
-    picture = render_as(form, title, size, lambda figure: _draw(figure, results, names), caption(results))
-    with contextlib.suppress(OSError):  # told where the picture cannot be written
-        write_whole(path, picture)
-    return path
+    title, height = f"{', '.join(names)} over {over}", PANEL_HEIGHT * len(names) + FOOT_HEIGHT
+    return Picture(title, height, lambda figure: _draw(figure, results, names), caption(results)).save(Path(path))
 
 
 def export(results: Results, path: str | Path) -> Path:
@@ -101,19 +89,22 @@ def export(results: Results, path: str | Path) -> Path:
     return writers[path.suffix](path)
 
 
-def to_json(results: Results) -> dict[str, Any]:
-    """The last round's statistics of every cell as a dictionary for JSON, where numbers that do not exist are null."""
+def document(results: Results, lines: Sequence[str] = ()) -> Document:
+    """The last round's statistics, of every cell as JSON, with lines below the table."""
+    return Document(lambda: _body(results), lambda _: (table(results), *lines), SCHEMA)
+
+
+def _body(results: Results) -> dict[str, Any]:
     sweep, coverage = results.sweep, results.coverage
     cells = []
     for place, cell in enumerate(sweep.grid.cells):
         found = results.statistics_of(place) or {}
         last = {
-            name: {each: _plain(values[-1, ..., i]) for i, each in enumerate(results.statistics)}
+            name: {each: values[-1, ..., i] for i, each in enumerate(results.statistics)}
             for name, values in found.items()
         }
         cells.append({"settings": dict(cell.settings), "reading": cell.reading, "statistics": last})
     return {
-        "schema": SCHEMA,
         "specification": sweep.to_json(),
         "digest": results.digest,
         "coverage": coverage._asdict(),
@@ -138,7 +129,7 @@ def caption(results: Results) -> str:
     reading = f" under {results.reading.name}" if sweep.reading is not None else ""
     lines = [f"{sweep.system}{reading}. {what}: {drawn}; {sweep.replicates} replicates a cell."]
     if len(axes) > 2:
-        fixed = (f"{name} = {_short(values[0])}" for axis in axes[2:] for name, values in axis.columns.items())
+        fixed = (f"{name} = {numbers.setting(values[0])}" for axis in axes[2:] for name, values in axis.columns.items())
         lines.append(f"Only at {', '.join(fixed)}.")
     left_out = [name for name in results.kept if name not in scalars(results)]
     if left_out:
@@ -175,10 +166,8 @@ def _draw(figure: "FigureBase", results: Results, names: Sequence[str]) -> None:
         _set_scale(panels[-1], _scale(axes[0], is_ranked=_is_map(axes)))
     else:
         panels[-1].set_xlabel("round")
-    handles, labels = panels[0].get_legend_handles_labels()
-    if len(axes) > 1 and handles:
-        title = _scale(axes[1]).label
-        figure.legend(handles, labels, loc="outside upper center", ncols=4, title=title, title_fontsize="small")
+    if len(axes) > 1 and not _is_map(axes):
+        legend(figure, ncols=4, title=_scale(axes[1]).label, title_fontsize="small")
     figure.align_ylabels(panels)
 
 
@@ -261,7 +250,7 @@ def _set_scale(panel: "Axes", scale: _Scale) -> None:
     elif len(scale.places) <= MOST_TICKS:
         places = np.sort(np.log(scale.places) if scale.is_log else scale.places)
         if len(places) < 2 or float(np.diff(places).min()) > 0.06 * (places[-1] - places[0]):  # room for each text
-            panel.set_xticks(scale.places, [_short(place) for place in scale.places])
+            panel.set_xticks(scale.places, [numbers.setting(place) for place in scale.places])
             panel.minorticks_off()
 
 
@@ -326,25 +315,12 @@ def _outer_quantiles(results: Results) -> tuple[str, str] | None:
 
 
 def _spread(count: int) -> list[int]:
-    """At most so many places as have room for a text."""
+    """Places of labels, at most `MOST_TICKS`."""
     return list(range(0, count, math.ceil(count / MOST_TICKS)))
 
 
 def _texts(axis: GridAxis) -> list[str]:
-    return [_short(value) for value in next(iter(axis.columns.values()))]
-
-
-def _plain(values: np.ndarray) -> Any:
-    """A number, or nested lists of numbers, with None for what is none."""
-    if np.ndim(values):
-        return [_plain(part) for part in values]
-    return float(values) if math.isfinite(values) else None
-
-
-def _short(value: Any) -> str:
-    """A value in at most four digits, whole numbers in all of theirs."""
-    is_real = isinstance(value, (float, np.floating)) and not (float(value).is_integer() and abs(value) < 1e6)
-    return value if isinstance(value, str) else f"{value:.4g}" if is_real else shown(value)
+    return [numbers.setting(value) for value in next(iter(axis.columns.values()))]
 
 
 def _finite(values: np.ndarray) -> np.ndarray:
@@ -366,23 +342,22 @@ def _wrapped(name: str) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def estimate_table(costs: Estimate) -> Table:
-    table = ruled(title="what this sweep takes", show_header=False)
+def estimate(costs: SweepCost) -> Document:
+    """What a sweep takes."""
     shape = " x ".join(f"{size} {name}" for name, size in costs.shape.items())
     rows = {
         "cells": f"{costs.cells:,}" + (f" ({shape})" if costs.shape else ""),
         "replicates": f"{costs.replicates:,} of each cell",
         "chunks": f"{costs.chunks:,} of {costs.width:,} replicates, {costs.present:,} of them there already",
         "compilations": f"{costs.programs:,}, about {duration(costs.compile_seconds)} in all unless kept from before",
-        "memory": f"{_size(costs.chunk_bytes)} a chunk, {costs.workers} at once",
-        "disk": _size(costs.disk_bytes),
+        "memory": f"{numbers.size(costs.chunk_bytes)} a chunk, {costs.workers} at once",
+        "disk": numbers.size(costs.disk_bytes),
         "work": f"{costs.replicate_rounds / 1e6:,.1f} M replicate-rounds to compute",
         "time": f"about {duration(costs.run_seconds)} with {costs.workers} worker{'s' if costs.workers > 1 else ''}, "
         "from a short run on this machine",
     }
-    for name, value in rows.items():
-        table.add_row(name, value)
-    return table
+    table = ruled(("", ""), rows.items(), title="what this sweep takes", show_header=False)
+    return Document(lambda: dataclasses.asdict(costs), lambda _: [table])
 
 
 def closing_line(counts: ChunkCounts) -> str:
@@ -390,11 +365,3 @@ def closing_line(counts: ChunkCounts) -> str:
     if counts.elsewhere:
         facts.append(f"{counts.elsewhere:,} computed by other processes")
     return f"{counts.num_chunks:,} chunks: {', '.join(facts)}"
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:,.1f} TB"

@@ -1,14 +1,17 @@
 """Statements, claims and verdicts in a terminal: tables, what a verification says at its end, and why."""
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+import dataclasses
+from collections.abc import Iterator, Sequence, Set
+from pathlib import Path
+from typing import Any
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from moe_theory.report.symbols import linear, plain
-from moe_theory.report.tables import ruled
+from moe_theory.plot.symbols import linear, plain
+from moe_theory.report.document import Document, headed, ruled, written
 from moe_theory.report.wording import (
     again,
     claimed,
@@ -20,11 +23,13 @@ from moe_theory.report.wording import (
     sentence,
     statement_status,
     status_counts,
+    status_json,
     summary,
     tested,
     unsaid,
 )
 from moe_theory.verify.claim import Claim
+from moe_theory.verify.recorded import elsewhere
 from moe_theory.verify.status import Judged, StatementStatus
 from moe_theory.verify.verdict import Proof, Report, Statement, Status, Verdict
 
@@ -71,26 +76,54 @@ def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int | None = 
     for name in _LEFT_OUT:
         if sum(taken.values()) > width:
             del taken[name]
-    table = ruled()
-    for name in taken:
-        is_number = name in {"claimed", "measured ± s.e."}
-        table.add_column(labels[name], justify="right" if is_number else "left", no_wrap=True)
-    for place, verdict in enumerate(verdicts):
-        marked = {"verdict": Text(verdict.status, _STYLES[verdict.status])}
-        table.add_row(*(marked.get(name, cells[name][place]) for name in taken))
-    return table
+    columns: dict[str, Sequence[RenderableType]] = {labels[name]: cells[name] for name in taken}
+    columns["verdict"] = [Text(verdict.status, _STYLES[verdict.status]) for verdict in verdicts]
+    return ruled(columns, zip(*columns.values(), strict=True), ("claimed", "measured ± s.e."), whole=columns)
 
 
-def claims_shown(claims: Iterable[Claim], width: int) -> Table | Group:
+def verdicts_document(report: Report, paths: Sequence[Path], kept: Sequence[str] = ()) -> Document:
+    """A verification that was written to these paths, with lines on the samples that are kept."""
+
+    def parts(width: int) -> Iterator[RenderableType]:
+        yield live_table(report.verdicts, width)
+        yield from (*closing_lines(report), *kept, f"numbers: {paths[-1]}", f"report: {paths[0]}")
+
+    return Document(lambda: written(paths[-1]), parts)
+
+
+def claims_document(claims: Sequence[Claim]) -> Document:
     """Claims as a table, or as a list in a terminal that is narrow."""
-    if width < _TABLE_WIDTH:
-        return Group(*(part for claim in claims for part in _claim_lines(claim)))
-    table = ruled()
-    for name in ("claim", "source", "kind", "statement"):
-        table.add_column(name, no_wrap=name == "claim")
-    for claim in claims:
-        table.add_row(claim.id, plain(claim.where), claim.kind, plain(claim.statement))
-    return table
+
+    def parts(width: int) -> Iterator[RenderableType]:
+        if width < _TABLE_WIDTH:
+            yield from (part for claim in claims for part in _claim_lines(claim))
+        else:
+            rows = ((claim.id, plain(claim.where), claim.kind, plain(claim.statement)) for claim in claims)
+            yield ruled(("claim", "source", "kind", "statement"), rows, whole=("claim",))
+
+    fields = ("id", "paper", "where", "statement", "kind", "margin", "replaced_by")
+    return Document(lambda: [{field: getattr(claim, field) for field in fields} for claim in claims], parts)
+
+
+def statements_document(known: Sequence[Judged]) -> Document:
+    """Statements, a line each, and how many have each status."""
+    counts = f"{len(known)} statements: {status_counts(known)}"
+    return Document(lambda: [*map(_facts, known)], lambda width: (*statement_lines(known, width), counts))
+
+
+def why_document(found: Sequence[Judged], verdicts: Sequence[Verdict]) -> Document:
+    """Why statements have their statuses, by these verdicts and by recorded ones on other data."""
+
+    def body() -> list[dict[str, Any]]:
+        decided = ((each, decisive(each, verdicts)) for each in found)
+        return [_facts(each) | {"found": sentence(verdict) if verdict else None} for each, verdict in decided]
+
+    return Document(body, lambda _: (why_card(each, verdicts, elsewhere()) for each in found))
+
+
+def _facts(known: Judged) -> dict[str, Any]:
+    """A statement with its status, for JSON."""
+    return dataclasses.asdict(known.statement) | status_json(known)
 
 
 def _claim_lines(claim: Claim) -> tuple[Text, Padding]:
@@ -105,24 +138,20 @@ def statement_lines(found: Sequence[Judged], width: int) -> Iterator[Text]:
     ]
     first, second = (max((len(row[place]) for row in rows), default=0) for place in range(2))
     for status, name, says in rows:
-        line = Text(f"{status:{first}}", _STATUS_STYLES.get(status, "magenta"))
+        line = Text(f"{status:{first}}", _STATUS_STYLES.get(status, "magenta"), no_wrap=True, overflow="ignore")
         line.append(f"  {name:{second}}  {says}", "default not bold not dim")
         line.truncate(width, overflow="ellipsis")
         yield line
 
 
-def why_card(known: Judged, verdicts: Sequence[Verdict], elsewhere: Sequence[Verdict] = ()) -> Group:
-    """What `why` prints of a statement, under its name."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for heading, text in why_lines(known, verdicts, elsewhere):
-        table.add_row(heading, Text(text))
+def why_card(known: Judged, verdicts: Sequence[Verdict], others: Sequence[Verdict] = ()) -> Group:
+    """Output of `why` on a statement, under its name."""
+    table = headed(why_lines(known, verdicts, others), padding=(0, 2, 0, 0))
     return Group(Text(f"{known.statement.where} ({known.statement.name})", style="bold"), table)
 
 
-def why_lines(known: Judged, verdicts: Sequence[Verdict], elsewhere: Sequence[Verdict] = ()) -> list[tuple[str, str]]:
-    """What `why` prints of a statement: heading and text of each part that there is; `elsewhere` on other data."""
+def why_lines(known: Judged, verdicts: Sequence[Verdict], others: Sequence[Verdict] = ()) -> list[tuple[str, str]]:
+    """What `why` prints of a statement: heading and text of each part that there is; `others` are on other data."""
     of = known.statement
     shown = decisive(known, verdicts)
     parts = [
@@ -136,7 +165,7 @@ def why_lines(known: Judged, verdicts: Sequence[Verdict], elsewhere: Sequence[Ve
         ("instance", plain(" ".join(of.instance.split()))),
         ("instead", _with_formula(of.corrected, of.corrected_formula)),
         ("note", plain(" ".join(of.note.split()))),
-        ("beside", " \n".join(_by_data(known, verdicts, elsewhere))),
+        ("beside", " \n".join(_by_data(known, verdicts, others))),
         ("repeat", again(shown) if shown else ""),
         *script_commands(of).items(),
     ]
@@ -157,10 +186,10 @@ def _told(proof: Proof) -> str:
     return " ".join(filter(None, (proof.title, *proof.text, caveat, objection)))
 
 
-def _by_data(known: Judged, verdicts: Sequence[Verdict], elsewhere: Sequence[Verdict]) -> Iterator[str]:
+def _by_data(known: Judged, verdicts: Sequence[Verdict], others: Sequence[Verdict]) -> Iterator[str]:
     """A line for each claim that was judged on several data."""
     for id in known.statement.roles:
-        if others := [each for each in elsewhere if each.claim == id]:
+        if any(each.claim == id for each in others):
             every = [each for each in (*verdicts, *others) if each.claim == id]
             said = "; ".join(f"{each.status} under {each.setting} ({measured(each)})" for each in every)
             yield f"{id}: {said}"
@@ -171,7 +200,7 @@ def _with_formula(words: str, latex: str) -> str:
 
 
 def closing_lines(report: Report) -> list[str]:
-    """What a verification says at its end: statuses, what is surprising, errors, time, how to repeat any of it."""
+    """Closing lines of a verification: statuses, surprises, errors, time, and how to repeat any of it."""
     verdicts, known = report.verdicts, judged_statements(report)
     whole = [each for each in known if not each.missing and each.by_reading]
     failed = [verdict for verdict in verdicts if verdict.status is Status.ERROR]

@@ -1,4 +1,4 @@
-"""What a report says, in words and numbers, and how it is arranged: the same for every page."""
+"""Words, numbers and arrangement of a report: the same for every page."""
 
 import dataclasses
 import math
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
+from moe_theory.report.numbers import number, percentage, with_error
 from moe_theory.verify.claim import LIMITS
 from moe_theory.verify.status import CAVEATED, PROVED, Judged, StatementStatus, deciding, judged, listed
 from moe_theory.verify.verdict import Report, Role, Statement, Status, Stop, Verdict
@@ -56,8 +57,8 @@ ABOUT_MEANS = (
     "differ from it."
 )
 ABOUT_ERROR = (
-    "The error is the probability that a verdict is false: that of the whole report is split evenly over its verdicts, "
-    "and that of a verdict over the interim analyses planned for it, made or not. It is exact where the interval "
+    "The error is the probability that a verdict is false: that of the whole report is split over its verdicts, and "
+    "that of a verdict over the interim analyses planned for it, made or not. It is exact where the interval "
     "is exact; where the interval is asymptotic, it is approached as replicates grow, and it may have missed an event "
     "that is rarer than the card says."
 )
@@ -80,11 +81,9 @@ _NAMES = {  # by kind, what is predicted and what is observed
     "counterexample": ("frequency allowed", "frequency observed"),
     "limit_probability": ("probability in the limit", "frequency observed"),
     "limit_rate": ("exponent claimed", "slope observed"),
-    "limit_ordering": ("log ratio claimed, at most", "log ratio observed"),
 }
 
 
-ROUNDING = 1e-12  # relative, of a standard error that is none
 BY_READING = "by reading"  # the status of a statement that has another one under each
 LOOSE = 10.0  # slack of a bound from which on a page says so
 MOST_NEEDED = 1000.0  # times as many replicates as were run: beyond, no number is named
@@ -100,13 +99,6 @@ class Fact(NamedTuple):
         return "".join(part if isinstance(part, str) else number(part) for part in self.parts)
 
 
-def number(value: float | int) -> str:
-    """A count as it is, another number to four digits, a dash where there is none."""
-    if isinstance(value, int):
-        return str(value)
-    return format(value + 0.0, ".4g") if math.isfinite(value) else "–"
-
-
 def status_word(status: Status) -> str:
     return f"{SYMBOLS[status]} {status}"
 
@@ -120,12 +112,12 @@ def kind_words(verdict: Verdict) -> str:
 def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
     """Whether observed - predicted may be as far below 0 as it likes, and as far above."""
     side = verdict.side or verdict.kind
-    is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample", "limit_ordering"}
+    is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample"}
     return is_below, side in {"lower_bound", "at_least"}
 
 
 def headline(verdict: Verdict) -> str:
-    """What decided, with what the status asks for: the trivial value, the hypothesis that failed, the message."""
+    """The reason for a verdict, with the trivial value, the failed hypothesis or the message, by status."""
     if verdict.kind == "counterexample" and verdict.status in {Status.REFUTED, Status.INCONCLUSIVE}:
         return sentence(verdict)
     reason = verdict.reason.strip().rstrip(".")
@@ -138,22 +130,8 @@ def headline(verdict: Verdict) -> str:
     return f"{reason}."
 
 
-def with_error(value: float, error: float) -> str:
-    """A number with two digits of its error, to the same place: 2.74 ± 0.07."""
-    if not (math.isfinite(value) and math.isfinite(error) and error > ROUNDING * abs(value)):
-        return number(value)
-    place = math.floor(math.log10(error)) - 1
-    if max(abs(value), error) >= 1e6 or place < -9:
-        return f"{value:.3g} ± {error:.2g}"
-    return f"{value:,.{max(-place, 0)}f} ± {error:.{max(-place, 0)}f}"
-
-
-def percentage(share: float) -> str:
-    return f"{100 * share:.3g} %" if math.isfinite(share) else "–"
-
-
 def claimed(verdict: Verdict) -> str:
-    """What is claimed, with its relation: "≤ 0.239", "= 0.007 ± 0.065", "in ≤ 5 %", "slope ≤ 0.5"."""
+    """The claimed value, with its relation: "≤ 0.239", "= 0.007 ± 0.065", "in ≤ 5 %", "slope ≤ 0.5"."""
     value, margin = verdict.predicted, verdict.margin
     if not math.isfinite(value) and verdict.kind != "identity":
         return "–"
@@ -174,27 +152,25 @@ def claimed(verdict: Verdict) -> str:
             return f"slope {sides[verdict.side or 'equal']} {number(value)} in the limit"
         case "limit_probability":
             return f"tends to {number(value)}"
-        case "limit_ordering":
-            return f"log ratio < {number(margin)} in the limit"
         case "probability":
             return f"in {sides[verdict.side or 'at_most']} {percentage(value)}"
     return f"{sides[verdict.side or verdict.kind]} {number(value)}"
 
 
 def measured(verdict: Verdict) -> str:
-    """What was measured: "2.74 ± 0.07", "64 of 64"."""
+    """The measured value: "2.74 ± 0.07", "64 of 64"."""
     if verdict.kind in {"probability", "counterexample", "limit_probability"} and math.isfinite(verdict.observed):
         return f"{round(verdict.observed * verdict.replicates):,} of {verdict.replicates:,}"
     return with_error(verdict.observed, verdict.standard_error)
 
 
 def tested(verdict: Verdict) -> str:
-    """What the claim says, in its first sentence or two."""
+    """The claim's first sentence or two."""
     return " ".join(verdict.statement.partition("\n\n")[0].split())
 
 
 def sentence(verdict: Verdict) -> str:
-    """What was found, in a sentence that has the numbers which decide."""
+    """The finding, in a sentence with the numbers that decide."""
     match verdict.status:
         case Status.VACUOUS:
             side = "above" if verdict.kind == "lower_bound" or verdict.side == "at_least" else "below"
@@ -245,7 +221,7 @@ def _begun(text: str) -> str:
 
 
 def _open(verdict: Verdict) -> str:
-    """What an undecided verdict leaves open, and what would decide it."""
+    """The open question of an undecided verdict, and what would decide it."""
     low, high = verdict.interval
     if verdict.kind == "counterexample":
         return f"{measured(verdict)} instances violate it, which decides nothing."
@@ -292,7 +268,7 @@ def replicates_needed(verdict: Verdict) -> int | None:
 
 
 def repeat_words(verdict: Verdict) -> str:
-    """What the command under a verdict is for."""
+    """Words before the command under a verdict."""
     if verdict.status is Status.REFUTED:
         return f"See it fail, with {verdict.replicates} replicates:"
     return "Repeat it:"
@@ -352,7 +328,7 @@ _HOLDS = {Status.SUPPORTED, Status.VACUOUS}
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class ClaimEntry:
     """A claim and its verdicts, each under readings of its own."""
 
     verdicts: list[Verdict]
@@ -373,15 +349,15 @@ class Chapter:
 
     paper: str
     readings: list[str]
-    entries: list[Entry]
-    statements: list[tuple[Judged, list[Entry]]]  # each with those of its claims that no statement before it has
-    others: list[Entry]  # of no statement that the report has
+    entries: list[ClaimEntry]
+    statements: list[tuple[Judged, list[ClaimEntry]]]  # each with those of its claims that no statement before it has
+    others: list[ClaimEntry]  # of no statement that the report has
 
     def counts(self, reading: str | None = None) -> Counter[Status]:
         verdicts = (verdict for entry in self.entries for verdict in entry.verdicts)
         return Counter(verdict.status for verdict in verdicts if reading in (None, *verdict.settings))
 
-    def verdict(self, entry: Entry, reading: str) -> Verdict | None:
+    def verdict(self, entry: ClaimEntry, reading: str) -> Verdict | None:
         return next((verdict for verdict in entry.verdicts if reading in verdict.settings), None)
 
 
@@ -396,7 +372,7 @@ def arranged(report: Report) -> list[Chapter]:
     for paper in dict.fromkeys(verdict.paper for verdict in report.verdicts):
         own = [verdicts for verdicts in by_claim.values() if verdicts[0].paper == paper]
         readings = list(dict.fromkeys(name for verdicts in own for verdict in verdicts for name in verdict.settings))
-        entries = [Entry(verdicts, replaces.get(verdicts[0].claim, [])) for verdicts in own]
+        entries = [ClaimEntry(verdicts, replaces.get(verdicts[0].claim, [])) for verdicts in own]
         left = {entry.claim: entry for entry in entries}
         found = []
         for known in [each for each in waiting if each.statement.roles.keys() & left.keys()]:
@@ -466,12 +442,12 @@ def unsaid(known: Judged) -> str:
 
 
 def again(verdict: Verdict) -> str:
-    """The command that repeats a verdict, as somebody would type it."""
+    """The command that repeats a verdict, as typed in a shell."""
     return re.sub(r" --(?:error|replicates) [^ ]+", "", verdict.command)
 
 
 def script_commands(of: Statement) -> dict[str, str]:
-    """What prints and runs each of a statement's programs, by kind."""
+    """Commands that print and run each of a statement's programs, by kind."""
     options = {"witness": "script"}
     return {
         kind: f"moe-theory why {of.name} --{options.get(kind, kind)} > {kind}.py && python {kind}.py"
@@ -516,7 +492,7 @@ def error_words(report: Report) -> str:
     if count == 1:
         return f"{start}, spent over its interim analyses."
     each = f"{errors[0]} each" if len(errors) == 1 else f"{errors[0]} to {errors[-1]} each"
-    return f"{start}, split evenly over the verdicts of one run: {each}, each spent over its interim analyses."
+    return f"{start}: {each}, each spent over its interim analyses."
 
 
 def cut_short(report: Report) -> list[Verdict]:

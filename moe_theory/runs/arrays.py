@@ -1,4 +1,4 @@
-"""NumPy's archives, `.npz`, as anybody may have written them: headers and sizes are checked before data are read."""
+"""NumPy's archives, `.npz`, of unknown origin: headers and sizes are checked before data are read."""
 
 import io
 import math
@@ -25,7 +25,7 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 
 def most_bytes() -> int:
-    """How many bytes of arrays are read at once: half of what this process may use."""
+    """Largest number of bytes of arrays that are read at once: half of what this process may use."""
     from moe_theory.core.machine import machine_memory  # which imports JAX
 
     return machine_memory() // 2

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Int, PyTree
+from jaxtyping import Int
 
 from moe_theory.core import engine, programs
 from moe_theory.core.engine import BLOCK_WIDTH, width_for
@@ -41,7 +41,7 @@ from moe_theory.runs.workers import device_executor
 
 Start = Callable[[Any, np.ndarray, Params], State]  # (root key, replicates, params) -> initial states (..., B)
 Job = tuple[str, int]  # a cell's name and a chunk's number
-Outcome = tuple[PyTree, PyTree]  # final states and records of a chunk
+Outcome = tuple[Any, Any]  # final states and records of a chunk
 
 
 @documented
@@ -78,8 +78,8 @@ class Run(NamedTuple):
     params: Params
     rounds: Int[np.ndarray, " R"]  # the recorded rounds, 1-based
     replicates: Int[np.ndarray, " B"]
-    state: PyTree  # final states (..., B); None for a cell that does not keep them
-    records: PyTree  # what `observe` kept (R, ..., B)
+    state: Any  # final states (..., B); None for a cell that does not keep them
+    records: Any  # what `observe` kept (R, ..., B)
 
 
 class Chunk(NamedTuple):
@@ -263,7 +263,7 @@ class RunningCells:
 
 
 def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
-    """The work in so many replicates of each cell."""
+    """Replicates times rounds of all cells."""
     return num_replicates * sum(cell.num_rounds for cell in cells)
 
 

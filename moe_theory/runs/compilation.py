@@ -58,7 +58,7 @@ def keep_programs(folder: str | os.PathLike[str] | None = None, *, fallback: Pat
 
 
 def _processor() -> str:
-    """What a program is compiled for: a home folder may be shared by machines that differ in it."""
+    """Digest of the processor that programs are compiled for: machines of different kinds may share a home folder."""
     facts = [platform.machine(), platform.processor(), *map(processor_fact, ("model name", "flags"))]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:12]
 

@@ -12,6 +12,7 @@ import errno
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import shutil
@@ -32,7 +33,7 @@ from moe_theory.runs.arrays import NUMBERS, read_arrays
 from moe_theory.runs.reading import open_file, read_bytes
 
 SUFFIX = ".part"  # of what is being written
-ABANDONED = 600.0  # seconds after which nobody is still writing a file
+ABANDONED = 600.0  # seconds after which no process is still writing a file
 WAY_OUT = "make room or name another place"
 TASK = "task"  # the part of an entry's file that holds the task
 SEAL = "sha256"  # the key of a document that holds its digest
@@ -43,7 +44,7 @@ _MARK = re.compile("[0-9a-f]{12}")  # of a temporary name
 JOURNAL = ".replacing"  # the file that lists what is to be put in its place
 _LARGEST_JOURNAL = 1 << 20  # bytes
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)  # of file systems without hard links
-_NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EINVAL)  # of folders that somebody else made
+_NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EINVAL)  # of folders that another user made
 
 Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
 
@@ -100,7 +101,7 @@ def whole_set(folder: Path, names: Iterable[str], way_out: str = WAY_OUT) -> Ite
 
 
 def finish_replacing(folder: Path) -> None:
-    """Finish what a process that has been stopped, or is at it, has begun to replace here: anybody may, and again.
+    """Finish a replacement that another process has begun here, stopped or not; any process may, repeatedly.
     Raises: OutputError where the folder cannot be written.
     """
     journal = folder / JOURNAL
@@ -113,12 +114,12 @@ def finish_replacing(folder: Path) -> None:
             f"{journal} is in the place of a list of files, and cannot be read ({failure.strerror}): remove it."
         ) from None
     try:
-        with file, contextlib.suppress(FileNotFoundError):  # somebody else was faster
+        with file, contextlib.suppress(FileNotFoundError):  # another process was faster
             for temporary, name in _journaled(journal, file.read(_LARGEST_JOURNAL)).items():
                 with contextlib.suppress(FileNotFoundError):  # it is in its place already
                     _put(folder / temporary, folder / name)
             _sync(folder)
-            if os.path.samestat(os.fstat(file.fileno()), os.stat(journal)):  # not that of somebody else, by now
+            if os.path.samestat(os.fstat(file.fileno()), os.stat(journal)):  # not another process's, by now
                 os.unlink(journal)
     except OSError as failure:
         raise OutputError(
@@ -157,7 +158,7 @@ def _journaled(journal: Path, data: bytes) -> dict[str, str]:
         for temporary, name in names.items():
             mark = temporary.removeprefix(f".{name}.").removesuffix(SUFFIX)
             if temporary != f".{name}.{mark}{SUFFIX}" or not _MARK.fullmatch(mark) or not _is_name(name):
-                raise ValueError("it names what nobody was writing here")
+                raise ValueError("it names what was not being written here")
     except ValueError as failure:
         raise OutputError(
             f"{journal} is damaged ({failure}): delete it, then run the command that writes there again."
@@ -276,6 +277,21 @@ def digest(data: Mapping[str, Any]) -> str:
     return hashlib.sha256(_canonical(data)).hexdigest()
 
 
+def plain(value: Any) -> Any:
+    """What JSON can say: null for NaN and infinity, lists for arrays, escapes for lone surrogates."""
+    if isinstance(value, str):
+        return str(value).encode(errors="backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {plain(key): plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
 def sealed(document: Mapping[str, Any]) -> str:
     """A JSON document with a digest of its content."""
     plain = json.loads(json.dumps(document, allow_nan=False))
@@ -347,8 +363,8 @@ def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> P
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds, with or without a byte order mark. Raises: OSError; ValueError for what is no JSON, NaN
-    and lone surrogates among it, or nested 200 deep.
+    """Read a JSON file, with or without a byte order mark. Raises: OSError; ValueError for what is no JSON, such as NaN
+    or lone surrogates, or is nested 200 deep.
     """
     return _parsed(read_bytes(path).removeprefix(codecs.BOM_UTF8))
 

@@ -1,4 +1,4 @@
-"""What decides what a function gives: its code, that of everything it can reach, and the values that they name.
+"""Fingerprint of a function's results: its code, that of everything it can reach, and the values that they name.
 
 Code counts as what it does: docstrings, comments, annotations of functions, lines and file names are left out, while
 constants, defaults, closures, globals, and whole classes count. What an installed library has counts by its name and
@@ -48,7 +48,7 @@ DECLARATIVE = frozenset(
 )
 # Of a named tuple, what follows from its fields and their defaults.
 MADE_OF_FIELDS = frozenset("__new__ _make _replace __replace__ __repr__ _asdict __getnewargs__".split())
-# Modules that say when something is done, whether and who is told, and never what; or that give back what was kept.
+# Modules that decide when something is done or who hears of it, and never what; or that give back what was kept.
 NEUTRAL = frozenset(
     f"moe_theory.{name}"
     for name in "core.forks core.programs runs.files runs.fingerprint runs.locks runs.progress runs.store".split()
@@ -69,7 +69,7 @@ OWN = "__fingerprint__"
 def code_digest(*roots: Any) -> str:
     """A digest of objects: of functions by what they can reach, of all else by value.
 
-    Raises: InvalidRunError for a value that cannot be told, such as an open file's.
+    Raises: InvalidRunError for a value that cannot be hashed, such as an open file's.
 
     Examples:
         >>> from moe_theory.runs.fingerprint import code_digest
@@ -120,7 +120,7 @@ class Digests:
         return node
 
     def _members(self, each: Any) -> Sequence[Any]:
-        """A word for an object's kind, and what tells it from others of that kind."""
+        """An object's kind in a word, and its identity among others of that kind."""
         kind = type(each)
         if issubclass(kind, (type, types.FunctionType)) and each.__module__ in NEUTRAL:
             return ("neutral", each.__module__)
@@ -185,7 +185,7 @@ class Digests:
         return ("function", function.__name__, code.text, *defaults, *cells, own or None, *named, self._given[home])
 
     def _rank(self, each: Any) -> tuple[bytes, str]:
-        """What members of a set are sorted by: the same wherever they are."""
+        """Sort key of members of a set: the same in every process."""
         text = _atom(each)
         if text is not None:
             return text, ""
@@ -194,7 +194,7 @@ class Digests:
 
 
 class _Node:
-    """An object as it was read: what tells it apart by itself, and what else counts of it."""
+    """An object as it was read: its own identity, and the objects that it depends on."""
 
     def __init__(self, text: bytes, children: tuple[Any, ...], kept: Any) -> None:
         self.text, self.children = text, children
@@ -243,7 +243,7 @@ class _Code(NamedTuple):
 
 @functools.cache
 def _read(code: types.CodeType) -> _Code:
-    """What a function's instructions do, those of the functions inside it included."""
+    """A function's instructions in a normal form, with those of the functions inside it."""
     every = [each for each in dis.get_instructions(code) if each.opname != "CACHE"]
     steps = [each for each in every if each.opname not in ("NOP", "RESUME", "EXTENDED_ARG")]
     place, places = 0, {}  # of jumps
@@ -290,7 +290,7 @@ def _constant(value: Any) -> str:
 
 
 def _resolved(chain: Sequence[str], namespace: Mapping[str, Any]) -> Any:
-    """What a name stands for in a function's module; of modules what is read of them."""
+    """The value of a name in a function's module; for modules, the attribute that is read."""
     if chain[0] not in namespace and not hasattr(builtins, chain[0]):
         return ("missing", *chain)
     value = namespace[chain[0]] if chain[0] in namespace else getattr(builtins, chain[0])
@@ -310,11 +310,11 @@ def _finds_by_name(value: Any) -> bool:
 
 
 class _Missing:
-    """In place of what a module does not have."""
+    """Stands for an attribute that a module does not have."""
 
 
 def _imported(wanted: tuple[str, int, tuple[str, ...]], namespace: Mapping[str, Any]) -> list[Any]:
-    """What an import inside a function brings: the names, or the module with all that it has."""
+    """Values imported inside a function: the names, or the whole module."""
     name, level, names = wanted
     with contextlib.suppress(ImportError):
         name = importlib.util.resolve_name("." * level + name, namespace.get("__package__"))
@@ -333,7 +333,7 @@ def _imported(wanted: tuple[str, int, tuple[str, ...]], namespace: Mapping[str, 
 
 
 def _given_away(module: types.ModuleType | None) -> list[Any]:
-    """What a module's statements give to libraries, such as functions by which JAX takes a class apart."""
+    """Values that a module's statements pass to libraries, such as JAX's functions to flatten a class."""
     try:
         waiting: list[Any] = ast.parse(inspect.getsource(module)).body  # pyright: ignore[reportArgumentType]
     except (OSError, TypeError, SyntaxError):
@@ -416,8 +416,8 @@ def _instance(each: Any) -> Sequence[Any]:
         reduced: Any = reduce(each) if reduce else each.__reduce_ex__(4)
     except Exception as failure:
         raise InvalidRunError(
-            f"a value of type {kind.__module__}.{kind.__qualname__} cannot be told, so that nothing it decides can be "
-            "kept. Let functions name numbers, arrays or functions instead."
+            f"a value of type {kind.__module__}.{kind.__qualname__} cannot be hashed, so that nothing it decides can "
+            "be kept. Let functions name numbers, arrays or functions instead."
         ) from failure
     cached = {
         name
@@ -465,7 +465,7 @@ def _library_of(name: str) -> str:
 
 @functools.cache
 def _version(package: str) -> str:
-    """Of what is installed under an import's name: versions, and digests of the files, which may be edited."""
+    """Versions of what is installed under an import's name, and digests of its files, which may be edited."""
     try:
         found = [metadata.distribution(package)]
     except metadata.PackageNotFoundError:
@@ -482,7 +482,7 @@ def _sources(home: str) -> str:
     path = Path(getattr(module, "__file__", None) or "/")
     files = sorted(path.parent.rglob("*.py") if hasattr(module, "__path__") else path.parent.glob("*.py"))
     if not files:
-        raise InvalidRunError(f"{home} looks code up by name, and has no file by which that could be told.")
+        raise InvalidRunError(f"{home} looks code up by name, and has no file that could be hashed.")
     digest = hashlib.sha256()
     for file in files:
         try:

@@ -49,7 +49,7 @@ class Holder(NamedTuple):
 
     @property
     def command(self) -> str:
-        """The command of a process on this machine, as far as it can be told."""
+        """The command of a process on this machine, if it can be read."""
         try:
             words = Path(f"/proc/{self.pid}/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
         except OSError:
@@ -60,7 +60,7 @@ class Holder(NamedTuple):
 class Locks:
     """Claims, as record locks on bytes of a file, which end with the process that holds them. A process that closes any
     descriptor of a file loses all its record locks on it, and never blocks itself. So there is one descriptor a file,
-    for as long as anybody uses it, and a list of what is held. A forked child holds nothing.
+    for as long as it is in use, and a list of what is held. A forked child holds nothing.
     """
 
     _by_file: ClassVar[dict[Path, "Locks"]] = {}

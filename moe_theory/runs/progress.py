@@ -17,7 +17,7 @@ WIDE = 130  # columns of a terminal with room for a bar and a rate
 
 
 class Progress(Protocol):
-    """What a runner reports to.
+    """Listener that a runner reports to.
 
     Examples:
         >>> from moe_theory import sweep

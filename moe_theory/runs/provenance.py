@@ -1,4 +1,4 @@
-"""What numbers depend on besides the request and the code: versions, processor, compiler flags."""
+"""Dependencies of numbers besides the request and the code: versions, processor, compiler flags."""
 
 import datetime
 import functools
@@ -32,7 +32,7 @@ INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors
 
 
 def fingerprint(code: str = "") -> dict[str, str]:
-    """What decides the numbers that code of this digest (`runs.fingerprint`) computes on this machine, inputs apart."""
+    """Fingerprint of machine and code (by its digest in `runs.fingerprint`): all but inputs that decides numbers."""
     known, options = versions(), jax.config.values
     return {
         **{name: known[name] for name in ("moe-theory", "jax", "jaxlib", "optax")},
@@ -85,7 +85,7 @@ def processor_fact(name: str) -> str:
 
 
 def _processor() -> str:
-    """What of the processor decides roundings: its instructions as far as XLA may use them, or a device's kind."""
+    """The processor's part in rounding: its instructions as far as XLA may use them, or a device's kind."""
     if backend() != "cpu":
         return jax.local_devices()[0].device_kind
     caps = [flag for flag in _compiler_flags() if flag.startswith(INSTRUCTION_CAP)]
@@ -93,5 +93,5 @@ def _processor() -> str:
 
 
 def _compiler_flags() -> list[str]:
-    """In their order: of two that contradict each other, XLA takes the later one."""
+    """XLA's flags in their order: of two that contradict each other, the later one counts."""
     return [flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(NEUTRAL_FLAGS)]

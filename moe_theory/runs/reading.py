@@ -1,4 +1,4 @@
-"""Files that anybody may have written: opened only where they are files, and read only as far as a limit.
+"""Files of unknown origin: opened only where they are files, and read only as far as a limit.
 
 A named pipe, a terminal or `/dev/zero` in the place of a file would be read for ever. Whatever a user names is opened
 here, and what is in a folder that a user names.

@@ -1,4 +1,4 @@
-"""What the project keeps on disk as data: chunks of sweeps, samples of claims, checkpoints of networks.
+"""Store of data on disk: chunks of sweeps, samples of claims, checkpoints of networks.
 
 Their files are the only truth: what is there and whole is done, whoever computed it.
 """
@@ -21,14 +21,14 @@ class Store:
 
     An entry is a file, `NAME.npz`, that `runs.files.pack` made; a name may have folders in it: "ab/abcd". The task is
     plain data (text, numbers, lists and dictionaries of them) and holds everything that decides the arrays. Every
-    read checks a digest of the whole file and the task: an entry that is damaged, or of another task, is told and
-    never used. A write is durable when it returns, and replaces what was there only then.
+    read checks a digest of the whole file and the task: an entry that is damaged, or of another task, is
+    reported and never used. A write is durable when it returns, and replaces what was there only then.
 
     Whoever computes an entry that others may compute too claims its name first:
 
         if not store.claim(name):           # another thread or process is at it; never waits
             holder = store.holder(name)     # pid, host, since when; None where that is not known
-            ...                             # do everything else, tell who holds what, and try again later
+            ...                             # do everything else, report who holds what, and try again later
         else:
             try:
                 ...                         # read again: it may have been computed meanwhile; compute; write
@@ -40,7 +40,8 @@ class Store:
 
     def __init__(self, folder: Path, way_out: str = WAY_OUT) -> None:
         """`way_out`: what a user may do about a folder that cannot be written, for messages."""
-        self.folder, self.way_out = folder, way_out
+        self.folder: Path = folder
+        self.way_out: str = way_out
         self._opened: Locks | None = None
 
     def path(self, name: str) -> Path:
@@ -80,9 +81,7 @@ class Store:
         remove_leftovers(self.folder, "**/")
 
     def claim(self, name: str) -> bool:
-        """Claim a name to compute; False where somebody else has it. Raises: OutputError where the folder cannot be
-        written.
-        """
+        """Claim a name to compute; False if it is taken. Raises: OutputError if the folder cannot be written."""
         return self._locks.acquire(name)
 
     def release(self, name: str) -> None:

@@ -30,7 +30,7 @@ class InvalidCheckpointError(MoeTheoryError):
 
 
 class Tensor(NamedTuple):
-    """Where a tensor's bytes are."""
+    """Place of a tensor's bytes."""
 
     path: Path
     kind: str  # its dtype, as the format calls it: "BF16"
@@ -141,7 +141,7 @@ def _digest_of(path: Path) -> str:
 
 INDEX = "model.safetensors.index.json"
 _NUMBERED = re.compile(r"(.*-)([0-9]{1,9})-of-([0-9]{1,9})\.safetensors")  # names of shards
-_MOST_SHARDS = 100_000  # that a name may tell of
+_MOST_SHARDS = 100_000  # that a name may announce
 NUMBERS = {  # dtypes that can be averaged
     "F64": np.dtype(np.float64),
     "F32": np.dtype(np.float32),

@@ -29,12 +29,12 @@ class WorkerPool(Protocol):
 
     @property
     def num_workers(self) -> int:
-        """How many there are now: clusters grow and shrink."""
+        """Number of workers now: clusters grow and shrink."""
         ...
 
     @property
     def num_local(self) -> int:
-        """How many use this machine's memory, as far as is known; at least 1."""
+        """Number of workers that use this machine's memory, as far as is known; at least 1."""
         ...
 
     @property
@@ -76,7 +76,7 @@ class DeviceExecutor(Executor):
         program: Hashable = None,
         rank: tuple[int, ...] = (),
         **options: Any,
-    ) -> Future:
+    ) -> Future[Any]:
         """Compute function(*arguments, **options), which runs `program` if one is named; the lowest `rank` is first."""
         call = functools.partial(function, *arguments, **options)
         job = _Job(rank, next(self._numbers), program, is_x64(), call, Future())
@@ -126,7 +126,7 @@ class _Job(NamedTuple):
     program: Hashable
     is_x64: bool  # threads do not inherit it
     call: Callable[[], Any]
-    future: Future
+    future: Future[Any]
 
 
 def num_device_workers() -> int:
@@ -146,7 +146,7 @@ def check_devices(number: int) -> None:
 
 
 def device_executor(num_workers: int | None = None) -> DeviceExecutor:
-    """The executor with so many threads that all work of this process shares."""
+    """The executor with `num_workers` threads that all work of this process shares."""
     return _device_executor(num_workers or num_device_workers())
 
 

@@ -53,7 +53,7 @@ def dask_pool(address: str, patience: float = PATIENCE) -> "DaskPool":
 
 
 class DaskPool:
-    """The workers of a scheduler that somebody else runs."""
+    """The workers of an external scheduler."""
 
     grace = 30.0
 
@@ -148,8 +148,8 @@ class DaskPool:
             self._empty_since = time.monotonic()
         elif not self._is_told and time.monotonic() - self._empty_since > EMPTY:
             self._is_told = True
-            told = "%s has no workers: it waits for one. To start some: dask worker %s"
-            _LOG.warning(told, self.description, self._scheduler())
+            message = "%s has no workers: it waits for one. To start some: dask worker %s"
+            _LOG.warning(message, self.description, self._scheduler())
         return threads
 
     def _leave(self) -> None:

@@ -1,11 +1,10 @@
-"""What a sweep will cost, before it runs: counted, or timed on a short run."""
+"""Costs of a sweep before it runs: counted, or timed on a short run."""
 
 import dataclasses
 import time
 from collections import Counter
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.files import pack
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import DevicePool
-from moe_theory.sweep.plan import Plan, Task, chunk_shapes, compute, fingerprint, memory_of, program_of
+from moe_theory.sweep.plan import SweepPlan, Task, chunk_shapes, compute, fingerprint, memory_of, program_of
 from moe_theory.sweep.runner import find_missing
 from moe_theory.sweep.specification import Specification
 
@@ -23,8 +22,8 @@ MOST_PROBES = 4  # programs that are timed; the others are taken to be like them
 
 
 @dataclasses.dataclass(frozen=True)
-class Estimate:
-    """What a sweep needs."""
+class SweepCost:
+    """Work, memory, disk and time that a sweep takes."""
 
     cells: int
     shape: dict[str, int]  # values on each axis
@@ -40,14 +39,11 @@ class Estimate:
     compile_seconds: float
     run_seconds: float
 
-    def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
 
-
-def estimate(sweep: Specification, folder: Path | None = None, workers: int | None = None) -> Estimate:
+def estimate(sweep: Specification, folder: Path | None = None, workers: int | None = None) -> SweepCost:
     """Count the work that a folder leaves of a sweep, and time a short run of its programs on this machine."""
     pool = DevicePool(workers)
-    plan = Plan(sweep, fingerprint(sweep.system))
+    plan = SweepPlan(sweep, fingerprint(sweep.system))
     plan.require_memory(pool.num_workers)
     missing = list(plan.chunks)
     if folder is not None and folder.is_dir():
@@ -67,7 +63,7 @@ def estimate(sweep: Specification, folder: Path | None = None, workers: int | No
         empty = len(pack(task, {name: np.zeros(0) for name in records}))
         num_records = len(recorded_rounds(task["rounds"], task["record_every"]))
         disk_bytes += number[program] * (empty + num_records * bytes_of(records) * task["width"])
-    return Estimate(
+    return SweepCost(
         cells=len(sweep.grid),
         shape={axis.name: size for axis, size in zip(sweep.grid.axes, sweep.grid.shape, strict=True)},
         replicates=sweep.replicates,

@@ -70,7 +70,7 @@ def recorded(folder: Path, specification: Mapping[str, Any], fingerprint: Mappin
     try:
         yield
     finally:
-        with contextlib.suppress(OutputError):  # a full disk is told by whatever met it first
+        with contextlib.suppress(OutputError):  # a full disk is reported by whatever met it first
             write_whole(path, sealed(run), WAY_OUT)
 
 

@@ -47,11 +47,12 @@ class PlannedChunk(NamedTuple):
         return self.task["width"] * self.task["rounds"]
 
 
-class Plan:
+class SweepPlan:
     """The chunks of a sweep as the machine of this fingerprint computes them."""
 
     def __init__(self, sweep: Specification, fingerprint: Mapping[str, str]) -> None:
-        self.sweep, self.fingerprint = sweep, dict(fingerprint)
+        self.sweep: Specification = sweep
+        self.fingerprint: dict[str, str] = dict(fingerprint)
         width = self.task_of(0)["width"]
         count = len(sweep.grid) * -(-sweep.replicates // width)
         if count > MOST_CHUNKS:
@@ -73,7 +74,7 @@ class Plan:
         return chunks
 
     def task_of(self, index: int) -> Task:
-        """What computes the first chunk of a cell; its others differ in `first` alone."""
+        """The task of a cell's first chunk; the others differ in `first` alone."""
         sweep, cell = self.sweep, self.sweep.grid.cells[index]
         width, batch = _widths(sweep, cell, self.fingerprint["backend"])
         return {
@@ -95,7 +96,7 @@ class Plan:
 
     @functools.cached_property
     def programs(self) -> dict[Hashable, Task]:
-        """For each program to compile, the first task that it runs."""
+        """The first task of each program to compile."""
         found: dict[Hashable, Task] = {}
         for index in range(len(self.sweep.grid)):
             task = self.task_of(index)
@@ -123,12 +124,12 @@ def chunk_name(task: Task) -> str:
 
 
 def fingerprint(system: str) -> dict[str, str]:
-    """What decides numbers besides a task, on the machine where this runs."""
+    """Everything besides a task that decides its numbers on this machine."""
     return provenance.fingerprint(sweepable(system).code)
 
 
 def program_of(task: Task) -> Hashable:
-    """What tells the compiled program of a task from others."""
+    """Key of a task's compiled program."""
     decisive = ("system", "dims", "choices", "rounds", "record_every", "observables", "precision", "batch")
     return json.dumps({name: task[name] for name in decisive}, sort_keys=True)
 

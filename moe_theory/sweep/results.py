@@ -37,7 +37,7 @@ from moe_theory.runs.progress import shown as shown_progress
 from moe_theory.runs.store import Store
 from moe_theory.sweep import runner
 from moe_theory.sweep.manifest import read_manifest
-from moe_theory.sweep.plan import Plan, PlannedChunk, chunk_shapes
+from moe_theory.sweep.plan import PlannedChunk, SweepPlan, chunk_shapes
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.systems import Sweepable, sweepable
 
@@ -81,17 +81,17 @@ class Sweep(Shown, Specification):
         Args:
             executor: any `concurrent.futures.Executor` whose workers can import this package; it is left open.
             dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes.
-            devices: or so many devices of this machine; all of them unless given.
-            progress: where to tell; unless given a line in a notebook, else standard error.
+            devices: or the number of local devices; all of them unless given.
+            progress: where it is reported; by default a line in a notebook, else standard error.
         Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError; what was finished before is kept.
         """
-        with shown_progress(progress) as told:
-            done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices), progress=told)
+        with shown_progress(progress) as listener:
+            done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices), progress=listener)
         return Results(done.plan, done.store)
 
 
 class Coverage(NamedTuple):
-    """How much of a sweep is there."""
+    """Completed part of a sweep."""
 
     chunks: int
     of_chunks: int
@@ -106,9 +106,11 @@ class Coverage(NamedTuple):
 class Results(Shown):
     """A sweep's results. Chunks are read lazily, a cell at a time."""
 
-    def __init__(self, plan: Plan, store: Store, partial: bool = False) -> None:
-        self.plan, self.store, self.partial = plan, store, partial
-        self.sweep = plan.sweep
+    def __init__(self, plan: SweepPlan, store: Store, partial: bool = False) -> None:
+        self.plan: SweepPlan = plan
+        self.store: Store = store
+        self.partial: bool = partial
+        self.sweep: Specification = plan.sweep
         planned = [plan.chunks_of(index) for index in range(len(self.sweep.grid))]
         self._present = [[chunk for chunk in each if chunk.name in store] for each in planned]  # by cell
         self._num_chunks = sum(map(len, planned))
@@ -128,7 +130,7 @@ class Results(Shown):
         """
         store = Store(Path(path))
         manifest = read_manifest(store.folder)
-        return cls(Plan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"]), store, partial)
+        return cls(SweepPlan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"]), store, partial)
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""
@@ -151,7 +153,7 @@ class Results(Shown):
 
     @property
     def coverage(self) -> Coverage:
-        """How much is there. A damaged chunk counts as missing once it has been read."""
+        """The completed part. A damaged chunk counts as missing once it has been read."""
         kept = sum(chunk.num_kept for chunks in self._present for chunk in chunks)
         of_replicates = self.sweep.replicates * len(self.sweep.grid)
         return Coverage(sum(map(len, self._present)), self._num_chunks, kept, of_replicates)
@@ -432,7 +434,7 @@ def _shapes(results: Results) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
 
 
 def _attributes(results: Results) -> dict[str, str]:
-    """What decides the numbers, and not how, where or when they were computed."""
+    """Attributes that decide the numbers, without how, where or when they were computed."""
     fingerprint = results.plan.fingerprint
     return {
         "title": f"{results.sweep.system}: {results.kind.about}",
@@ -495,7 +497,7 @@ _CACHES: weakref.WeakSet[_Cache] = weakref.WeakSet()
 
 
 def _unlock() -> None:
-    """In a forked child, which does not have the threads that may have held the locks."""
+    """Renew locks in a forked child, which lacks the threads that may have held them."""
     for cache in _CACHES:
         cache._lock = threading.Lock()
 
@@ -541,7 +543,7 @@ def _is_same(asked: Any, value: Any) -> bool:
 
 
 def _texts(values: Sequence[Any]) -> dict[Any, str]:
-    """A column's values as text: six digits, or all of them where six do not tell values apart."""
+    """A column's values as text: six digits, or all of them if values differ only beyond six."""
     exact = {value: value if isinstance(value, str) else shown(value) for value in values}
     short = {value: f"{value:.6g}" if isinstance(value, float) else text for value, text in exact.items()}
     return short if len(set(short.values())) == len(short) else exact

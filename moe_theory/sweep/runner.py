@@ -22,7 +22,7 @@ from moe_theory.runs.workers import DeviceExecutor, DevicePool, ExecutorPool, Wo
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.dask import dask_pool
 from moe_theory.sweep.manifest import recorded, require_version
-from moe_theory.sweep.plan import Plan, PlannedChunk, program_of
+from moe_theory.sweep.plan import PlannedChunk, SweepPlan, program_of
 from moe_theory.sweep.specification import Specification
 
 TASKS_AHEAD = 2  # in flight for each worker, so that none waits for the disk
@@ -46,7 +46,7 @@ class ChunkCounts:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    plan: Plan
+    plan: SweepPlan
     store: Store
     counts: ChunkCounts
 
@@ -74,7 +74,7 @@ def run(
     require_version(store.folder)
     try:
         progress.running(f"a first task on {pool.description}")
-        plan = Plan(sweep, fingerprint_of(pool, sweep.system))
+        plan = SweepPlan(sweep, fingerprint_of(pool, sweep.system))
         plan.require_memory(pool.num_local)
         record = _record(pool, plan.fingerprint, arguments)
         with recorded(store.folder, sweep.to_json(), plan.fingerprint, record):
@@ -92,8 +92,8 @@ def run(
 
 
 def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
-    """The workers asked for: an executor's, a Dask cluster's, or so many devices of this machine. Raises:
-    InvalidRunError for more than one of them, or for one that is invalid.
+    """The workers asked for: an executor's, a Dask cluster's, or local devices. Raises: InvalidRunError for more than
+    one of them, or for one that is invalid.
     """
     asked = {"executor": executor, "dask": dask, "devices": devices}
     given = [name for name, value in asked.items() if value is not None]
@@ -115,8 +115,8 @@ def fingerprint_of(pool: WorkerPool, system: str) -> dict[str, str]:
     raise ExecutorLostError(f"no worker of {pool.description} answers: look at the workers' logs, then run again.")
 
 
-def find_missing(plan: Plan, store: Store) -> tuple[ChunkCounts, list[PlannedChunk]]:
-    """What is there and whole, and the chunks to compute."""
+def find_missing(plan: SweepPlan, store: Store) -> tuple[ChunkCounts, list[PlannedChunk]]:
+    """Count the chunks that are there and whole, and list those to compute."""
     counts, missing = ChunkCounts(num_chunks=len(plan.chunks)), []
     for chunk in plan.chunks:
         try:
@@ -135,7 +135,7 @@ class _Dispatcher:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: SweepPlan,
         store: Store,
         pool: WorkerPool,
         counts: ChunkCounts,
@@ -192,7 +192,7 @@ class _Dispatcher:
         running = [future for future in self.in_flight if not future.cancel()]
         if running:
             self.progress.running("the last tasks to their end")
-        with contextlib.suppress(KeyboardInterrupt):  # of somebody who does not want to wait
+        with contextlib.suppress(KeyboardInterrupt):  # of a user who does not want to wait
             wait(running, timeout=self.pool.grace)
         for future in running:
             if future.done():

@@ -49,7 +49,7 @@ Quantiles = Annotated[List[Level], Field(max_length=100), AfterValidator(distinc
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Specification:
-    """What to run, complete and checked; equal specifications say the same in the same order of axes.
+    """A sweep's request, complete and checked; equal specifications say the same in the same order of axes.
 
     Names on axes and in zips are parameters, static sizes, static choices (such as `policy`) or "reading". An axis is
     a list of values, or {"linspace": [a, b], "num": n} or {"logspace": [a, b], "num": n} where a and b are the end
@@ -248,8 +248,8 @@ def _zip(vocabulary: Vocabulary, along: str, members: Mapping[str, Any]) -> dict
     lengths = {name: len(column) for name, column in zipped.items()}
     with about("zips", along):
         if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{name} has {length} values" for name, length in lengths.items())
-            raise InvalidSpecError(f"the names of the zip {along} vary together, but {told}. Make them equally long.")
+            listed = ", ".join(f"{name} has {length} values" for name, length in lengths.items())
+            raise InvalidSpecError(f"the names of the zip {along} vary together, but {listed}. Make them equally long.")
     checked(_DISTINCT, tuple(zip(*zipped.values(), strict=True)), "zips", along)
     return zipped
 

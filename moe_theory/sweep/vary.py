@@ -42,7 +42,7 @@ def vary(
         params: what all settings share.
         replicates: B, of each setting.
         observe: what a recorded round keeps of one replicate: a NamedTuple, a dictionary or an array.
-        progress: where to tell; unless given a line in a notebook, else standard error.
+        progress: where it is reported; by default a line in a notebook, else standard error.
         axes: values by the names of parameters, such as num_experts=range(2, 21).
     Returns: a variable for each array that is kept, called `value` where it is one; its dimensions are the axes in the
         order given, round, its own and replicate, its `long_name` is what the comment beside its field says.
@@ -72,8 +72,8 @@ def vary(
         Cell(name, system, params._replace(**setting), num_rounds, record_every, observe, keeps_state=False)
         for name, setting in settings.items()
     ]
-    with shown(progress) as told:
-        runs = run_cells(cells, count, seed=seed, progress=told, what=", ".join(values) or "run")
+    with shown(progress) as shown_progress:
+        runs = run_cells(cells, count, seed=seed, progress=shown_progress, what=", ".join(values) or "run")
     found = [runs[name] for name in settings]
     sizes = tuple(len(each) for each in values.values())
     leaves = [_named(run.records) for run in found]

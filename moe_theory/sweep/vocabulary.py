@@ -1,4 +1,4 @@
-"""What the names in a specification may be set to: every value as plain Python, of one type a name.
+"""Values that the names in a specification may have: plain Python, of one type a name.
 
 pydantic checks the types. Its errors become one line that names the entry, the value, the bound and the way out.
 """
@@ -57,7 +57,7 @@ def one_of(kind: str, known: Iterable[str]) -> AfterValidator:
 
 
 def _problem(kind: str, message: str) -> PydanticCustomError:
-    """What a validator raises: kind "value" for a message that follows the value, "list" for one about a list."""
+    """A validator's error: kind "value" for a message that follows the value, "list" for one about a list."""
     return PydanticCustomError(kind, message)  # pyright: ignore[reportArgumentType]
 
 
@@ -186,7 +186,7 @@ class Vocabulary:
         return checked(self._kinds[name][0], given, *key, error_type=self._error_type(name))
 
     def fixed(self, name: str, given: Any) -> Value:
-        """What a specification's table sets `name` to: a value, or the text of a formula. Raises: as `value`."""
+        """Setting of `name` in a specification's table: a value, or the text of a formula. Raises: as `value`."""
         home, given = self.home(name), plain(given)
         if home == "params" and isinstance(given, str) and not self._is_boolean(name):
             return " ".join(given.split())

@@ -1,1 +1,1 @@
-"""The guided tour of the package: `script.py` is the example, `steps.py` runs it step by step."""
+"""The guided tour of the package: `script.py` is for users, `steps.py` runs it, `page.py` shows what it gave."""

@@ -28,7 +28,7 @@ OUT = Path("runs/tour")  # for the pictures and what is kept
 
 # %%
 OUT.mkdir(parents=True, exist_ok=True)
-plt.style.use("moe_theory.report.style")
+plt.style.use("moe_theory.plot.style")
 plt.rc("figure", figsize=(6.4, 2.6))
 plt.rc("figure.constrained_layout", use=True)
 LEGEND = {"loc": "outside upper center", "ncols": 3}
@@ -324,6 +324,7 @@ figure.savefig(OUT / "08-sweep.svg")
 # %%
 CLAIMS = "continual.proposition-4.forgetting", "continual.exact.forgetting"
 ASKED = {"readings": "unit-signal", "replicates": CLAIM_REPLICATES}
+ASKED["error"] = 0.01
 verdicts = mt.verify(CLAIMS, **ASKED, seed=SEED)
 for verdict in verdicts:
     low, high = verdict.interval
@@ -337,7 +338,7 @@ for verdict in verdicts:
           f"error at most {verdict.error:.3f}")
 
 # %%
-def draw_verdict(panel, verdict, style):
+def plot_verdict(panel, verdict, style):
     curve, shade = verdict.curve, BAND | {"color": style["color"]}
     times = [int(label.removeprefix("t = ")) for label in curve.labels]
     predicted, margin = np.array(curve.predicted), np.array(curve.margin)
@@ -351,7 +352,7 @@ def draw_verdict(panel, verdict, style):
 
 figure, panels = plt.subplots(1, 2, sharey=True)
 for panel, verdict, style in zip(panels, verdicts, (PRINTED, RIGHT)):
-    draw_verdict(panel, verdict, style)
+    plot_verdict(panel, verdict, style)
 figure.savefig(OUT / "09-verdicts.svg")
 
 # %% [markdown]
@@ -388,17 +389,17 @@ def forgetting_of_two(two, one):
     return two.records["F"]  # (rounds, replicates): replicates come last
 
 # %%
-(own,) = mt.verify(name, readings="unit-signal", seed=SEED)
+(own,) = mt.verify(name, readings="unit-signal", error=0.01, seed=SEED)
 low, high = own.interval
 print(f"{own.claim}: {own.status}, {own.replicates} replicates")
 print(f"  {own.at}: with two minus with one in [{low:.3f}, {high:.3f}]")
 figure, panel = plt.subplots()
-draw_verdict(panel, own, {"color": "0.4", "label": "one expert a task"})
+plot_verdict(panel, own, {"color": "0.4", "label": "one expert a task"})
 figure.savefig(OUT / "10-own-claim.svg")
 
 # %%
 options = ["--reading", "unit-signal", "--seed", f"{SEED}"]
-options += ["--replicates", f"{CLAIM_REPLICATES}"]
+options += ["--replicates", f"{CLAIM_REPLICATES}", "--error", "0.01"]
 command = ["verify", *CLAIMS, *options, "--out", f"{OUT / 'report'}"]
 python = [sys.executable, "-m", "moe_theory.cli", *command]
 done = subprocess.run(python, stdout=subprocess.PIPE, text=True, check=True)

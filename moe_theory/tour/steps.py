@@ -18,30 +18,30 @@ from moe_theory.verify import Verdict
 VERDICT_FIELDS = ("claim", "status", "replicates", "at", "predicted", "observed", "interval", "margin", "error")
 
 
-class Cell(NamedTuple):
+class CodeCell(NamedTuple):
     """Code that runs at once, and the line of the script that it begins at, from 1."""
 
     code: str
     line: int
 
     def parts(self) -> tuple[str, str]:
-        """What it computes, and, from where a figure begins, what it draws; either may be empty."""
-        begins = re.search(r"^(?:figure, |def draw_)", self.code, flags=re.MULTILINE)
+        """Its code up to where a figure begins, and the code of the figure; either may be empty."""
+        begins = re.search(r"^(?:figure, |def plot_)", self.code, flags=re.MULTILINE)
         at = begins.start() if begins else len(self.code)
         return self.code[:at].strip("\n"), self.code[at:].strip("\n")
 
 
-class Step(NamedTuple):
+class TourStep(NamedTuple):
     """One step: a title, words in Markdown and the code they describe. Number 0 is what all steps need."""
 
     number: int
     title: str
     words: str
-    cells: tuple[Cell, ...]
+    cells: tuple[CodeCell, ...]
 
 
 class Result(NamedTuple):
-    step: Step
+    step: TourStep
     output: str
     pictures: tuple[Path, ...]
     numbers: dict[str, Any]  # and verdicts, by the names that the step's own assignments gave them
@@ -67,24 +67,24 @@ def with_value(text: str, name: str, value: str) -> str:
     return re.sub(rf"^{name} = .*?(?=  #|$)", lambda _: f"{name} = {value}", text, count=1, flags=re.MULTILINE)
 
 
-def parse(text: str) -> list[Step]:
+def parse(text: str) -> list[TourStep]:
     """The steps of a script: each begins with a Markdown cell under a heading; code cells follow."""
-    steps: list[Step] = []
+    steps: list[TourStep] = []
     line = 1
     for part in re.split(r"^(?=# %%)", text, flags=re.MULTILINE):
         mark, _, body = part.partition("\n")
         if mark == "# %% [markdown]":
             heading, _, words = re.sub(r"^# ?", "", body.strip("\n"), flags=re.MULTILINE).partition("\n")
             title = re.sub(r"^#+ (Step \d+: )?", "", heading)
-            steps.append(Step(len(steps), title, words.strip(), ()))
+            steps.append(TourStep(len(steps), title, words.strip(), ()))
         elif mark == "# %%":
             first = line + 1 + len(body) - len(body.lstrip("\n"))
-            steps[-1] = steps[-1]._replace(cells=(*steps[-1].cells, Cell(body.strip("\n"), first)))
+            steps[-1] = steps[-1]._replace(cells=(*steps[-1].cells, CodeCell(body.strip("\n"), first)))
         line += part.count("\n")
     return steps
 
 
-def run(step: Step, namespace: dict[str, Any], path: Path, folder: Path) -> Result:
+def run(step: TourStep, namespace: dict[str, Any], path: Path, folder: Path) -> Result:
     """Run the cells of a step in `namespace`, which earlier steps have filled."""
     import matplotlib.pyplot as plt
 

@@ -1,10 +1,10 @@
-"""Samples kept on disk, under names that tell what decides them, so that a verification resumes where it stopped."""
+"""Samples kept on disk, named after what decides them, so that a verification resumes where it stopped."""
 
 import glob
 import hashlib
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -51,12 +51,8 @@ class Archive:
                 "--fresh to discard them."
             )
 
-    def load(
-        self, claim: Claim, reading: ReadingLike, seed: int, also: Sequence[str] = ()
-    ) -> tuple[Samples, list[str]] | None:
-        """The samples of replicates 0, 1, ... and the components' names; None where there are none that count, for the
-        readings `also` too.
-        """
+    def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
+        """The samples of replicates 0, 1, ... and the components' names; None where there are none that count."""
         key = self._keys.of(claim, reading, seed)
         name = _name(claim, reading, key)
         try:
@@ -65,8 +61,6 @@ class Archive:
             return None
         except DamagedChunkError as failure:
             self.damaged[name] = failure.reason
-            return None
-        if not {*also} <= {*kept["also"].tolist()}:
             return None
         self.found.add(name)
         count = int(kept["count"])
@@ -77,17 +71,9 @@ class Archive:
         }
         return Samples(**parts), [str(label) for label in kept["labels"]]
 
-    def save(
-        self,
-        claim: Claim,
-        reading: ReadingLike,
-        seed: int,
-        samples: Samples,
-        labels: list[str],
-        also: Sequence[str] = (),
-    ) -> None:
-        """Write samples over those there are, with the other readings that they were seen not to depend on; others of
-        the same claim and setting go. Raises: OutputError where the folder cannot be written.
+    def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:
+        """Write samples over those there are; others of the same claim and setting go. Raises: OutputError where the
+        folder cannot be written.
         """
         key, label = self._keys.of(claim, reading, seed), _label(claim, reading)
         name = _name(claim, reading, key)
@@ -95,7 +81,6 @@ class Archive:
         # One row for all, where all replicates have the same.
         contents = {name: part[:1] if np.all(part == part[:1]) else part for name, part in known.items()}
         contents |= {"count": np.int64(samples.num_replicates), "labels": np.array(labels, str)}
-        contents["also"] = np.array(also, str)
         self.store.write(name, pack({"key": key}, contents))
         self.written.add(name)
         for path in self.store.folder.glob(f"{glob.escape(label)}-*.npz"):
@@ -108,7 +93,7 @@ class Archive:
 
 
 def clear_samples(folder: Path) -> None:
-    """Remove samples, those of earlier versions too, and nothing that is somebody else's."""
+    """Remove samples, those of earlier versions too, and no other files."""
     for path in folder.glob(_SAMPLES):
         path.unlink(missing_ok=True)
 
@@ -128,7 +113,7 @@ def _label(claim: Claim, reading: ReadingLike) -> str:
 class Keys:
     """Keys of claims' samples: digests of everything that decides them, which is code, parameters, seed, precision,
     versions and machine. What they share is read once, so that they are of one verification. Where a function names a
-    value that cannot be told, such as an open file's, no later verification has the same key.
+    value that cannot be hashed, such as an open file's, no later verification has the same key.
     """
 
     def __init__(self) -> None:
@@ -165,7 +150,7 @@ def _functions(claim: Claim) -> Any:
 
 
 def _code(experiment: Experiment) -> Any:
-    """What makes an experiment's runs and takes samples of them, but for the parameters."""
+    """Code that makes an experiment's runs and takes samples of them, without the parameters."""
     takes = (SequentialTest.extend, collect, failed_hypotheses, labels_of, find_overflows, compute_chunk, chunk_of)
     run = (experiment.num_rounds, experiment.record_every, experiment.keeps_state, experiment.width)
     run = (*run, experiment.lengths, experiment.is_double)

@@ -77,7 +77,9 @@ def check(
     """
     chosen = claim if isinstance(claim, Claim) else require_one(claim, registry.select_claims([claim]))
     if replicates < 2:
-        raise InvalidRunError(f"replicates={replicates} must be at least 2, to tell their axis. Raise replicates.")
+        raise InvalidRunError(
+            f"replicates={replicates} must be at least 2, or their axis cannot be recognised. Raise it."
+        )
     experiment = chosen.experiment
     choice = registry.select_readings(chosen.paper, None if reading is None else [reading])[0]
     cells = experiment.cells_under(choice)

@@ -32,7 +32,6 @@ Kind = Literal[
     "counterexample",
     "limit_probability",
     "limit_rate",
-    "limit_ordering",
 ]
 Side = Literal["at_most", "at_least", "equal"]
 SIDES: dict[Kind, tuple[Side, ...]] = {  # of the kinds that have one
@@ -53,9 +52,8 @@ KINDS: dict[Kind, str] = {
     "counterexample": "a constructed instance violates the statement more often than it allows",
     "limit_probability": "an event's probability tends to 0 (at most) or to 1 (at least) along a grid",
     "limit_rate": "the slope of log means at the end of a grid, where it no longer bends, is that of the limit claimed",
-    "limit_ordering": "one positive mean is below another at the end of a grid, and the gap is not closing",
 }
-LIMITS = ("limit_probability", "limit_rate", "limit_ordering")
+LIMITS = ("limit_probability", "limit_rate")
 LEAST_POINTS, LEAST_DECADES = 4, 2  # of the grid of a limit
 Runs = Mapping[str, Run]  # by the experiment's cell names
 F = TypeVar("F", bound=Callable[..., Any])
@@ -179,7 +177,7 @@ class Experiment(Shown):
 
     @property
     def origin(self) -> str:
-        """What a verdict's reason says of where its replicates come from; empty where they are simulated."""
+        """Origin of the replicates in a verdict's reason; empty if they are simulated."""
         if self.stored is None:
             return ""
         has_readings = "reading" in self.stored.sweep.grid.cells[0].settings
@@ -233,6 +231,7 @@ class Selection:
     labels: tuple[str, ...] | None = None  # of the components
     abscissa: tuple[float, ...] | None = None
     is_joint: bool = False
+    is_computed: bool = False  # whether what is measured reads no run, so that nothing random enters
 
     def __fingerprint__(self) -> Any:
         return Selection, self.cells, self.labels, self.is_joint
@@ -247,7 +246,7 @@ class Selection:
                 )
 
     def call(self, function: Callable[..., Any], runs: Runs) -> list[Any]:
-        """What the function gives: one value a run, or one value of all of them."""
+        """The function's values: one a run, or one of all of them."""
         if self.cells is None:
             return [function(runs)]
         chosen = [runs[cell] for cell in self.cells]
@@ -282,7 +281,7 @@ class Selection:
 
 
 class Range(NamedTuple):
-    """What every value of an observable is in, whatever is drawn; infinite where there is no bound."""
+    """Range of an observable's values for all draws; infinite where there is no bound."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -352,10 +351,9 @@ class Claim(Shown):
     that does not violate it shows nothing, so a counterexample refutes or leaves open.
 
     Limits are judged over a grid `abscissa` of at least four points over at least two decades, by what happens nearest
-    to the limit; what supports them, refutes them and leaves them open is said by `judge_limit_probability`,
-    `judge_limit_rate` and `judge_limit_ordering`. A probability that tends to 0 is `at_most`, one that tends to 1
-    `at_least`; it has no `predict`, and its margin is the failure probability that counts as small. A rate is declared
-    as any rate is. The margin of an ordering is of the log of the ratio of its two sides, which are positive.
+    to the limit; what supports them, refutes them and leaves them open is said by `judge_limit_probability` and
+    `judge_limit_rate`. A probability that tends to 0 is `at_most`, one that tends to 1 `at_least`; it has no `predict`,
+    and its margin is the failure probability that counts as small. A rate is declared as any rate is.
 
     Functions treat each replicate by itself: a claim is judged in looks, and each look adds replicates. `ranges` says,
     by the names "observed", "predicted" and "scale", what their values never leave: see `ranged`.

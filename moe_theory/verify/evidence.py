@@ -1,14 +1,18 @@
 """Evidence: runs of an experiment, and the samples that claims take from them."""
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.interpreters import partial_eval
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidClaimError
+from moe_theory.core.errors import OWN_CODE, InvalidClaimError
+from moe_theory.core.random import root_key
+from moe_theory.core.system import Observe, System
 from moe_theory.runs import Cell, Progress, replicate_rounds
 from moe_theory.runs.cells import RunningCells
 from moe_theory.verify.claim import LIMITS, Claim, Experiment, Runs, require_replicates_last
@@ -73,8 +77,8 @@ class RunsAtOnce:
 
 
 class Samples(NamedTuple):
-    """What is measured for a claim, in float64: one row a replicate, one column a component. What its kind, its side
-    and its margin make of that is for judgements.
+    """Samples of a claim, in float64: one row a replicate, one column a component. Its kind, side and margin enter in
+    the judgement.
     """
 
     observed: Float[np.ndarray, "B V"]
@@ -127,7 +131,7 @@ def collect(claim: Claim, runs: Runs, num_replicates: int) -> Samples:
 
 
 def asked(claim: Claim) -> list[tuple[str, str, Callable[[Runs], Any] | None]]:
-    """What samples of a claim's kind have beside what it observes: field, name and function."""
+    """Further fields of samples of a claim's kind: field, name and function."""
     every = (
         ("predicted", "predict", claim.predict),
         ("scale", "scale", claim.scale),
@@ -138,8 +142,45 @@ def asked(claim: Claim) -> list[tuple[str, str, Callable[[Runs], Any] | None]]:
     return [each for each in every if each[0] in fields]
 
 
+def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence[Claim]) -> frozenset[str]:
+    """The cells whose states or records a replicate's key changes; not asked unless a claim is declared exact. Stored
+    runs, and those that begin with states of their own, are taken to be random. Of measured ones it cannot be known:
+    replicates of a claim on them must agree, as of any exact one.
+    """
+    if experiment.measure is not None or not any(claim.is_computed for claim in claims):
+        return frozenset()
+    is_traced = experiment.start is None and experiment.stored is None
+    return frozenset(cell.name for cell in cells if not is_traced or _is_random(cell))
+
+
+def _is_random(cell: Cell) -> bool:
+    leaves, structure = jax.tree.flatten(cell.params)
+    try:
+        types = map(jax.typeof, leaves)
+        shapes = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype, weak_type=each.weak_type) for each in types)
+        return _depends_on_key(cell.system, cell.observe, cell.keeps_state, structure, shapes)
+    except OWN_CODE:  # of a faulty system, which its runs will report
+        return False
+
+
+@functools.lru_cache
+def _depends_on_key(system: System, observe: Observe, keeps_state: bool, structure: Any, shapes: tuple) -> bool:
+    """Whether a run's records, or the state that it keeps, depend on its key: read in the program, which is not run."""
+
+    def run(key: Any, params: Any) -> Any:
+        def one_round(state: Any, _: None) -> Any:
+            state, info = system.step(key, state, params)
+            return state, observe(state, info)
+
+        state, records = jax.lax.scan(one_round, system.init(key, params), None, 2)
+        return (state if keeps_state else None), records
+
+    program = jax.make_jaxpr(run)(root_key(0), jax.tree.unflatten(structure, shapes)).jaxpr
+    return partial_eval.dce_jaxpr(program, [True] * len(program.outvars))[1][0]
+
+
 def find_overflows(runs: Runs) -> dict[str, str]:
-    """What is wrong with the runs, by name, in which the final state of a replicate is NaN somewhere."""
+    """Error messages by name of the runs in which the final state of a replicate is NaN somewhere."""
     found = {}
     for name, run in runs.items():
         leaves = [leaf for leaf in map(np.asarray, jax.tree.leaves(run.state)) if leaf.dtype.kind == "f"]

@@ -1,4 +1,4 @@
-"""Where a claim holds: its verdicts over one or two parameters, more densely where they change.
+"""Map of where a claim holds: its verdicts over one or two parameters, more densely where they change.
 
 A coarse grid first; then every box of neighbouring points that do not all have one status is halved, again and again.
 Each point is a verdict of its own, as `verify` would give it. The error is split over all points that there could be,
@@ -66,14 +66,14 @@ class Axis:
         return middle if lower < middle < upper else None
 
     def most_values(self, levels: int) -> int:
-        """How many values there can be at most when neighbours are halved so many times."""
+        """Largest number of values after `levels` halvings between neighbours."""
         if self.is_listed:
             return len(self.values)
         count = (len(self.values) - 1) * 2**levels + 1
         return min(count, int(self.high - self.low) + 1) if isinstance(self.low, int) else count
 
     def place(self, values: Any) -> np.ndarray:
-        """Where values lie on the axis: 0 at the smallest, 1 at the largest."""
+        """Positions of values on the axis: 0 at the smallest, 1 at the largest."""
         low, high = self._scaled([self.low, self.high])
         return (self._scaled(values) - low) / (high - low)
 
@@ -89,7 +89,7 @@ class Axis:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class Search:
     """A search that can be carried out: one claim under one reading, over axes."""
 
     claim: Claim
@@ -162,7 +162,7 @@ class Exploration:
         return borders, np.argmin(distances.round(12), axis=-1)
 
     def shares(self) -> dict[Status, float]:
-        """How much of the map, as drawn, each status has."""
+        """Share of the map, as drawn, of each status."""
         borders, nearest = self.nearest()
         sizes = np.diff(borders[0]) if len(borders) == 1 else np.outer(*(np.diff(border) for border in borders))
         shares: dict[Status, float] = {}
@@ -252,7 +252,7 @@ def explore(
         refine: how often neighbouring points with different statuses are halved.
         replicates: at most, at every point; None takes the experiment's own number.
         error: probability that any status of the map is wrong.
-        progress: where to tell; unless given a line in a notebook, else standard error.
+        progress: where it is reported; by default a line in a notebook, else standard error.
         on_point: called with each point as soon as its verdict stands.
     Raises: UnknownNameError, InvalidParamsError or InvalidRunError before anything runs.
 
@@ -263,9 +263,9 @@ def explore(
         >>> [(*point.coordinates, str(point.verdict.status)) for point in found.points]
         [(0.05, 'REFUTED'), (0.5, 'REFUTED')]
     """
-    plan = plan_search(claim, over, reading, points, refine, replicates, seed, error)
-    with shown_progress(progress) as told:
-        return carry_out_search(plan, progress=told, on_point=on_point)
+    search = plan_search(claim, over, reading, points, refine, replicates, seed, error)
+    with shown_progress(progress) as listener:
+        return carry_out_search(search, progress=listener, on_point=on_point)
 
 
 def plan_search(
@@ -278,9 +278,9 @@ def plan_search(
     seed: int = 0,
     error: float = FAMILY_ERROR,
     module: str | None = None,
-) -> Plan:
+) -> Search:
     """The search, before anything runs. Raises: as `explore`."""
-    if not 2 <= points <= MOST_POINTS:  # refused before an axis of so many is made
+    if not 2 <= points <= MOST_POINTS:  # refused before the axis is made
         raise InvalidRunError(
             f"points={points} must be between 2 and {MOST_POINTS}: an axis has two ends, and all points share one "
             "error. Change points."
@@ -297,61 +297,61 @@ def plan_search(
     for text in texts:
         require_free(axis_name(text), choice, experiment)
     axes = parse_axes(texts, choice.params(), points)
-    plan = Plan(claim, choice, axes, refine, replicates, seed, error, module)
-    if plan.most_points > MOST_POINTS:
+    search = Search(claim, choice, axes, refine, replicates, seed, error, module)
+    if search.most_points > MOST_POINTS:
         raise InvalidRunError(
-            f"there could be {plan.most_points} points, and at most {MOST_POINTS} may share an error. "
+            f"there could be {search.most_points} points, and at most {MOST_POINTS} may share an error. "
             "Lower points or refine."
         )
-    for coordinates in _coarse(plan):
-        plan.monitor(coordinates, {})
-    return plan
+    for coordinates in _coarse(search):
+        search.monitor(coordinates, {})
+    return search
 
 
 def carry_out_search(
-    plan: Plan, *, progress: Progress = quiet, on_point: OnPoint | None = None, command: str = ""
+    search: Search, *, progress: Progress = quiet, on_point: OnPoint | None = None, command: str = ""
 ) -> Exploration:
     """Judge the coarse grid, then halve boxes until the refinements are spent or nothing changes any more."""
     pace: dict = {}
     found: dict[Coordinates, Point] = {}
-    boxes: list[Box] = list(itertools.product(*(pairwise(axis.values) for axis in plan.axes)))
-    wanted = _coarse(plan)
-    for level in range(plan.refine + 1):
-        for point in _judge(plan, wanted, level, pace, progress, on_point):
+    boxes: list[Box] = list(itertools.product(*(pairwise(axis.values) for axis in search.axes)))
+    wanted = _coarse(search)
+    for level in range(search.refine + 1):
+        for point in _judge(search, wanted, level, pace, progress, on_point):
             found[point.coordinates] = point
         statuses = {coordinates: point.verdict.status for coordinates, point in found.items()}
-        boxes = [part for box in boxes for part in (_halves(plan.axes, box) if _is_mixed(box, statuses) else [box])]
+        boxes = [part for box in boxes for part in (_halves(search.axes, box) if _is_mixed(box, statuses) else [box])]
         wanted = sorted({corner for box in boxes for corner in itertools.product(*box)} - found.keys())
         if not wanted:
             break
-    defaults, claim, experiment = plan.reading.params(), plan.claim, plan.claim.experiment
+    defaults, claim, experiment = search.reading.params(), search.claim, search.claim.experiment
     return Exploration(
         **{name: getattr(claim, name) for name in ("where", "statement", "formula", "kind")},
-        **{name: getattr(plan, name) for name in ("axes", "most_points", "error", "point_error", "seed")},
+        **{name: getattr(search, name) for name in ("axes", "most_points", "error", "point_error", "seed")},
         claim=claim.id,
-        reading=plan.reading.name,
-        reading_summary=plan.reading.summary,
-        own=tuple(getattr(defaults, axis.name) for axis in plan.axes),
+        reading=search.reading.name,
+        reading_summary=search.reading.summary,
+        own=tuple(getattr(defaults, axis.name) for axis in search.axes),
         points=[found[coordinates] for coordinates in sorted(found)],
-        replicates=plan.replicates or experiment.replicates,
+        replicates=search.replicates or experiment.replicates,
         command=command,
         kept={
             axis.name: kept
-            for axis in plan.axes
+            for axis in search.axes
             if (kept := [cell for cell, overrides in experiment.cells.items() if axis.name in overrides])
         },
     )
 
 
-def _coarse(plan: Plan) -> list[Coordinates]:
-    return list(itertools.product(*(axis.values for axis in plan.axes)))
+def _coarse(search: Search) -> list[Coordinates]:
+    return list(itertools.product(*(axis.values for axis in search.axes)))
 
 
 def _judge(
-    plan: Plan, wanted: Sequence[Coordinates], level: int, pace: dict, progress: Progress, on_point: OnPoint | None
+    search: Search, wanted: Sequence[Coordinates], level: int, pace: dict, progress: Progress, on_point: OnPoint | None
 ) -> list[Point]:
     """Points of one level: the first look at all of them, then the second at those undecided, and so on."""
-    monitors = {plan.monitor(coordinates, pace): coordinates for coordinates in wanted}
+    monitors = {search.monitor(coordinates, pace): coordinates for coordinates in wanted}
     points = []
 
     def end(monitor: StudyMonitor, test: SequentialTest) -> None:

@@ -7,14 +7,14 @@ many looks there are, so that a verdict does not depend on when its last look wa
 import dataclasses
 import difflib
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
+from typing import Any
 
-from moe_theory.core.errors import OWN_CODE, InvalidRunError, described, unknown_name
+from moe_theory.core.errors import OWN_CODE, InvalidClaimError, InvalidRunError, described, unknown_name
 from moe_theory.runs import Run
 from moe_theory.verify import evidence, judgement
 from moe_theory.verify.claim import Claim, Runs
-from moe_theory.verify.dependence import Differences, Guard
 from moe_theory.verify.evidence import Samples
 from moe_theory.verify.verdict import Look, Status, Stop, Verdict
 
@@ -22,12 +22,10 @@ FIRST_SHARE = 32  # of an experiment's replicates are its first look,
 FRAMES = 2  # of a claim's own code that an ERROR names
 FIRST_LOOK = 64  # but at no fewer than this
 MOST_REPLICATES = 1 << 22  # of a run without another limit
-_DIFFER = "differ, though not of all runs: it was to be judged once for these readings. Judge it under one at a time."
-_RANDOM = "which random numbers enter, and is declared exact. Leave out `exact`."
 
 
 def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
-    """Replicates at the looks of an experiment of so many: doubling, up to `limit` (None: to `MOST_REPLICATES`). A
+    """Sample sizes of the interim analyses: doubling, up to `limit` (None: to `MOST_REPLICATES`). A
     limit below the first look is the only look. A limit between two looks is not looked at: a look at each limit that
     somebody tries would spend error that is not accounted for.
     """
@@ -38,7 +36,7 @@ def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
 
 
 def alpha_spent(error: float, number: int) -> float:
-    """What look `number`, from 1 on, may spend of a verdict's error."""
+    """Share of a verdict's error that look `number`, from 1 on, may spend."""
     return error / (number * (number + 1))
 
 
@@ -58,9 +56,8 @@ def frames(failure: BaseException) -> str:
 class SequentialTest:
     """The test of one claim under one reading: its samples so far, and the looks at them.
 
-    An identity is not supported by fewer than `least_replicates`; a single look has the whole error. Of runs that stand
-    for those of further readings, nothing is read that these have `between` them; of a claim in which nothing random
-    enters, nothing of runs that are `random`.
+    An identity is not supported by fewer than `least_replicates`; a single look has the whole error. A claim that is
+    declared exact may not read the states and records of runs that are `random`.
     """
 
     def __init__(
@@ -70,10 +67,9 @@ class SequentialTest:
         least_replicates: int,
         *,
         is_single_look: bool = False,
-        between: Differences | None = None,
-        random: Differences | None = None,
+        random: Set[str] = frozenset(),
     ) -> None:
-        self.claim, self.blank, self.between, self.random = claim, blank, between, random
+        self.claim, self.blank, self.random = claim, blank, random if claim.is_computed else frozenset()
         self.is_single_look, self.least_replicates = is_single_look, least_replicates
         self.samples: Samples | None = None
         self.labels: list[str] = []
@@ -81,11 +77,6 @@ class SequentialTest:
         self.latest: Verdict = blank
         self.has_ended = False
         self.cells: set[str] | None = None  # those of the experiment that the claim reads; None: not known yet
-
-    @property
-    def watched(self) -> list[str]:
-        """The further readings for which its samples are seen to be the same."""
-        return [] if self.between is None else self.blank.also
 
     @property
     def count(self) -> int:
@@ -98,23 +89,19 @@ class SequentialTest:
         """Take samples from the runs of further replicates; those known already are passed over. `overflows` says what
         is wrong with runs, by name: reading one of these is an error.
         """
-        anyone, guard = next(iter(runs.values())), Guard(self.between or {}, f"in which {self.blank.setting} {_DIFFER}")
-        chance = Guard(self.random or {}, _RANDOM)
-        replicates, runs = anyone.replicates, _ReadRuns(guard.watch(runs))
+        anyone, runs = next(iter(runs.values())), _ReadRuns(runs)
+        replicates = anyone.replicates
         try:
             if self.samples is None:
                 failed = evidence.failed_hypotheses(self.claim, runs)
-                guard.check()
                 if failed:
                     self._end(Status.INAPPLICABLE, f"fails here: {'; '.join(failed)}", len(replicates))
                     return
-            samples = evidence.collect(self.claim, chance.watch(runs), len(replicates))
+            samples = evidence.collect(self.claim, _ReadRuns(runs, self.random), len(replicates))
             for name in sorted(runs.read & overflows.keys()):
                 raise InvalidRunError(overflows[name])
             if self.samples is None:
                 self.labels = evidence.labels_of(self.claim, runs, anyone.rounds, samples.observed.shape[1])
-            guard.check()
-            chance.check()
             self.samples = samples.from_place(self.count - int(replicates[0])).after(self.samples)
             self.cells = runs.read
         except OWN_CODE as failure:  # of the claim's own code: an ERROR of this claim alone
@@ -163,7 +150,7 @@ class SequentialTest:
 
 
 def _nearest(failure: BaseException) -> str:
-    """What a mistyped attribute may have meant."""
+    """Suggestion for a mistyped attribute."""
     if not isinstance(failure, AttributeError) or failure.name is None:
         return ""
     fields = getattr(failure.obj, "_fields", ())
@@ -174,20 +161,33 @@ def _nearest(failure: BaseException) -> str:
 
 
 class _ReadRuns(Mapping[str, Run]):
-    """Runs by name that remember which of them were read."""
+    """Runs by name that remember which of them were read, and give parameters alone of those that are `random`."""
 
-    def __init__(self, runs: Runs) -> None:
-        self._runs = runs
+    def __init__(self, runs: Runs, random: Set[str] = frozenset()) -> None:
+        self._runs, self._random = runs, random
         self.read: set[str] = set()
 
-    def __getitem__(self, name: str) -> Run:
+    def __getitem__(self, name: str) -> Any:
         if name not in self._runs:
             raise unknown_name("cell", name, self._runs)
         self.read.add(name)
-        return self._runs[name]
+        return _Parameters(name, self._runs[name]) if name in self._random else self._runs[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._runs)
 
     def __len__(self) -> int:
         return len(self._runs)
+
+
+class _Parameters:
+    """A run of which what random numbers enter is an error to read."""
+
+    def __init__(self, name: str, run: Run) -> None:
+        self._name = name
+        self.params, self.rounds, self.replicates = run.params, run.rounds, run.replicates
+
+    def __getattr__(self, field: str) -> Any:
+        raise InvalidClaimError(
+            f"it reads {field} of {self._name!r}, which random numbers enter, and is declared exact. Leave out `exact`."
+        )

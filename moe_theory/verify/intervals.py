@@ -40,7 +40,7 @@ ROUNDING = 1e-6  # of a range's width, or of the largest value of one without an
 
 
 class Scheme(NamedTuple):
-    """How wide simultaneous intervals of means are."""
+    """Critical value of simultaneous intervals of means."""
 
     critical: float  # half-width in standard errors
     is_bootstrap: bool
@@ -93,7 +93,7 @@ def student_intervals(samples: Float[np.ndarray, "B V"], scheme: Scheme) -> Inte
 
 
 def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Float[np.ndarray, " V"], list[str]]:
-    """What skewness moves the critical value of t by, and why t is not to be trusted, by component."""
+    """Shift of t's critical value by skewness, and the reason to distrust t, by component."""
     count, num_components = samples.shape
     shift, doubts = np.zeros(num_components), [""] * num_components
     is_varying = varies(samples)
@@ -144,7 +144,7 @@ def betting_intervals(
 
 
 def rounding_of(samples: Float[np.ndarray, "B V"], low: Any, high: Any) -> Float[np.ndarray, " V"]:
-    """By how much values in single precision may leave a range."""
+    """Rounding by which values in single precision may leave a range."""
     width = np.broadcast_to(np.subtract(high, low), samples.shape[1:])
     return ROUNDING * np.where(np.isfinite(width), width, np.abs(samples).max(axis=0))
 
@@ -216,22 +216,15 @@ def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
 
 
 def slope_samples(values: Float[np.ndarray, "B V"], abscissa: Float[np.ndarray, " V"]) -> Float[np.ndarray, "B 1"]:
-    """One number a replicate whose mean is the least-squares slope of log means over log x, and whose scatter its
-    error. Raises: InvalidClaimError where a mean is not positive.
-    """
-    places = np.log(abscissa) - np.mean(np.log(abscissa))
-    return contrast_samples(values, places / np.sum(places**2))
-
-
-def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray, " V"]) -> Float[np.ndarray, "B 1"]:
-    """One number a replicate whose mean is sum_v a_v log(mean_v), and whose scatter its error: by the delta method a
-    replicate's share in that is sum_v a_v (value_v / mean_v - 1).
+    """One number a replicate whose mean is the least-squares slope of log means over log x, sum_v a_v log(mean_v), and
+    whose scatter its error: by the delta method a replicate's share in that is sum_v a_v (value_v / mean_v - 1).
 
     Raises: InvalidClaimError where a mean is not positive, and so has no logarithm.
     """
-    means = values.mean(axis=0)
+    places = np.log(abscissa) - np.mean(np.log(abscissa))
+    weights, means = places / np.sum(places**2), values.mean(axis=0)
     if not np.all(means > 0):
-        raise InvalidClaimError(f"a rate or a ratio needs positive means, not {means.min():.3g}")
+        raise InvalidClaimError(f"a rate needs positive means, not {means.min():.3g}")
     return (weights @ np.log(means) + (values / means - 1) @ weights)[:, None]
 
 
@@ -250,9 +243,7 @@ def asymptotic_end(abscissa: Float[np.ndarray, " V"]) -> tuple[list[int], str]:
 
 
 def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarray, " P"]:
-    """The grid points within so many decades of the one nearest to the limit, which is last: one more than decades at
-    least.
-    """
+    """The grid points within `number` decades of the one nearest to the limit, which is last: at least `number` + 1."""
     order = np.argsort(abscissa)
     order = order[::-1] if abscissa.max() <= 1 else order
     decades = np.abs(np.log10(abscissa[order] / abscissa[order[-1]]))
@@ -260,13 +251,13 @@ def last_decades(abscissa: Float[np.ndarray, " V"], number: int) -> Int[np.ndarr
 
 
 def varies(samples: np.ndarray) -> np.ndarray:
-    """Which components are more than rounding around a constant."""
+    """Mask of components that are more than rounding around a constant."""
     return np.ptp(samples, axis=0) > 1e-12 * np.max(np.abs(samples), axis=0)
 
 
 @functools.lru_cache(maxsize=16)
 def _clopper_pearson(successes: tuple[float, ...], count: int, error: float) -> tuple[np.ndarray, np.ndarray]:
-    """`clopper_pearson`, kept: every verdict on so many replicates asks for the limits of all counts."""
+    """`clopper_pearson`, cached: every verdict on `count` replicates asks for the limits of all counts."""
     counts = np.asarray(successes)
     low = scipy.stats.beta.ppf(error / 2, counts, count - counts + 1)
     high = scipy.stats.beta.isf(error / 2, counts + 1, count - counts)

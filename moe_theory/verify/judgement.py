@@ -28,7 +28,6 @@ from moe_theory.verify.intervals import (
     asymptotic_end,
     betting_intervals,
     clopper_pearson,
-    contrast_samples,
     doubt_of_logs,
     is_dependent,
     last_decades,
@@ -65,7 +64,7 @@ def examine(claim: Claim, samples: Samples, labels: list[str], error: float, bla
 
 
 class Bounds(NamedTuple):
-    """What values are never below and never above, by component (V,)."""
+    """Lower and upper limits of values, by component (V,)."""
 
     low: Any = -np.inf
     high: Any = np.inf
@@ -80,7 +79,7 @@ class Bounds(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of a claim's samples before they are there, and of their logarithms once they are."""
+    """Prior knowledge of a claim's samples, and knowledge of their logarithms once they are there."""
 
     difference: Bounds = Bounds()  # observed - predicted
     allowed: Bounds = Bounds()
@@ -92,7 +91,7 @@ NOTHING = Known()
 
 
 class Compared(NamedTuple):
-    """What a test of a claim compares: its samples, completed by what its kind, its side and its margin say."""
+    """Values that a claim's test compares: its samples, completed by its kind, its side and its margin."""
 
     observed: Values
     predicted: Values  # of a rate (B, 1), its exponent
@@ -102,7 +101,7 @@ class Compared(NamedTuple):
 
 
 def compared(claim: Claim, samples: Samples, error: float | None = None) -> Compared:
-    """What is compared of a claim's samples, at this error of all looks together. Raises: InvalidClaimError where they
+    """Values to compare of a claim's samples, at this error of all looks together. Raises: InvalidClaimError where they
     are not what the claim declares.
     """
     observed, predicted, scale, trivial = samples
@@ -160,8 +159,6 @@ def _declared(claim: Claim, name: str, values: Values) -> Bounds:
 def _examine(claim: Claim, samples: Compared, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
     if claim.kind in {"rate", "limit_rate"}:
         return _examine_rate(claim, samples, labels, error, blank)
-    if claim.kind == "limit_ordering":
-        return _examine_limit_ordering(claim, samples, labels, error, blank)
     judgement = _test(claim, samples, error)
     worst, status = judgement.worst, judgement.status
     predicted, observed = samples.predicted.mean(axis=0), samples.observed.mean(axis=0)
@@ -186,8 +183,8 @@ def _examine(claim: Claim, samples: Compared, labels: list[str], error: float, b
     return verdict, _look(verdict, samples, float(observed[worst] - predicted[worst]), judgement.error or error)
 
 
-class Judgement(NamedTuple):
-    """What a test decides, and the component that decides it."""
+class Decision(NamedTuple):
+    """Decision of a test, and the component that decides it."""
 
     status: Status
     worst: int  # the component that decides, or comes nearest to deciding otherwise
@@ -203,28 +200,28 @@ class Judgement(NamedTuple):
 
 def judge_equality(
     observed: Values, predicted: Values, allowed: Values, error: float, known: Known = NOTHING
-) -> Judgement:
+) -> Decision:
     """Two one-sided tests of |E[observed] - E[predicted]| < E[allowed], for every component at once."""
     return _judge_means(observed - predicted, allowed, error, known, (1, -1))
 
 
 def judge_upper_bound(
     observed: Values, bound: Values, allowed: Values, error: float, known: Known = NOTHING, *, is_strict: bool = False
-) -> Judgement:
+) -> Decision:
     """One-sided tests of E[observed] <= E[bound] + E[allowed] (strictly below, if so), for every component at once."""
     return _judge_means(observed - bound, allowed, error, known, (1,), is_strict=is_strict)
 
 
 def judge_lower_bound(
     observed: Values, bound: Values, allowed: Values, error: float, known: Known = NOTHING
-) -> Judgement:
+) -> Decision:
     """One-sided tests of E[observed] >= E[bound] - E[allowed], for every component at once."""
     return _judge_means(observed - bound, allowed, error, known, (-1,))
 
 
 def judge_slopes(
     slopes: Values, exponents: Values, allowed: Values, error: float, side: str, known: Known = NOTHING
-) -> Judgement:
+) -> Decision:
     """Whether slopes are at_most, at_least or equal to exponents: all of them to support it, the last to refute it."""
     test = {"at_most": judge_upper_bound, "at_least": judge_lower_bound, "equal": judge_equality}[side]
     judgement = test(slopes, exponents, allowed, error, known)
@@ -240,7 +237,7 @@ def judge_slopes(
 
 def _judge_means(
     difference: Values, allowed: Values, error: float, known: Known, signs: Sequence[int], *, is_strict: bool = False
-) -> Judgement:
+) -> Decision:
     """Whether the means of the difference, or of its negative, or of both, are below those of what is allowed."""
     num_components = difference.shape[1]
     excess = np.concatenate([sign * difference - allowed for sign in signs], axis=1)
@@ -264,7 +261,7 @@ def _judge_means(
     doubt = decisive.doubts[column] if np.isinf([decisive.low[column], decisive.high[column]]).any() else ""
     all_looks = known.error if np.all(np.isfinite(low) & np.isfinite(high)) else None
     seen = float(margin + reach)
-    return Judgement(status, worst, shown.low, shown.high, margin, seen, method, is_exact, doubt, all_looks)
+    return Decision(status, worst, shown.low, shown.high, margin, seen, method, is_exact, doubt, all_looks)
 
 
 def _intervals(
@@ -282,7 +279,7 @@ def _intervals(
 
 
 def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
-    """What the ends of intervals rest on, in words."""
+    """Methods behind the ends of intervals, in words."""
     ends = np.isfinite(np.stack(bounds))
     by_t = "Student's t"
     if num_components > 1:
@@ -295,7 +292,7 @@ def _method(bounds: Bounds, scheme: Scheme, num_components: int) -> str:
     return betting if ends.all() else f"{betting}, on the side that values have a bound on; {by_t} on the other"
 
 
-def judge_identity(errors: Values, tolerance: float, error: float) -> Judgement:
+def judge_identity(errors: Values, tolerance: float, error: float) -> Decision:
     """Whether every replicate's error is within `tolerance`. A single violation refutes. The interval is from 0 to the
     largest error seen; the smallest discrepancy is the frequency of violations that would have shown at least one with
     probability 1 - `error` (exact, binomial).
@@ -304,14 +301,14 @@ def judge_identity(errors: Values, tolerance: float, error: float) -> Judgement:
     worst = int(np.argmax(largest))
     status = Status.SUPPORTED if largest[worst] <= tolerance else Status.REFUTED
     frequency = float(-np.expm1(np.log(error) / len(errors)))
-    return Judgement(
+    return Decision(
         status, worst, np.zeros_like(largest), largest, tolerance, frequency, "largest error seen", is_exact=True
     )
 
 
 def judge_probability(
     happened: Values, claimed: Float[np.ndarray, " V"], margin: float, error: float, *, at_most: bool
-) -> Judgement:
+) -> Decision:
     """Clopper-Pearson intervals for the probability of each of V events, against at most (or at least) `claimed`. The
     smallest discrepancy is the excess that the worst event would be refuted with at power `POWER`. Replicates may
     differ in their probabilities, with `claimed` for the mean: such counts scatter less than a binomial (Hoeffding).
@@ -325,10 +322,10 @@ def judge_probability(
     worst = int(np.argmax(beyond if status is Status.REFUTED else excess))
     seen = _detectable_probability(claimed[worst] + sign * margin, count, error / num_events, sign)
     method = "Clopper-Pearson, Bonferroni" if num_events > 1 else "Clopper-Pearson"
-    return Judgement(status, worst, low - claimed, high - claimed, margin, seen + margin, method, is_exact=True)
+    return Decision(status, worst, low - claimed, high - claimed, margin, seen + margin, method, is_exact=True)
 
 
-def judge_counterexample(violated: Values, allowed: Float[np.ndarray, " V"], error: float) -> Judgement:
+def judge_counterexample(violated: Values, allowed: Float[np.ndarray, " V"], error: float) -> Decision:
     """Whether instances violate a statement more often than `allowed`: that refutes it, and nothing else is shown."""
     judgement = judge_probability(violated, allowed, 0.0, error, at_most=True)
     return judgement if judgement.status is Status.REFUTED else judgement._replace(status=Status.INCONCLUSIVE)
@@ -336,7 +333,7 @@ def judge_counterexample(violated: Values, allowed: Float[np.ndarray, " V"], err
 
 def judge_limit_probability(
     happened: Values, abscissa: Float[np.ndarray, " V"], margin: float, error: float, *, at_most: bool
-) -> Judgement:
+) -> Decision:
     """Whether the probability of an event tends to 0 (at_most) or to 1: whether its failure probability, of happening
     or of not happening, tends to 0 towards the limit of the grid.
 
@@ -365,7 +362,7 @@ def judge_limit_probability(
 
 def judge_limit_rate(
     slopes: Values, exponents: Values, allowed: Values, error: float, side: str, known: Known = NOTHING
-) -> Judgement:
+) -> Decision:
     """Whether a quantity is O() of a power of x, Omega() or Theta() of it, with any constant, in a limit: whether its
     slope of log means over log x there is at_most, at_least or equal to the exponent.
 
@@ -389,26 +386,6 @@ def judge_limit_rate(
     if missed > 0:
         seen = margin + reach[1] + student_tail(missed, freedom) * spread[1]
     return judgement._replace(status=status, worst=1, margin=margin, smallest_discrepancy=float(seen))
-
-
-def judge_limit_ordering(log_ratios: Values, allowed: Values, error: float, known: Known = NOTHING) -> Judgement:
-    """Whether one positive mean is below another in a limit: whether the log of their ratio, less the margin, is below
-    0 and stays so.
-
-    The columns are the log ratios at the points of the last decade, and last that of one more step as long as this
-    decade, if the log ratio goes on changing as it did along it. SUPPORTED where all are below the margin, REFUTED
-    where all are above it; anything else is left open, such as means that are ordered and whose ratio is closing. A
-    ratio is what an ordering in a limit is about, since both means may go to 0 or to infinity, and the log ratio of two
-    power laws is straight over log x, so that a step further is exact for them.
-    """
-    judgement = judge_upper_bound(log_ratios, np.zeros_like(log_ratios), allowed, error, known, is_strict=True)
-    margin, status = float(allowed.mean()), judgement.status
-    if status is Status.REFUTED and not np.all(judgement.low > margin):
-        status = Status.INCONCLUSIVE
-    reach = (judgement.high - judgement.low) / 2
-    seen = margin + reach + student_tail(1 - POWER, len(log_ratios) - 1) * mean_and_error(log_ratios)[1]
-    worst = log_ratios.shape[1] - 2
-    return judgement._replace(status=status, worst=worst, margin=margin, smallest_discrepancy=float(np.max(seen)))
 
 
 @functools.lru_cache(maxsize=256)
@@ -448,7 +425,7 @@ def _decide(excess: np.ndarray, beyond: np.ndarray) -> Status:
     return Status.SUPPORTED if np.all(excess <= 0) else Status.INCONCLUSIVE
 
 
-def _test(claim: Claim, samples: Compared, error: float) -> Judgement:
+def _test(claim: Claim, samples: Compared, error: float) -> Decision:
     observed, predicted, allowed, _, known = samples
     match claim.kind:
         case "identity":
@@ -530,52 +507,12 @@ def _examine_rate(
     return verdict, _look(verdict, samples, float(measured[worst]) - exponent, error)
 
 
-def _examine_limit_ordering(
-    claim: Claim, samples: Compared, labels: list[str], error: float, blank: Verdict
-) -> tuple[Verdict, Look]:
-    """Test the log ratio of the smaller side to the larger at the points of the last decade and a step further; the
-    curve has the means.
-    """
-    both, abscissa = np.hstack([samples.observed, samples.predicted]), np.asarray(claim.abscissa, np.float64)
-    last = last_decades(abscissa, 1)
-    count = samples.observed.shape[1]
-    places = np.eye(count)[last]
-    weights = np.vstack([places, 2 * places[-1] - places[0]])
-    log_ratios = np.hstack([contrast_samples(both, np.r_[row, -row]) for row in weights])
-    allowed = np.full_like(log_ratios, claim.margin)
-    known = _known_of_logs(claim, log_ratios, np.zeros_like(log_ratios), samples)
-    judgement = judge_limit_ordering(log_ratios, allowed, error, known)
-    worst, label = judgement.worst, labels[last[-1]]
-    measured = log_ratios.mean(axis=0)
-    observed, predicted = samples.observed.mean(axis=0), samples.predicted.mean(axis=0)
-    difference = samples.observed - samples.predicted
-    around = student_intervals(difference, scheme_for(difference, error))
-    numbers = _numbers(judgement)
-    numbers["interval_kind"] = numbers["interval_kind"].replace("Student's t", "delta method, Student's t")
-    verdict = dataclasses.replace(
-        blank,
-        status=judgement.status,
-        reason=_limit_ordering_reason(judgement, measured, label, len(both)),
-        at=label,
-        predicted=0.0,
-        observed=float(measured[worst]),
-        standard_error=float(mean_and_error(log_ratios)[1][worst]),
-        **numbers,
-        curve=dataclasses.replace(
-            _curve(labels, predicted, observed, around.low, around.high, np.zeros(count)),
-            abscissa=abscissa.tolist(),
-        ),
-    )
-    return verdict, _look(verdict, samples, float(measured[worst]), error)
-
-
 def _known_of_logs(claim: Claim, contrasts: Values, claimed: Values, samples: Compared) -> Known:
-    """What is known of contrasts of log means. Of those that are computed, all."""
+    """Prior knowledge of contrasts of log means; complete for computed claims."""
     if claim.is_computed:
         allowed = Bounds(samples.allowed[0, 0], samples.allowed[0, 0])
         return Known(Bounds(*[(contrasts - claimed)[0]] * 2), allowed, samples.known.error)
-    both = samples.observed if claim.kind != "limit_ordering" else np.hstack([samples.observed, samples.predicted])
-    return Known(doubt=doubt_of_logs(both))
+    return Known(doubt=doubt_of_logs(samples.observed))
 
 
 def _vacuous(claim: Claim, samples: Compared, verdict: Verdict, worst: int) -> Verdict:
@@ -592,7 +529,7 @@ def _vacuous(claim: Claim, samples: Compared, verdict: Verdict, worst: int) -> V
     return dataclasses.replace(verdict, status=Status.VACUOUS, reason=reason, trivial=float(trivial[worst]))
 
 
-def _numbers(judgement: Judgement) -> dict:
+def _numbers(judgement: Decision) -> dict:
     worst = judgement.worst
     return {
         "interval": (float(judgement.low[worst]), float(judgement.high[worst])),
@@ -612,7 +549,7 @@ def _curve(labels: list[str], *parts: np.ndarray) -> Curve:
     return Curve(labels, *(part.tolist() for part in parts))
 
 
-def _reason(claim: Claim, judgement: Judgement, label: str, observed: float, predicted: float) -> str:
+def _reason(claim: Claim, judgement: Decision, label: str, observed: float, predicted: float) -> str:
     if claim.kind == "identity":
         if judgement.status is Status.REFUTED:
             return f"largest error {observed:.3g} exceeds {judgement.margin:.3g} at {label}"
@@ -630,7 +567,7 @@ def _reason(claim: Claim, judgement: Judgement, label: str, observed: float, pre
     return about + _within(judgement)
 
 
-def _limit_probability_reason(claim: Claim, happened: np.ndarray, judgement: Judgement, labels: list[str]) -> str:
+def _limit_probability_reason(claim: Claim, happened: np.ndarray, judgement: Decision, labels: list[str]) -> str:
     is_at_most, (count, last) = claim.side == "at_most", (len(happened), judgement.worst)
     first = int(last_decades(np.asarray(claim.abscissa, np.float64), 2)[0])
     failures = happened.sum(axis=0) if is_at_most else count - happened.sum(axis=0)
@@ -647,7 +584,7 @@ def _limit_probability_reason(claim: Claim, happened: np.ndarray, judgement: Jud
 
 
 def _limit_rate_reason(
-    claim: Claim, judgement: Judgement, measured: np.ndarray, exponent: float, num_replicates: int
+    claim: Claim, judgement: Decision, measured: np.ndarray, exponent: float, num_replicates: int
 ) -> str:
     (bending, slope), margin = measured, judgement.margin
     end = asymptotic_end(np.asarray(claim.abscissa, np.float64))[1]
@@ -665,21 +602,11 @@ def _limit_rate_reason(
     return _open(said, num_replicates)
 
 
-def _limit_ordering_reason(judgement: Judgement, measured: np.ndarray, label: str, num_replicates: int) -> str:
-    ends = np.exp([measured[-2:], judgement.low[-2:], judgement.high[-2:]]).T
-    ratio, further = (_rounded(value, low, high, judgement) for value, low, high in ends)
-    said = (
-        f"at {label} the side claimed smaller is {ratio} times the other, claimed below "
-        f"{np.exp(judgement.margin):.3g}; one step further it would be {further} times"
-    )
-    return _open(said, num_replicates) if judgement.status is Status.INCONCLUSIVE else said
-
-
 def _open(said: str, num_replicates: int) -> str:
     return f"{num_replicates:,} runs leave it open: {said}"
 
 
-def _rounded(value: float, low: float, high: float, judgement: Judgement) -> str:
+def _rounded(value: float, low: float, high: float, judgement: Decision) -> str:
     """A value to two digits of its error, and its interval to the same place."""
     half = (high - low) / 2
     if not np.isfinite(half):
@@ -690,11 +617,11 @@ def _rounded(value: float, low: float, high: float, judgement: Judgement) -> str
     return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
-def _within(judgement: Judgement) -> str:
+def _within(judgement: Decision) -> str:
     return f", margin {judgement.margin:.3g}" if judgement.margin else ""
 
 
-def _range(judgement: Judgement, place: int) -> str:
+def _range(judgement: Decision, place: int) -> str:
     low, high = judgement.low[place], judgement.high[place]
     if np.isinf(low) and np.isinf(high):
         return f"without an interval: {judgement.doubt}"

@@ -174,16 +174,16 @@ class Planted:
 
     @property
     def look_errors(self) -> tuple[float, ...]:
-        """What each look is declared to spend: written out, so that an engine that spends more is noticed."""
+        """Error that each look may spend: written out, so that an engine that spends more is noticed."""
         if self.is_single_look:
             return (self.error,)
         return tuple(self.error / (number * (number + 1)) for number in range(1, len(self.looks) + 1))
 
     @property
     def unit(self) -> float:
-        """What a margin is a multiple of in the claim's own unit."""
+        """Unit of a margin, in the claim's own unit."""
         units = {"rate": slope_deviation(), "limit_rate": slope_deviation(LIMIT_GRID[2:])}
-        return units.get(self.kind, GRID_NOISE * np.sqrt(2) if self.kind == "limit_ordering" else 1.0)
+        return units.get(self.kind, 1.0)
 
     def distances(self) -> Float[np.ndarray, " V"]:
         if self.kind in LIMITS:
@@ -194,7 +194,7 @@ class Planted:
         return np.array([self.distance] + [rest] * (self.num_components - 1))
 
     def frequencies(self) -> Float[np.ndarray, " V"]:
-        """How often the event of a probability, the violation of a counterexample or of an identity happens."""
+        """Frequency of a probability's event, or of violations of a counterexample or of an identity."""
         if self.kind == "identity":
             return self.margin * np.maximum(self.distances() - 1, 0)
         return np.clip(self.claimed + self.sign * self.margin * self.distances(), 0, 1)
@@ -213,11 +213,9 @@ class Planted:
             slope = EXPONENT + self.sign * self.distance * self.margin * slope_deviation()
             noise = LAWS[self.law](generator, (len(GRID), self.replicates))
             return {"observed": 3 * np.power(GRID, slope)[:, None] * (1 + GRID_NOISE * noise)}
-        if self.kind in {"limit_rate", "limit_ordering"}:
+        if self.kind == "limit_rate":
             noise = 1 + GRID_NOISE * LAWS[self.law](generator, (2, len(LIMIT_GRID), self.replicates))
             beyond = self.sign * self.margin * self.unit * self.distances()
-            if self.kind == "limit_ordering":
-                return {"observed": np.exp(beyond)[:, None] * noise[0], "predicted": noise[1]}
             logs = np.cumsum(np.r_[0, (EXPONENT + beyond) * np.diff(np.log(LIMIT_GRID))])
             return {"observed": np.exp(logs)[:, None] * noise[0]}
         if self.has_range:
@@ -327,14 +325,14 @@ def expected_shares(planted: Planted) -> Shares:
             return _one_event(planted) if planted.num_components == 1 else _events(planted)
         case "limit_probability":
             return _event_in_limit(planted)
-        case "limit_rate" | "limit_ordering":
-            return _contrasts_in_limit(planted)
+        case "limit_rate":
+            return _rate_in_limit(planted)
         case _:
             return _means(planted)
 
 
 def _means(planted: Planted) -> Shares:
-    """Of a walk towards the side that the statement forbids; a lower bound is a mirrored upper one."""
+    """Decisions on a walk towards the side that the statement forbids; a lower bound is a mirrored upper one."""
     walks = _walks(planted.looks, _correlated(planted.num_components))
     critical = _critical_values(planted, walks)[:, None]
     mean = walks.mean + planted.margin * planted.distances()
@@ -346,23 +344,18 @@ def _means(planted: Planted) -> Shares:
     return _first_decisions(refuted, supported)
 
 
-def _contrasts_in_limit(planted: Planted) -> Shares:
-    """Of a rate, the bending and the slope at the end; of an ordering, the log ratios at the last two points and one
-    step further. Both from independent noise at the points, towards the side that the statement forbids.
+def _rate_in_limit(planted: Planted) -> Shares:
+    """Of the bending and the slope at the end, from independent noise at the points, towards the side that the
+    statement forbids.
     """
     far, near = planted.distances()[-2:]
-    if planted.kind == "limit_rate":
-        weights, shifts = np.array([(1, -2, 1), (0, -1, 1)]) / np.sqrt(2), np.array([near - far, near])
-    else:
-        weights, shifts = np.array([(1, 0), (0, 1), (-1, 2)]), np.array([far, near, 2 * near - far])
+    weights, shifts = np.array([(1, -2, 1), (0, -1, 1)]) / np.sqrt(2), np.array([near - far, near])
     scales = np.linalg.norm(weights, axis=1)
     walks = _walks(planted.looks, tuple(map(tuple, weights / scales[:, None])))
     mean = walks.mean * scales + planted.margin * shifts
     half = _critical_values(planted, walks)[:, None] * walks.standard_error * scales
     low, high, margin = mean - half, mean + half, planted.margin
-    supported, refuted = np.all(high < margin, axis=2), np.all(low > margin, axis=2)
-    if planted.kind == "limit_rate":
-        refuted = (low[..., 1] > margin) & (low[..., 0] > -margin)
+    supported, refuted = np.all(high < margin, axis=2), (low[..., 1] > margin) & (low[..., 0] > -margin)
     if planted.side == "equal":
         supported &= np.all(low > -margin, axis=2)
         refuted |= (high[..., 1] < -margin) & (high[..., 0] < margin)
@@ -370,7 +363,7 @@ def _contrasts_in_limit(planted: Planted) -> Shares:
 
 
 def _critical_values(planted: Planted, walks: Walks) -> Float[np.ndarray, " K"]:
-    """Of t, which decides nothing from few replicates."""
+    """Critical values of t, which decides nothing from few replicates."""
     looks, errors = np.array(planted.looks), np.array(planted.look_errors)
     if walks.mean.shape[2] == 1:
         found = scipy.stats.t.isf(errors / 2, looks - 1)
@@ -416,7 +409,7 @@ def _identity(planted: Planted) -> Shares:
 def _deciding_counts(
     planted: Planted, count: int, error: float
 ) -> tuple[Bool[np.ndarray, " C"], Bool[np.ndarray, " C"]]:
-    """Which counts of an event refute and which support, by exact binomial tests at the margin's edge."""
+    """Counts of an event that refute and that support, by exact binomial tests at the margin's edge."""
     edge = planted.claimed + planted.sign * planted.margin
     counts = np.arange(count + 1)
     above = scipy.stats.binom.sf(counts - 1, count, edge) < error / 2
@@ -453,7 +446,7 @@ def _events(planted: Planted) -> Shares:
 
 
 def _event_in_limit(planted: Planted) -> Shares:
-    """Of counts along the grid, whose last three points are its last two decades."""
+    """Decisions on counts along the grid, whose last three points are its last two decades."""
     generator, failing = np.random.default_rng(3), np.clip(planted.margin * planted.distances(), 0, 1)
     size = (NUM_WALKS, len(LIMIT_GRID))
     failures: Int[np.ndarray, "W V"] = np.zeros(size, int)

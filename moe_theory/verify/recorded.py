@@ -62,7 +62,7 @@ class Recorded:
         return {verdict["reading"]: verdict for verdict in self.verdicts if verdict["claim"] == claim}
 
     def counts(self) -> dict[str, int]:
-        """How many verdicts there are of each status that occurs, in the order of `Status`."""
+        """Number of verdicts of each status that occurs, in the order of `Status`."""
         found = Counter(verdict["status"] for verdict in self.verdicts)
         return {str(status): found[status] for status in Status if found[status]}
 
@@ -74,7 +74,7 @@ class Recorded:
 
 
 def read() -> dict[str, Recorded]:
-    """What is recorded, by paper, in the order of the papers.
+    """Recorded verdicts by paper, in the order of the papers.
 
     Raises: InvalidReportError for a file that is damaged or of another schema.
     """
@@ -120,7 +120,7 @@ def written(recorded: Recorded) -> str:
 
 
 def parsed(text: str, where: str) -> Recorded:
-    """What `written` gave. Raises: InvalidReportError that names `where` it stands, for anything else."""
+    """Parse the output of `written`. Raises: InvalidReportError that names `where`, for anything else."""
     try:
         document = json.loads(text)
         schema = document.pop("schema")

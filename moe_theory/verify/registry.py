@@ -43,7 +43,7 @@ def claims(pattern: str = "*") -> Listing[Claim]:
         >>> import moe_theory as mt
         >>> all(isinstance(claim, mt.Claim) for claim in mt.claims())
         True
-        >>> {claim.paper for claim in mt.claims()} >= {"continual", "edge", "generalization", "merging", "deep"}
+        >>> {claim.paper for claim in mt.claims()} >= {"continual", "edge", "generalization", "merging"}
         True
         >>> (lemma,) = mt.claims("continual.lemma-4")
         >>> isinstance(lemma, mt.Claim), lemma.where
@@ -147,15 +147,15 @@ def run_file(path: Path) -> None:
     sys.path.insert(0, str(path.parent.resolve()))  # its neighbours can be imported, as of any script
     try:
         specification.loader.exec_module(module)
-    except OWN_CODE as failure:  # whatever the user's file raises is told in one line
-        told = f"{described(failure)}{_nearest_argument(failure)}{frames(failure)}"
-        raise InvalidClaimError(f"--module {path} cannot be run: {told}") from failure
+    except OWN_CODE as failure:  # whatever the user's file raises is reported in one line
+        reason = f"{described(failure)}{_nearest_argument(failure)}{frames(failure)}"
+        raise InvalidClaimError(f"--module {path} cannot be run: {reason}") from failure
     finally:
         sys.path.pop(0)
 
 
 def readings_of(paper: str) -> Mapping[str, ReadingLike]:
-    """A paper's readings by name; none for a paper that nobody has given any."""
+    """A paper's readings by name; empty if the paper has none."""
     known = _known_paper(paper)
     return {} if known is None else known.readings
 
@@ -189,8 +189,13 @@ def select_readings(paper: str, names: Sequence[str] | None) -> list[ReadingLike
     return [known.readings[name] for name in dict.fromkeys(chosen)]
 
 
+def most_verdicts(paper: str) -> int:
+    """The number of verdicts that a paper's error is split over in advance."""
+    return (_known_paper(paper) or Paper).most_verdicts
+
+
 def _nearest_argument(failure: BaseException) -> str:
-    """What a mistyped argument of a statement, a claim or a criterion may have meant."""
+    """Suggestion for a mistyped argument of a statement, a claim or a criterion."""
     functions = vars(declarations) | {"claim": declarations.Declared.claim}
     found = re.search(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'$", described(failure))
     if not found or found[1] not in functions:

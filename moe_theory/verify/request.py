@@ -7,9 +7,11 @@ replicates at every interim analysis, and of each claim the verdict before anyth
 import contextlib
 import dataclasses
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from moe_theory.core.constraints import shown, typed
@@ -20,7 +22,7 @@ from moe_theory.runs import Cell
 from moe_theory.runs.provenance import is_x64
 from moe_theory.verify import registry
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
-from moe_theory.verify.dependence import Differences, depending_on_chance, differences, is_indifferent, together
+from moe_theory.verify.evidence import random_cells
 from moe_theory.verify.interim import look_sizes
 from moe_theory.verify.verdict import Status, Verdict
 
@@ -34,28 +36,27 @@ Group = tuple[Experiment, ReadingLike, Sequence[Claim]]  # claims that share an 
 @dataclasses.dataclass(frozen=True)
 class Study:
     """One experiment under one reading, and the claims that its runs decide: under other readings too, where these
-    differ in nothing that the claim depends on."""
+    give it the same parameters."""
 
     experiment: Experiment
     reading: ReadingLike
     claims: tuple[Claim, ...]
     blanks: tuple[Verdict, ...]  # of the claims, before anything is known, each at its share of the error
-    between: tuple[Differences | None, ...]  # of the claims, what its readings' runs differ in; None for no difference
-    random: tuple[Differences | None, ...]  # of the claims, what of the runs is random, where nothing random may enter
     cells: tuple[Cell, ...]
+    random: frozenset[str]  # cells in which random numbers enter, which a claim that is declared exact may not read
     seed: int
     looks: tuple[int, ...]  # replicates at the interim analyses, at most so many
     least_replicates: int  # an identity is not supported by fewer: no error is spent by waiting
 
     @property
     def name(self) -> str:
-        """What progress and reports call it."""
+        """Name in progress and reports."""
         return f"{self.experiment.name} under {self.reading.name}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What is to be judged, and how long that may take."""
+    """Studies to judge, and the time that they may take."""
 
     studies: tuple[Study, ...]
     claims: tuple[str, ...]  # ids in the order of the report
@@ -75,7 +76,7 @@ def check_request(
     readings: str | Sequence[str] | None = None,
     replicates: int | None = None,
     seed: int = 0,
-    error: float = FAMILY_ERROR,
+    error: float | None = None,
     budget: float | None = None,
     module: str | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -86,7 +87,7 @@ def check_request(
             f"replicates={replicates} must be a whole number of at least {MIN_REPLICATES}: with fewer, an interval "
             "of a mean is not to be trusted. Raise replicates."
         )
-    if not 0 < error < 1:
+    if error is not None and not 0 < error < 1:
         raise InvalidRunError(f"error={error} must be in (0, 1): the probability of any false verdict. Change error.")
     if budget is not None and not budget > 0:
         raise InvalidRunError(f"budget={budget} must be above 0 seconds. Raise budget.")
@@ -113,21 +114,21 @@ def resolve(
     groups: Sequence[Group],
     replicates: int | None = None,
     seed: int = 0,
-    error: float = FAMILY_ERROR,
+    error: float | None = None,
     budget: float | None = None,
     module: str | None = None,
     order: Sequence[str] | None = None,
 ) -> Request:
     """The request to judge these groups of claims, whose ids the report has in this order.
 
-    A claim that cannot depend on which of two readings it is judged under is judged once, and counts once.
+    Where two readings give an experiment the same parameters its claims are judged once, and count once.
     """
     cells = [experiment.cells_under(reading) for experiment, reading, _ in groups]
-    shared = _judged_once(groups, cells)
-    share = error / max(sum(map(len, shared)), 1)
+    judged = _judged_once(groups, cells)
+    shares = _shares([claim.paper for claims in judged for claim, _ in claims.values()], error)
     studies = []
-    for (experiment, reading, _), own_cells, judged in zip(groups, cells, shared, strict=True):
-        if not judged:
+    for (experiment, reading, _), own_cells, claims in zip(groups, cells, judged, strict=True):
+        if not claims:
             continue
         own = experiment.replicates
         limit = replicates or (None if budget and experiment.stored is None else own)
@@ -136,14 +137,15 @@ def resolve(
             Study(
                 experiment=experiment,
                 reading=reading,
-                claims=tuple(each.claim for each in judged.values()),
+                claims=tuple(claim for claim, _ in claims.values()),
                 blanks=tuple(
-                    blank_verdict(each.claim, reading.name, runs_with, share, module, options_of(reading), each.also)
-                    for each in judged.values()
+                    blank_verdict(
+                        claim, reading.name, runs_with, shares[claim.paper], module, options_of(reading), also
+                    )
+                    for claim, also in claims.values()
                 ),
-                between=tuple(each.between for each in judged.values()),
-                random=_random(experiment, own_cells, [each.claim for each in judged.values()]),
                 cells=tuple(own_cells),
+                random=random_cells(experiment, own_cells, [claim for claim, _ in claims.values()]),
                 seed=runs_with,
                 looks=look_sizes(own, limit),
                 least_replicates=look_sizes(own, min(limit or own, own))[-1],
@@ -151,52 +153,44 @@ def resolve(
         )
     ids = dict.fromkeys(claim.id for _, _, claims in groups for claim in claims) if order is None else order
     readings = {f"{claim.paper}.{reading.name}": reading.summary for _, reading, of in groups for claim in of}
-    return Request(tuple(studies), tuple(ids), readings, seed, error, budget)
+    return Request(tuple(studies), tuple(ids), readings, seed, error or FAMILY_ERROR, budget)
 
 
-def _random(experiment: Experiment, cells: Sequence[Cell], claims: Sequence[Claim]) -> tuple[Differences | None, ...]:
-    """What is random of the runs, for the claims that are declared exact; None for others."""
-    if not any(claim.is_computed for claim in claims):
-        return (None,) * len(claims)
-    found = depending_on_chance(experiment, cells)
-    return tuple(found if claim.is_computed else None for claim in claims)
+def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:
+    """Error that one verdict may spend, by paper; `papers` has the paper of each verdict.
+
+    An error that is given is split evenly. Otherwise a verdict has 1 / `Paper.most_verdicts` of the whole, alone or
+    with others; where the parts exceed the whole together, all shrink alike.
+    """
+    counts = Counter(papers)
+    if error is not None:
+        return dict.fromkeys(counts, error / counts.total())
+    parts = {paper: 1 / registry.most_verdicts(paper) for paper in counts}
+    whole = max(1.0, sum(parts[paper] * count for paper, count in counts.items()))
+    return {paper: FAMILY_ERROR * part / whole for paper, part in parts.items()}
 
 
-@dataclasses.dataclass
-class _Judged:
-    """A claim that is judged under its group's reading, and what else that holds for."""
-
-    claim: Claim
-    also: list[str] = dataclasses.field(default_factory=list)  # readings
-    between: Differences | None = None
-
-
-def _judged_once(groups: Sequence[Group], cells: Sequence[list[Cell]]) -> list[dict[str, _Judged]]:
-    """Of each group, the claims that are judged on its runs, by id: those that no earlier group's runs decide."""
-    found: list[dict[str, _Judged]] = []
-    for place, (experiment, reading, claims) in enumerate(groups):
-        own = {claim.id: _Judged(claim) for claim in claims}
-        for before in [before for before in range(place) if groups[before][0] is experiment]:
-            between = differences(experiment, cells[before], cells[place])
-            if between is None:
-                continue
-            is_same = not any(each.fields for each in between.values())
-            shared = [
-                judged
-                for id, judged in found[before].items()
-                if id in own and (is_same or is_indifferent(judged.claim, cells[before], between))
-            ]
-            for judged in shared:
-                del own[judged.claim.id]
-                judged.also.append(reading.name)
-                if not is_same:
-                    judged.between = between if judged.between is None else together(judged.between, between)
-            if shared and not is_same:  # runs that are not made are to be refused as others are
-                for cell in cells[place]:
-                    with contextlib.suppress(InvalidSystemError):  # which the runs that are made end with
-                        check_system(cell.system, cell.params)
-        found.append(own)
+def _judged_once(groups: Sequence[Group], cells: Sequence[Sequence[Cell]]) -> list[dict[str, tuple[Claim, list[str]]]]:
+    """Claims that are judged on each group's runs, by id, with the further readings that give the same parameters."""
+    found: list[dict[str, tuple[Claim, list[str]]]] = []
+    decided: dict[Any, list[str]] = {}  # the further readings, by claim and parameters
+    for (experiment, reading, claims), own_cells in zip(groups, cells, strict=True):
+        params = tuple(map(_values, own_cells))
+        found.append({})
+        for claim in claims:
+            key = (id(experiment), claim.id, params)
+            if key in decided:
+                decided[key].append(reading.name)
+            else:
+                found[-1][claim.id] = claim, decided.setdefault(key, [])
     return found
+
+
+def _values(cell: Cell) -> Any:
+    """A cell's parameters as a hashable value: equal for the same bytes of the same types."""
+    leaves, structure = jax.tree.flatten(cell.params)
+    arrays = [np.asarray(leaf) for leaf in leaves]
+    return structure, *((type(leaf), a.dtype, a.shape, a.tobytes()) for leaf, a in zip(leaves, arrays, strict=True))
 
 
 def blank_verdict(

@@ -34,7 +34,7 @@ from moe_theory.verify.planted import (
 from moe_theory.verify.verdict import Status
 
 ERROR = 0.1  # of a planted verdict: large enough for its size to be seen
-REPORT_ERROR = 1e-4  # of a verdict among a hundred of a report
+REPORT_ERROR = 1e-5  # a verdict's share of a report's, unless its paper declares another
 TOLERANCE = 0.05  # of a power
 CONFIDENCE = 0.999  # of a row's interval
 DEVIATIONS = 3.5  # of a measured power within the tolerance
@@ -71,7 +71,7 @@ STRICT: tuple[tuple[Kind, Side | None, float], ...] = (  # at the error of a rep
     ("probability", "at_least", 0.13),
 )
 # Of limits, how far they are from what is stated, and where the grid is on its way there: at the edge of where a slope
-# bends, or a gap closes, by too much to decide, and falling as slowly as counts as falling.
+# bends by too much to decide, and falling as slowly as counts as falling.
 APPROACHES: dict[Kind, dict[str, tuple[float, tuple[float, ...]]]] = {
     "limit_probability": {
         "true": (0.0, (6.0, 3.0, 1.2, 0.4)),
@@ -88,13 +88,6 @@ APPROACHES: dict[Kind, dict[str, tuple[float, tuple[float, ...]]]] = {
         "bends to true": (0.0, (7.0, 6.0, 5.0)),
         "bends to false": (2.0, (-2.0, -1.0, 0.0)),
     },
-    "limit_ordering": {
-        "true": (0.0, ()),
-        "edge": (1.0, ()),
-        "false by 1": (2.0, ()),
-        "closes to false": (2.0, (-7.0, -5.0, -3.0, -1.0)),
-        "closes to true": (0.0, (9.0, 7.0, 5.0, 3.0)),
-    },
 }
 IN_LIMITS: tuple[tuple[Kind, Side | None, float, tuple[str, ...]], ...] = (  # with the conditions, all unless named
     ("limit_probability", "at_most", 0.15, ()),
@@ -102,7 +95,6 @@ IN_LIMITS: tuple[tuple[Kind, Side | None, float, tuple[str, ...]], ...] = (  # w
     ("limit_rate", "at_most", 0.38, ()),
     ("limit_rate", "at_least", 0.38, ("edge", "bends to true")),
     ("limit_rate", "equal", 0.38, ("edge", "false by 1", "bends to false")),
-    ("limit_ordering", None, 0.5, ()),
 )
 HOSTILE = (*BOUNDED, *(law for law in LAWS if law != NORMAL))
 SIDES: tuple[Kind, ...] = ("upper_bound", "lower_bound")  # of which a skewed law is hostile to one
@@ -111,8 +103,8 @@ FEW = 400  # claims on them
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
-    """How often one decision was made on planted claims of one condition."""
+class PlantedRow:
+    """Frequency of one decision on planted claims of one condition."""
 
     kind: Kind
     side: Side | None
@@ -134,9 +126,9 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class SelfTest:
-    """What the self-test found."""
+    """Results of the self-test."""
 
-    rows: list[Row]
+    rows: list[PlantedRow]
     seed: int
     tolerance: float = TOLERANCE
 
@@ -147,7 +139,7 @@ class SelfTest:
 
     @property
     def num_claims(self) -> int:
-        """How many claims were judged; the rows of one condition share its claims."""
+        """Number of claims judged; the rows of one condition share its claims."""
         fields = ("kind", "side", "law", "num_components", "condition", "error", "replicates", "num_claims")
         return sum(key[-1] for key in {tuple(getattr(row, field) for field in fields) for row in self.rows})
 
@@ -246,7 +238,7 @@ def _placed(planted: Planted, seed: int) -> Planted:
 
 
 def _needed(planted: Planted, shares: Shares) -> int:
-    """How many claims measure a power within the tolerance, or a size."""
+    """Number of claims that measure a power within the tolerance, or a size."""
     if planted.condition == SMALLEST:
         return QUOTED
     if planted.law != NORMAL:
@@ -257,7 +249,7 @@ def _needed(planted: Planted, shares: Shares) -> int:
     return max(LEAST, math.ceil(variance * (DEVIATIONS / TOLERANCE) ** 2))
 
 
-def _rows(planted: Planted, counts: Counter[Status], shares: Shares, tolerance: float) -> Iterator[Row]:
+def _rows(planted: Planted, counts: Counter[Status], shares: Shares, tolerance: float) -> Iterator[PlantedRow]:
     """Sizes of the decisions that are false here, and the power of the one that is right."""
     for decision, share in ((Status.REFUTED, shares.refuted), (Status.SUPPORTED, shares.supported)):
         is_false = planted.distance <= 1 if decision is Status.REFUTED else planted.distance >= 1
@@ -277,7 +269,7 @@ def _rows(planted: Planted, counts: Counter[Status], shares: Shares, tolerance: 
 
 
 def _allowed(planted: Planted, decision: Status) -> float | None:
-    """What a verdict's error allows a false decision. Each way of being wrong has half of it, and both together all of
+    """Probability of a false decision that the error allows. Each way of being wrong has half of it, and both all of
     it where values have a range. An identity is never refuted where it holds, and supported wrongly with the error at
     the frequency that it says it would have seen; of rarer violations it says nothing. Nor does a mean without a range
     of an event that none of its first replicates shows.
@@ -299,14 +291,14 @@ def _row(
     counts: Counter[Status],
     expected: float,
     tolerance: float = 0.0,
-) -> Row:
+) -> PlantedRow:
     """One row; a claim whose own code fails counts as a false verdict."""
     number = counts.total()
     hits = counts[decision] + (counts[Status.ERROR] if measure == "size" else 0)
     low, high = (float(end[0]) for end in clopper_pearson(np.asarray([hits]), number, 1 - CONFIDENCE))
     share = hits / number
     shared = ("kind", "side", "law", "num_components", "condition", "distance", "error", "replicates")
-    return Row(
+    return PlantedRow(
         **{name: getattr(planted, name) for name in shared},
         measure=measure,
         decision=decision,

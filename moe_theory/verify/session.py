@@ -6,8 +6,10 @@ with the claims' components and not with the states, and samples can be kept on 
 
 import functools
 import heapq
+import os
 import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -22,10 +24,11 @@ from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim, Experiment
 from moe_theory.verify.evidence import RunsAtOnce, find_overflows, runs_of
 from moe_theory.verify.interim import SequentialTest
-from moe_theory.verify.request import FAMILY_ERROR, Request, Study, blank_verdict, check_request
+from moe_theory.verify.request import Request, Study, blank_verdict, check_request
 from moe_theory.verify.statement import bearing
 from moe_theory.verify.verdict import Report, Stop, Verdict, Verdicts
 
+SAMPLES = "samples"  # their folder, beside the report
 UNKNOWN_SECONDS = 3.0  # that a look is taken to need at an experiment of which nothing has been run or compiled
 STUDIES_AHEAD = 2  # under way beside one a worker, so that none waits for the next
 POLL = 0.5  # seconds between looks at what other processes hold
@@ -39,9 +42,10 @@ def verify(
     readings: str | Sequence[str] | None = None,
     replicates: int | None = None,
     seed: int = 0,
-    error: float = FAMILY_ERROR,
+    error: float | None = None,
     budget: float | None = None,
     settings: Mapping[str, Any] | None = None,
+    folder: str | os.PathLike[str] | None = None,
     progress: Progress = automatic,
     on_verdict: Callable[[Verdict], None] | None = None,
 ) -> Verdicts:
@@ -54,15 +58,18 @@ def verify(
         patterns: ids, globs or papers' names.
         readings: names, `all` or `quick`; None takes each paper's defaults.
         replicates: limit for every experiment; None takes each experiment's own number, or with a budget no limit.
-        error: probability that any of the verdicts is false, split evenly over them and spent over the looks. A claim
-            is judged once for readings that differ in nothing it depends on, and counts once.
+        error: probability that any of the verdicts is false, split evenly over them and spent over the looks; None
+            for 0.01, of which each has the part that its paper declares, 1 / `Paper.most_verdicts`, whatever else is
+            judged with it. A claim is judged once for readings that give its experiment the same parameters.
         budget: seconds after which nothing more is run; claims that are not decided by then stay INCONCLUSIVE.
         settings: parameters by name, set beside every reading's own choices.
+        folder: where samples are kept, which a later call, or `moe-theory verify --out FOLDER`, resumes from.
         progress: where to tell; unless given a line in a notebook, else standard error.
         on_verdict: called with each verdict as soon as its claim is decided.
     Returns: the verdicts, in the order of the claims and their readings: a list with `to_frame` and `report`.
     Raises: UnknownNameError for a claim or reading that does not exist; InvalidRunError for a number of replicates, an
-        error or a budget that decides nothing; InvalidParamsError for settings that the claims cannot take.
+        error or a budget that decides nothing, or a folder of an earlier version; InvalidParamsError for settings that
+        the claims cannot take; OutputError for a folder that cannot be written.
 
     Examples:
         >>> from moe_theory.verify import verify
@@ -71,9 +78,10 @@ def verify(
         [('generalization.lemma-6.growth', 'SUPPORTED')]
     """
     request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings)
+    archive = None if folder is None else Archive(Path(folder) / SAMPLES)
     command = f"moe_theory.verify({patterns!r})"
     with shown(progress) as told:
-        return Verdicts(carry_out(request, progress=told, on_verdict=on_verdict, command=command))
+        return Verdicts(carry_out(request, archive=archive, progress=told, on_verdict=on_verdict, command=command))
 
 
 def carry_out(
@@ -223,10 +231,8 @@ class StudyMonitor:
         self._bytes_each = 0.0  # of a replicate of them
         self._target = next(self._looks)  # replicates of the next look
         self.tests = [
-            SequentialTest(claim, blank, study.least_replicates, between=between, random=random)
-            for claim, blank, between, random in zip(
-                study.claims, study.blanks, study.between, study.random, strict=True
-            )
+            SequentialTest(claim, blank, study.least_replicates, random=study.random)
+            for claim, blank in zip(study.claims, study.blanks, strict=True)
         ]
         self.holder: Holder | None = None  # who had some of its samples when they were to be claimed, if known
         self._names: list[str] = []  # of the samples that it has claimed
@@ -241,7 +247,7 @@ class StudyMonitor:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """What is looked at first has the lowest."""
+        """Priority: the lowest rank is judged first."""
         return self._num_looks, int(self.is_alone)
 
     @property
@@ -262,7 +268,7 @@ class StudyMonitor:
                 return False
             self._names.append(name)
         for test in self.tests:
-            kept = self.archive.load(test.claim, *of, test.watched)
+            kept = self.archive.load(test.claim, *of)
             if kept is not None:
                 test.resume(*kept)
         return True
@@ -364,4 +370,4 @@ class StudyMonitor:
                 test.extend(runs, overflows)
                 if self.archive is not None and test.samples is not None:
                     of = (test.claim, self.study.reading, self.study.seed)
-                    self.archive.save(*of, test.samples, test.labels, test.watched)
+                    self.archive.save(*of, test.samples, test.labels)

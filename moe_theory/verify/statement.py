@@ -49,7 +49,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclasses.dataclass(frozen=True)
 class Hypothesis:
-    """What a statement supposes of the runs that test it."""
+    """Hypothesis of a statement on the runs that test it."""
 
     text: str  # "signals are orthogonal"
     holds: Callable[[Any, Run], Any]  # (dims, run) -> bool, or one a replicate
@@ -125,11 +125,6 @@ def limit_rate(
     return Criterion("limit_rate", value, margin, side)
 
 
-def limit_ordering(*, below: Any, margin: float = 0.0) -> Criterion:
-    """The mean is below another one at the end of the abscissa, and their log ratio is not closing."""
-    return Criterion("limit_ordering", below, margin)
-
-
 def _side(**sides: Any) -> tuple[Side, Any]:
     given = [(side, value) for side, value in sides.items() if value is not None]
     if len(given) != 1:
@@ -150,6 +145,27 @@ class Declared(Statement):
         """The same without what its claims are checked by."""
         return Statement(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Statement)})
 
+    def twin(
+        self, id: str, *, where: str, says: str, hypotheses: Iterable[Hypothesis] | None = None, **texts: str
+    ) -> "Declared":
+        """Declares the statement of another case, with all that this one has unless given, and claims of its own.
+
+        Args: as of `statement`; `texts` are such as `why` and `instance`.
+        """
+        checks = self.checks if hypotheses is None else (*_SUPPOSED.get(_folder(_caller()), ()), *hypotheses)
+        own = {"id": id, "where": where, "roles": {}, "checks": checks, "hypotheses": [each.text for each in checks]}
+        return dataclasses.replace(self, **own, **_words(says=says, **texts))._registered()
+
+    def _registered(self) -> "Declared":
+        if not is_id(self.id):
+            raise InvalidStatementError(f"statement {shortened(self.id)} of {self.paper}: its id must be {ID_WORDS}.")
+        if not (self.where and self.says):
+            raise InvalidStatementError(f"statement {self.id} of {self.paper}: say where it stands, and what it says.")
+        if (self.paper, self.id) in _DECLARED:
+            raise InvalidStatementError(f"statement {self.id} of {self.paper} is declared already. Choose another id.")
+        _DECLARED[self.paper, self.id] = self
+        return self
+
     def claim(
         self,
         id: str,
@@ -167,19 +183,21 @@ class Declared(Statement):
 
         The function gets one run of a selection at a time, or all runs by name where `runs` is an experiment, and
         gives one number a replicate (B,), or components (V, B): replicates come last, as in states and records. Its
-        docstring says what is claimed, in words and, between `$$`, as a formula; or `.says(...)` does, where several
-        claims share a function. Each role has a method of its name: `LEMMA.charitable("lemma-8.experts", ...)`.
+        docstring says what is claimed, in words and, between `$$`, as a formula, its statement's unless given (one that
+        is corrected has that of what holds instead); or `.says(...)` does, where several claims share a function. Each
+        role has a method of its name: `LEMMA.charitable("lemma-8.experts", ...)`.
 
         Args:
             id: "lemma-8.experts", which a paper's name then goes before; whole where no paper's folder declares it.
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
             criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`, or of
-                a limit: `limit_probability`, `limit_rate` and `limit_ordering`.
+                a limit: `limit_probability` and `limit_rate`.
             where: of the claim, where it is more than the statement's; for a corrected one "replaces" that.
             labels: names of the components, where the selection gives none.
             hypotheses: beside the statement's own.
             instead: id of the claim that holds where this one does not, written likewise.
-            exact: whether nothing random enters: algebra, enumeration, a constructed instance.
+            exact: whether nothing random enters: algebra, enumeration, a constructed instance; as the selection has it
+                unless given.
         Raises: InvalidStatementError for another role.
         """
         if role not in list(Role):
@@ -189,10 +207,11 @@ class Declared(Statement):
         ranges = {"predicted": range_of(criterion.value), "scale": range_of(criterion.scale)}
         its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
         checks = (*self.checks, *hypotheses)
+        place = self.where if self.paper == self.judged_under else f"{self.paper}, {self.where}"
         about = {
             "id": self._whole(id),
             "paper": self.judged_under,
-            "where": where or (f"replaces {self.where}" if role == Role.CORRECTED else self.where),
+            "where": where or (f"replaces {place}" if role == Role.CORRECTED else place),
             "kind": criterion.kind,
             "margin": criterion.margin,
             "experiment": selection.experiment,
@@ -205,7 +224,7 @@ class Declared(Statement):
             "side": criterion.side,
             "abscissa": selection.abscissa if criterion.kind in _OVER_A_GRID else None,
             "module": _caller(),
-            "is_computed": exact,
+            "is_computed": exact or selection.is_computed,
             "ranges": {name: known for name, known in ranges.items() if known is not None},
         }
         return Declaration(self, Role(role), selection, about)
@@ -237,16 +256,17 @@ class Declaration:
     words: str | None = None  # in place of the function's docstring
 
     def says(self, words: str) -> "Declaration":
-        """With these words in place of the function's docstring."""
+        """Replace the function's docstring by these words."""
         return dataclasses.replace(self, words=words)
 
     def __call__(self, function: F) -> F:
         """Registers the claim. Raises: InvalidClaimError for an incomplete declaration, or an id that is taken."""
         text, formula = worded(function.__doc__ or "" if self.words is None else self.words)
+        its = self.statement.corrected_formula if self.role == Role.CORRECTED else self.statement.formula
         observe = self.selection.measured(function)
         own = {} if (known := range_of(function)) is None else {"observed": known}
         about = {**self.about, "ranges": {**self.about["ranges"], **own}}
-        made = register(Claim(**about, statement=text, formula=formula, observe=observe, function=function))
+        made = register(Claim(**about, statement=text, formula=formula or its, observe=observe, function=function))
         self.statement.roles[made.id] = self.role
         if hasattr(function, "__dict__"):
             setattr(function, CLAIMED, True)
@@ -317,45 +337,36 @@ def statement(
         True
     """
     module = _caller()
-    home, folder = paper_of(module), module.rpartition(".")[0]
+    home, folder = paper_of(module), _folder(module)
     hypotheses = (*_SUPPOSED.get(folder, ()), *hypotheses)
     paper = paper or home
     if paper is None:
         raise InvalidStatementError(
             f"statement {shortened(id)}: name its paper, as paper=...: the module {module} is in no paper's folder."
         )
-    if not is_id(id):
-        raise InvalidStatementError(f"statement {shortened(id)} of {paper}: its id must be {ID_WORDS}.")
-    if not (where and says):
-        raise InvalidStatementError(f"statement {id} of {paper}: say where it stands, and what it says.")
-    if (paper, id) in _DECLARED:
-        raise InvalidStatementError(f"statement {id} of {paper} is declared already. Choose another id.")
-    text, formula = worded(says)
-    instead, instead_formula = worded(corrected)
-    made = Declared(
+    texts = {"why": why, "instance": instance, "untestable": untestable, "note": note, "amendment": amendment}
+    return Declared(
         id=id,
         paper=paper,
         where=where,
-        says=text,
-        formula=formula,
+        **_words(says=says, corrected=corrected, **texts),
         hypotheses=[each.text for each in hypotheses],
-        why=worded(why)[0],
-        instance=worded(instance)[0],
-        corrected=instead,
-        corrected_formula=instead_formula,
-        untestable=worded(untestable)[0],
-        note=worded(note)[0],
         witness=f"{folder}:witnesses/{witness}" if witness else "",
         disproof=_proof(folder, disproof),
         proof=_proof(folder, proof),
         derivation=_proof(folder, derivation),
-        amendment=worded(amendment)[0],
         checks=hypotheses,
         judged_under=home or paper,
         is_of_a_paper=home is not None,
-    )
-    _DECLARED[paper, id] = made
-    return made
+    )._registered()
+
+
+def _words(**texts: str) -> dict[str, Any]:
+    """Words of a statement by field, and the formulas in what it says and in what holds instead."""
+    words = {name: worded(text) for name, text in texts.items()}
+    formulas = {"formula": "says", "corrected_formula": "corrected"}
+    found = {field: words[name][1] for field, name in formulas.items() if name in words}
+    return found | {name: text for name, (text, _) in words.items()}
 
 
 def _proof(folder: str, file: str) -> Proof | None:
@@ -363,7 +374,7 @@ def _proof(folder: str, file: str) -> Proof | None:
 
 
 def suppose(*hypotheses: Hypothesis) -> None:
-    """What every statement supposes that the modules of the calling package declare from now on."""
+    """Set the hypotheses of all statements that the calling package's modules declare from now on."""
     _SUPPOSED[_caller()] = hypotheses
 
 
@@ -458,6 +469,10 @@ def _checked(hypotheses: Sequence[Hypothesis], selection: Selection) -> Callable
         return found
 
     return check
+
+
+def _folder(module: str) -> str:
+    return module.rpartition(".")[0]
 
 
 def _caller() -> str:

@@ -34,7 +34,7 @@ _INSTANCES = {"identity", "counterexample"}  # kinds that one instance refutes
 
 
 class StatementStatus(enum.StrEnum):
-    """What a statement is."""
+    """Status of a statement."""
 
     HOLDS = "holds"
     AMENDED = "holds amended"  # but for a slip, or a hypothesis that the paper leaves out

@@ -3,7 +3,6 @@
 import dataclasses
 import enum
 import functools
-import importlib
 import inspect
 import itertools
 import math
@@ -18,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from moe_theory.core.errors import InvalidReportError, InvalidStatementError, shortened
 from moe_theory.core.fields import documented
-from moe_theory.core.notebook import REPORT, Listing, Shown, shortest
+from moe_theory.core.notebook import Listing, Shown, shortest
+from moe_theory.core.pages import pages
+from moe_theory.runs.files import plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +38,7 @@ def is_id(text: str) -> bool:
 
 
 class Status(enum.StrEnum):
-    """What a verdict says."""
+    """Status of a verdict."""
 
     SUPPORTED = "SUPPORTED"  # shown within its margin; not merely "not refuted"
     REFUTED = "REFUTED"  # shown to fail by more than its margin
@@ -48,7 +49,7 @@ class Status(enum.StrEnum):
 
 
 class Role(enum.StrEnum):
-    """How a claim bears on its statement."""
+    """Role of a claim for its statement."""
 
     CHARITABLE = "charitable"  # its most favourable reading: any constant, the limit taken, its hypotheses met
     LITERAL = "literal"  # as printed, with constants 1, at the paper's own parameters
@@ -134,7 +135,7 @@ class Verdict(Shown):
     side: str | None = None  # of a probability or a rate: at_most, at_least or, of a rate, equal
     data: str = ""  # the data set that the runs are on, where it is not drawn by the package
     is_computed: bool = False  # whether nothing random enters: algebra, enumeration, a constructed instance
-    also: list[str] = dataclasses.field(default_factory=list)  # readings that differ in nothing the claim depends on
+    also: list[str] = dataclasses.field(default_factory=list)  # further readings, with the same parameters
 
     @property
     def unseen(self) -> float:
@@ -147,7 +148,7 @@ class Verdict(Shown):
 
     @property
     def settings(self) -> list[str]:
-        """What it holds for, as reports say it: its readings, each with the data set where there is one."""
+        """Settings that it holds for, as reports say it: its readings, each with its data set if there is one."""
         return [f"{reading} on {self.data}" if self.data else reading for reading in (self.reading, *self.also)]
 
     @property
@@ -188,11 +189,11 @@ class Verdict(Shown):
             >>> verdict.plot().get_size_inches().round(1).tolist()
             [2.8, 2.0]
         """
-        return importlib.import_module(REPORT).plot(self)
+        return pages().plot(self)
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary for JSON, where numbers that do not exist are null."""
-        return _plain(dataclasses.asdict(self) | {"unseen": self.unseen})
+        return plain(dataclasses.asdict(self) | {"unseen": self.unseen})
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Verdict":
@@ -311,7 +312,7 @@ class Report:
     verdicts: list[Verdict]
     command: str
     seed: int
-    error: float  # family-wise: probability that any verdict is false, split evenly over them
+    error: float  # family-wise: probability that any verdict is false, at most
     versions: dict[str, str]  # of the package, Python and the libraries that compute
     is_x64: bool  # whether runs were in double precision
     readings: dict[str, str]  # summaries by "paper.reading"
@@ -321,7 +322,7 @@ class Report:
     statements: list[Statement] = dataclasses.field(default_factory=list)  # that its claims bear on
 
     def to_json(self) -> dict[str, Any]:
-        return {**_plain(dataclasses.asdict(self)), "verdicts": [each.to_json() for each in self.verdicts]}
+        return {**plain(dataclasses.asdict(self)), "verdicts": [each.to_json() for each in self.verdicts]}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Report":
@@ -347,7 +348,7 @@ class Verdicts(Listing[Verdict]):
 
     def report(self, path: str | os.PathLike[str]) -> list[Path]:
         """Write what `moe-theory verify` writes into a folder; the paths. Raises: OutputError."""
-        return importlib.import_module(REPORT).report(self.source, path)
+        return pages().report(self.source, path)
 
 
 _hints = functools.cache(typing.get_type_hints)  # of a dataclass, by field
@@ -411,16 +412,3 @@ def _field(hint: Any, document: Mapping[str, Any], name: str, where: str) -> Any
 
 def _wrong(where: str, value: Any, wanted: str) -> InvalidReportError:
     return InvalidReportError(f"{where or 'the document'}={shortened(value)} must be {wanted}")
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can say: null for NaN and infinity, escapes for lone surrogates."""
-    if isinstance(value, str):
-        return str(value).encode(errors="backslashreplace").decode()
-    if isinstance(value, dict):
-        return {_plain(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

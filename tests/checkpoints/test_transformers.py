@@ -30,7 +30,7 @@ pytestmark = [
 
 
 def ran(*arguments):
-    """What the other Python prints."""
+    """Output of the other Python."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run([str(PYTHON), *map(str, arguments)], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -46,7 +46,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(folder):
-    """What Transformers says of each family's forms, by FAMILY.FORM; None where there is no such form."""
+    """Answers of Transformers on each family's forms, by FAMILY.FORM; None where there is no such form."""
     (folder / "merged").mkdir()
     made = {}
     for path in sorted((folder / "models").iterdir()):

@@ -36,7 +36,7 @@ def terminal(monkeypatch):
 
 @pytest.fixture
 def printed(ran):
-    """What a command prints on standard output; nothing on standard error."""
+    """Standard output of a command that prints nothing on standard error."""
 
     def run(*arguments) -> str:
         streams = ran(*arguments)
@@ -59,14 +59,14 @@ def test_help_has_a_line_for_every_command_and_every_exit_code(printed):
     page = printed("--help")
     assert page == printed("-h")
     assert max(map(len, page.splitlines())) <= COLUMNS
-    for name in cli.COMMANDS:
+    for name in cli.commands():
         assert re.search(rf"^  {name}  +{cli.command(name).get_short_help_str(20)[:6]}", page, flags=re.MULTILINE)
     for code in (output.DONE, output.FAILED, output.BAD_INPUT, output.INTERRUPTED):
         assert re.search(rf"^ +{code}  [`\w]", page, flags=re.MULTILINE)
     assert "--json" in page
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", cli.commands())
 def test_a_command_s_help_fits_a_terminal(name, printed):
     page = printed(*name.split(), "--help")
     assert page.startswith(f"Usage: moe-theory {name} ")
@@ -250,7 +250,7 @@ def test_what_is_not_seen_is_shown_and_what_is_read_stays():
 
 @pytest.fixture
 def soon():
-    """What waits for ever fails."""
+    """Fail a test that waits for ever."""
 
     def fail(*_):
         raise AssertionError("it waits")
@@ -424,7 +424,7 @@ def test_reports_are_looked_for_a_few_folders_down(tmp_path):
 
 def test_every_option_that_may_be_repeated_takes_commas():
     """Catches a list that one command wants by commas and another by repetition."""
-    for name in cli.COMMANDS:
+    for name in cli.commands():
         for option in cli.command(name).params:
             by_commas = "," in (option.metavar or "") or "1,2" in (getattr(option, "help", None) or "")
             if getattr(option, "multiple", False) and not by_commas and name != "deep":

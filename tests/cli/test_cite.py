@@ -1,4 +1,4 @@
-"""What a run is cited with: catches a run that is not known for one, a statement lost or said of the wrong paper,
+"""Citations of a run: catches a run that is not known for one, a statement lost or said of the wrong paper,
 BibTeX that disagrees with CITATION.cff, and a damaged folder answered by a traceback."""
 
 import json
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def cited(ran):
-    """What a run is cited with, as JSON."""
+    """Citations of a run, as JSON."""
     return lambda run: json.loads(ran("cite", run, "--json").out)
 
 
@@ -116,16 +116,6 @@ def test_what_is_computed_without_a_sweep_s_system_is_not_listed(tmp_path):
     assert [each.claim for each in told] == ids("generalization:learned")
 
 
-@pytest.mark.parametrize(
-    ("preset", "paper", "glob"),
-    [("edge-mnist", "edge", "deep.edge-figure-4.*"), ("continual-mnist-small", "continual", "deep.figure-5.*")],
-)
-def test_deep_runs_bear_on_the_paper_of_their_figure(preset, paper, glob, tmp_path, cited):
-    document = {"schema": "moe-theory/deep/1", "preset": preset, "data": "digits", "verdicts": []}
-    (tmp_path / "summary.json").write_text(json.dumps(document))
-    assert claims_of(cited(tmp_path)) == {paper: ids(glob)}
-
-
 def test_merging_bears_on_what_is_judged_on_the_testbed(tmp_path, cited):
     for name in ("slots.csv", "merge.svg"):
         (tmp_path / name).write_text("")
@@ -149,10 +139,6 @@ def test_every_figure_has_claims_and_every_glob_matches():
 def test_claims_and_papers_are_cited_by_name(cited):
     assert claims_of(cited("continual.lemma-4")) == {"continual": ["continual.lemma-4"]}
     assert claims_of(cited("merging")) == {"merging": ids("merging")}
-    deep = claims_of(cited("deep"))
-    assert list(deep) == ["continual", "edge"]
-    assert deep["edge"] == ids("deep.edge-figure-4.*")
-    assert set(deep["continual"]) | set(deep["edge"]) == set(ids("deep"))
 
 
 def test_what_is_no_run_is_refused_in_a_line(tmp_path, refused):
@@ -168,18 +154,18 @@ def test_what_is_no_run_is_refused_in_a_line(tmp_path, refused):
 
 
 def test_a_paper_of_one_s_own_has_no_entry():
-    statement = citations.Statement("mine.a", "page 3 of my_notes", "It holds.")
+    statement = citations.CitedStatement("mine.a", "page 3 of my_notes", "It holds.")
     bearing = citations.Bearing("a run", "a note", {"my_notes": [statement]})
-    document = citations.to_json(bearing)
+    document = citations.document(bearing).to_json()
     assert document["papers"][0]["key"] is None
     assert r"\emph{my\_notes}" in document["latex"]
     assert document["bibtex"].count("@") == 1
 
 
 def test_words_are_no_markup(capsys):
-    statement = citations.Statement("mine.a", "my notes", "It holds for [every] x.")
+    statement = citations.CitedStatement("mine.a", "my notes", "It holds for [every] x.")
     bearing = citations.Bearing("a run", "a note", {"mine": [statement]}, version=r"1\input{x}^~ $%")
-    Console(width=100).print(*citations.tables(bearing, 100))
+    Console(width=100).print(*citations.document(bearing).parts(100))
     assert "[every]" in capsys.readouterr().out
     for made in (citations.latex(bearing), citations.bibtex(bearing)):
         assert r"1\textbackslash{}input\{x\}\textasciicircum{}\textasciitilde{} \$\%" in made

@@ -24,7 +24,7 @@ from moe_theory.core.random import root_key
 from moe_theory.deep import presets
 from moe_theory.deep.params import Dims
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.tasks import Setting, tasks_of
+from moe_theory.merging.testbed.tasks import Recipe, tasks_of
 
 ELSEWHERE = ("tour",)  # commands whose examples have tests of their own
 LATER = ("sweep show", "report", "cite")  # commands that read what others wrote
@@ -67,7 +67,7 @@ def examples_of(name: str) -> list[str]:
 
 
 def document_of(name: str) -> str | None:
-    """What a command's help says of --json, if it takes it."""
+    """The help on a command's --json, if it takes it."""
     return next((option.help for option in cli.command(name).params if "--json" in option.opts), None)
 
 
@@ -89,7 +89,7 @@ def session_folder(tmp_path_factory):
         save_file({"experts": np.eye(4, dtype=np.float32)}, "model.safetensors")
         patch.setattr(training, "trained", _untrained)
         patch.setitem(presets.PRESETS, PRESET, dataclasses.replace(presets.preset(PRESET), dims=TINY))
-        for name in sorted({*cli.COMMANDS} - {*ELSEWHERE}, key=lambda name: (name in LATER, name)):
+        for name in sorted({*cli.commands()} - {*ELSEWHERE}, key=lambda name: (name in LATER, name)):
             for example in examples_of(name):
                 if {name, example} & DOCUMENTS.keys():
                     documents[example] = _run(f"{example} --json")
@@ -99,7 +99,7 @@ def session_folder(tmp_path_factory):
 
 
 def _run(example: str) -> str:
-    """What a command prints, which goes into a file where it says so."""
+    """Output of a command, which goes into a file if it says so."""
     words, _, place = example.partition(" > ")
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
@@ -109,14 +109,14 @@ def _run(example: str) -> str:
     return said.getvalue()
 
 
-def _untrained(setting: Setting, *_):
+def _untrained(setting: Recipe, *_):
     small = dataclasses.replace(setting, num_experts=2, width=16, hidden=8, num_layers=1, num_heads=2)
     model = training.initial(root_key(0), small, tasks_of(small))
     copies = [jax.tree.map(lambda part: jnp.concatenate([part, -part]), layer.experts) for layer in model.layers]
     return transformer.replace_experts(model, copies)
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", cli.commands())
 def test_every_command_has_an_example(name):
     examples = examples_of(name)
     assert examples
@@ -124,7 +124,7 @@ def test_every_command_has_an_example(name):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", [name for name in cli.COMMANDS if name not in ELSEWHERE])
+@pytest.mark.parametrize("name", [name for name in cli.commands() if name not in ELSEWHERE])
 def test_the_example_runs(name, session_folder):
     _, printed, _ = session_folder
     assert all(printed[example].strip() for example in examples_of(name))
@@ -171,6 +171,6 @@ def test_the_help_names_what_the_document_has(name):
 
 
 def test_every_command_that_prints_a_table_has_a_document():
-    without = {name for name in cli.COMMANDS if document_of(name) is None}
+    without = {name for name in cli.commands() if document_of(name) is None}
     assert without == {"completion"}
-    assert {*map(command_of, DOCUMENTS)} == {*cli.COMMANDS} - without - {*ELSEWHERE}
+    assert {*map(command_of, DOCUMENTS)} == {*cli.commands()} - without - {*ELSEWHERE}

@@ -14,11 +14,11 @@ import pytest
 from moe_theory.core.random import root_key
 from moe_theory.merging.policies import POLICIES
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.tasks import Setting, tasks_of
+from moe_theory.merging.testbed.tasks import Recipe, tasks_of
 from moe_theory.merging.testbed.training import PATTERN, save_model
 from moe_theory.runs.tensors import read_safetensors, write_safetensors
 
-SETTING = Setting(batch_size=96, num_experts=3, width=16, hidden=8, num_layers=1, num_heads=2)
+SETTING = Recipe(batch_size=96, num_experts=3, width=16, hidden=8, num_layers=1, num_heads=2)
 
 
 @pytest.fixture(scope="module")

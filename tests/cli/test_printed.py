@@ -25,7 +25,7 @@ def in_docstrings() -> list[printed.Printed]:
 
 def in_help() -> list[printed.Printed]:
     found = [printed.Printed("moe-theory", 0, command) for command in cli.NEXT]
-    for name in cli.COMMANDS:
+    for name in cli.commands():
         command, page = cli.command(name), f"{name} --help"
         lines = (command.epilog or "").splitlines()
         found += [printed.Printed(page, 0, line.strip()) for line in lines if line.startswith("  moe-theory")]
@@ -41,7 +41,7 @@ FOUND = {each.text: each for each in [*printed.printed(), *in_help(), *in_docstr
 def test_it_parses(command, monkeypatch):
     """A command's name alone is a way to speak of it."""
     each = FOUND[command]
-    if not each.is_template and " ".join(each.words) not in cli.COMMANDS:
+    if not each.is_template and " ".join(each.words) not in cli.commands():
         monkeypatch.setattr(click.Command, "invoke", lambda command, context: None)  # which comes after parsing
         cli.main(each.words)
 

@@ -112,9 +112,9 @@ def test_the_bound_says_something(ran):
 def test_merging_has_the_settings_of_what_readme_says_of_it():
     """README says that Tanbr is ahead of NUCB, by claims on the testbed: the command must not show other learners."""
     assert "Tanbr is ahead of NUCB" in README
-    from moe_theory.cli import merge
+    from moe_theory.merging.command import merge
 
-    (default,) = [each.default for each in merge.merge.params if each.name == "reading"]
+    (default,) = [each.default for each in merge.params if each.name == "reading"]
     cells = {cell.name: cell.params for cell in TESTBEDS["dynamic"].cells_under(reading("random-split"))}
     for policy in (policies.TANBR, policies.NUCB):
         own = reading(str(default)).params(**policies.TUNED[policy])

@@ -166,7 +166,7 @@ def test_networks_and_rounds_draw_apart() -> None:
 
 
 class Newest(NamedTuple):
-    """What a round shows of the task that it routed."""
+    """Observables of the task that a round routed."""
 
     task: Any
     expert: Any

@@ -20,8 +20,8 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.core.system import check_system
 from moe_theory.sweep.systems import sweepable
 
+from .cases import CASES, Case
 from .test_nonfinite import half, headline
-from .test_systems import CASES, Case
 
 REPLICATES = 16
 MOST_OFF = 0.2  # share of replicates whose roundings may send a task elsewhere
@@ -140,7 +140,7 @@ OPTIONS = {"jax_debug_nans": True, "jax_default_prng_impl": "rbg", "jax_disable_
 
 @pytest.fixture
 def options() -> Iterator[dict[str, Any]]:
-    """What to set of JAX's options; they are set back."""
+    """Set options of JAX, and restore them afterwards."""
     before = {name: jax.config.values[name] for name in (*OPTIONS, STRICT)}
     yield OPTIONS
     for name, value in before.items():

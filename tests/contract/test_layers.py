@@ -1,8 +1,11 @@
-"""The package's shape: catches a lower layer that needs a higher one, circles of imports, and code written twice."""
+"""The package's shape: catches a lower layer that needs a higher one, circles of imports, a class name that is
+defined twice, and code written twice.
+"""
 
 import ast
 import graphlib
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,11 +15,12 @@ import moe_theory
 ROOT = Path(moe_theory.__file__).parent
 # From the top; entries on one line stand beside each other and may not import one another.
 LAYERS = [
-    {"cli"},
-    {"report"},
-    {"tour"},
     {"deep"},
     {"continual", "edge", "generalization", "merging"},
+    {"cli"},
+    {"tour"},
+    {"report"},
+    {"plot"},
     {"verify"},
     {"sweep"},
     {"checkpoints"},
@@ -26,7 +30,8 @@ LAYERS = [
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 
-FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+APART = (ROOT / "__init__.py", ROOT / "tour" / "script.py")  # which users import, and run
+FILES = sorted(path for path in ROOT.rglob("*.py") if path not in APART)
 
 
 def module(path: Path) -> str:
@@ -34,6 +39,7 @@ def module(path: Path) -> str:
 
 
 MODULES = {module(path) for path in FILES}
+SCRIPT = ROOT / "tour" / "script.py"  # a user's, which runs commands
 
 
 def layer(path: Path) -> str:
@@ -53,8 +59,16 @@ def imported_names(path: Path) -> set[str]:
     return {name for name in names if name.startswith("moe_theory.")}
 
 
+def spelled(source: str) -> set[str]:
+    """The layers that strings name, as `import_module` and "module:attribute" take them, also begun as f-strings."""
+    strings = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    found = (re.fullmatch(r"moe_theory\.(\w+)(\.\w+)*\.?(:\w+)?", each) for each in strings if isinstance(each, str))
+    return {match[1] for match in found if match} & RANK.keys()
+
+
 def imported(path: Path) -> set[str]:
-    return {name.split(".")[1] for name in imported_names(path)} & RANK.keys()
+    strings = set() if path == SCRIPT else spelled(path.read_text())
+    return {name.split(".")[1] for name in imported_names(path)} & RANK.keys() | strings
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -63,6 +77,29 @@ def test_imports_point_down(path):
     assert own in RANK, f"{own} is in no layer: add it to the list, or move it"
     upward = {name for name in imported(path) if name != own and RANK[name] <= RANK[own]}
     assert not upward, f"{path} imports {upward} from above or beside it"
+
+
+SHOWING = {"cli", "tour", "report"}
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if RANK.get(layer(path), 9) < RANK["cli"]], ids=module)
+def test_only_its_commands_and_reports_know_how_a_paper_is_shown(path):
+    """Would catch an algorithm, a bound or a statement that needs the command line or what it prints."""
+    assert path.stem in ("command", "report") or not imported(path) & SHOWING
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'import_module("moe_theory.report.notebook")',
+        '"moe_theory.report:html"',
+        'import_module(f"moe_theory.report.{name}")',
+    ],
+)
+def test_an_import_by_a_string_is_an_import(line):
+    """Would catch a layer that reaches above itself by name."""
+    assert spelled(line) == {"report"}
+    assert not spelled("'as moe_theory.report.notebook has it'")
 
 
 def test_the_page_lists_the_layers():
@@ -76,6 +113,16 @@ def test_no_modules_need_one_another_in_a_circle():
     """Also by imports inside functions."""
     graph = {module(path): (imported_names(path) & MODULES) - {module(path)} for path in FILES}
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+EVERY_PAPERS = {"Arrival", "Dims", "Info", "Params", "Pool", "State"}  # what each paper has of its own
+
+
+def test_a_class_name_is_defined_once():
+    """Would catch a search for a class that finds another one, and a docstring that means either."""
+    trees = [ast.parse(path.read_text()) for path in FILES]
+    defined = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert not {name for name, count in defined.items() if count > 1} - EVERY_PAPERS
 
 
 REPEATED_LINES = 10  # so many lines in a row, but for blank ones and indentation, stand in one place only

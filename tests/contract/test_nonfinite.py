@@ -10,7 +10,7 @@ import pytest
 import moe_theory as mt
 from moe_theory.core.papers import all_papers
 
-from .test_systems import CASES, Case
+from .cases import CASES, Case
 
 
 def headline(name: str) -> Any:
@@ -43,7 +43,7 @@ def rounds_from(case: Case) -> Any:
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, id=case.name, marks=[pytest.mark.thorough] * case.name.startswith("deep")) for case in CASES],
+    [pytest.param(case, id=case.name, marks=[pytest.mark.thorough] * (True not in case.batched)) for case in CASES],
 )
 def test_a_state_that_is_no_number_gives_no_number(case):
     """Would catch a NaN gate that sends every task nowhere, or to the first expert, under an error that looks sound."""

@@ -13,33 +13,21 @@ import sys
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
 
 import moe_theory
 import moe_theory as mt
+from moe_theory import cli
 from moe_theory.cli import main
 from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, InvalidRunError, UnknownNameError
-from moe_theory.core.papers import all_papers, find_paper, paper_names
+from moe_theory.core.papers import all_papers, declared_commands, find_paper, paper_names
 from moe_theory.verify import statement, status
 from moe_theory.verify.verdict import Role
 
 ROOT = Path(moe_theory.__file__).parent
-# Files outside the papers' folders that know one by name: commands, tables and pictures of one paper, defaults and
-# examples, and a word that is also a paper's name.
-KNOWN = {
-    "cli/__init__.py",
-    "cli/bound.py",
-    "cli/data.py",
-    "cli/deep.py",
-    "cli/merge.py",
-    "report/bounds.py",
-    "report/citations.py",
-    "report/data.py",
-    "report/deep.py",
-    "report/merging.py",
-    "tour/script.py",
-    "verify/selftest.py",
-}
+# Files outside the papers' folders that know one by name: an example, and a word that is also a paper's name.
+KNOWN = {"tour/script.py", "verify/selftest.py"}
 
 
 def names_in(path: Path) -> set[str]:
@@ -89,6 +77,12 @@ def test_a_place_that_cannot_be_imported_is_told(place):
             paper.import_system("mine")
 
 
+def test_an_error_cannot_be_split_over_no_verdict():
+    """Would catch a share that is infinite or negative."""
+    with pytest.raises(InvalidPaperError, match="most_verdicts=0 must be at least 1"):
+        dataclasses.replace(find_paper("continual"), most_verdicts=0)
+
+
 @pytest.mark.parametrize("paper", paper_names())
 def test_readings_are_valid_choices_with_overrides_on_top(paper):
     """Would catch a reading that chooses nothing or the default, two that are one, and a misspelt parameter ignored."""
@@ -117,10 +111,11 @@ def test_figures_are_described_and_refuse_what_cannot_be_run(paper):
     reading = own.readings[own.reading_names("quick")[0]]
     for name, figure in own.import_figures().items():
         assert figure.name == name
-        assert all(dataclasses.asdict(figure).values())
-        for replicates, num_rounds in ((0, 10), (2, 0)):
+        assert figure.paper == paper
+        assert all((figure.title, figure.summary, figure.text, figure.claims))
+        for replicates, rounds in ((0, 10), (2, 0)):
             with pytest.raises(InvalidRunError):
-                figure.compute(reading, replicates, 0, num_rounds=num_rounds)
+                figure.compute(reading, replicates, 0, rounds=rounds)
 
 
 PAGE = (ROOT.parent / "docs" / "pages" / "extend.md").read_text(encoding="utf-8")
@@ -157,7 +152,7 @@ print(json.dumps(said))
 
 
 def test_a_new_paper_has_everything(tmp_path):
-    """What `moe-theory new paper` writes, as pip would install it: modules and entry points."""
+    """A package from `moe-theory new paper`, as pip would install it: modules and entry points."""
     with contextlib.suppress(SystemExit):
         main(["new", "paper", "queues", "--out", str(tmp_path)])
     project = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]
@@ -209,6 +204,79 @@ def test_a_new_paper_has_everything(tmp_path):
     assert ".. autofunction:: queues.system" in docs["api/queues.rst"]
     assert "[queues](queues.md)" in docs["papers/index.md"]
     assert "| [queues](papers/queues.md) |" in docs["counts"]
+
+
+OUTSIDE = """
+import contextlib, io, json, sys
+from moe_theory.cli import main
+
+said = []
+for words in (["--help"], ["loads", "--servers", "2"], ["loads", "--json"], ["laods"], ["broken"]):
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        with contextlib.suppress(SystemExit):
+            main(words)
+    said.append([out.getvalue(), err.getvalue(), not {"queues", "jax"}.isdisjoint(sys.modules)])
+print(json.dumps(said))
+"""
+DECLARED = """
+import moe_theory as mt
+from moe_theory import continual
+
+PAPER = mt.Paper("queues", __name__, "a paper", continual.READINGS, rank=7, commands={commands})
+"""
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """Runs `OUTSIDE` where a paper is installed whose commands are declared so."""
+    (tmp_path / "queues-1.dist-info").mkdir()
+    (tmp_path / "queues-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: queues\nVersion: 1\n")
+    (tmp_path / "queues-1.dist-info" / "entry_points.txt").write_text("[moe_theory.papers]\nqueues = queues:PAPER\n")
+    (page,) = (text for name, text in BLOCKS if name == "queues_loads.py")
+    (tmp_path / "queues_loads.py").write_text(page)
+
+    def run(commands: str) -> list:
+        (tmp_path / "queues.py").write_text(DECLARED.format(commands=commands))
+        path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment = os.environ | {"PYTHONPATH": path, "COLUMNS": "80"}
+        done = subprocess.run([sys.executable, "-c", OUTSIDE], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+def test_a_paper_brings_a_command(outside):
+    """Would catch help that imports a stranger's paper, or does not show its commands, and a traceback of its own."""
+    page, shown, document, misspelt, broken = outside('{"loads": "queues_loads:loads", "broken": "queues_loads:ruled"}')
+    assert re.search("^  loads       Loads that are known in closed form$", page[0], re.MULTILINE)
+    assert page[0].index("\n  deep ") < page[0].index("\n  loads ") < page[0].index("This machine")
+    assert not any(imported for *_, imported in (page, shown, document, misspelt, broken))
+    assert [line.split() for line in shown[0].splitlines() if re.match(" *server [0-9]", line)] == [
+        ["server", "0", "1.00"],
+        ["server", "1", "0.50"],
+    ]
+    assert json.loads(document[0]) == {"schema": "queues/loads/1", "loads": [1.0, 0.5, 1 / 3]}
+    assert "'laods'" in misspelt[1]
+    assert "'loads'" in misspelt[1]
+    assert broken[1] == "moe-theory: paper 'queues': the command 'broken' is of type function. Add @click.command().\n"
+    *_, broken = outside('{"broken": "queues_loads:none"}')
+    assert re.fullmatch(r"moe-theory: paper 'queues': commands\['broken'\]=.* cannot be imported .*\n", broken[1])
+
+
+def test_a_command_s_name_is_taken_once(outside):
+    for name, other in (("why", "as moe-theory itself has"), ("bound", "papers 'generalization' and 'queues'")):
+        (_, said, _), *_ = outside(f'{{"{name}": "queues_loads:loads"}}')
+        assert re.fullmatch(f"moe-theory: .*{other}.* Rename (it|one).\n", said)
+
+
+@pytest.mark.parametrize("paper", paper_names())
+def test_commands_are_declared_as_they_are(paper):
+    """Would catch commands that are not written out, which help does not show."""
+    declared = {name: place for name, (of, place) in declared_commands().items() if of == paper}
+    assert declared == find_paper(paper).commands
+    for name in declared:
+        assert isinstance(cli.command(name), click.Command)
 
 
 def test_a_claim_is_added_to_the_page_s_statement_in_one_file(forgotten):

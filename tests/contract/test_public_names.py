@@ -93,7 +93,7 @@ def top_level(module: ModuleType) -> dict[str, ast.stmt]:
 
 
 def comment_of(module: ModuleType, node: ast.stmt) -> str:
-    """What is written behind a statement, or else right above it or as a string below it."""
+    """The comment behind a statement, or else right above it, or the string below it."""
     lines = lines_of(module)
     own = " ".join(lines[node.lineno - 1 : node.end_lineno])
     above = []
@@ -260,7 +260,7 @@ def own_errors(module: ModuleType, node: ast.stmt) -> tuple[set[str], list[tuple
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """What runs when a function is called: all of it but the functions that it defines."""
+    """Nodes that run when a function is called: all but the functions that it defines."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, FUNCTION | ast.Lambda | ast.ClassDef):
             yield child
@@ -282,7 +282,7 @@ def local_imports(node: ast.stmt) -> dict[str, Any]:
 
 
 def resolved(node: ast.expr, scope: dict[str, Any]) -> Any:
-    """What a dotted name stands for; None where it is not known."""
+    """The object of a dotted name; None if it is not known."""
     if isinstance(node, ast.Name):
         return scope.get(node.id)
     if isinstance(node, ast.Attribute):

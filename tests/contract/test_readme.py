@@ -44,7 +44,7 @@ def run(code: str, where: str) -> None:
 
 @pytest.fixture
 def networks(monkeypatch):
-    """What a block registers is gone after it."""
+    """Undo a block's registrations."""
     from moe_theory.deep import datasets, networks, presets
 
     for module in (networks, sys.modules["moe_theory.deep.params"], sys.modules["moe_theory.deep.training"]):
@@ -103,7 +103,7 @@ def test_the_claim_and_the_paper_of_one_s_own_are_judged(tmp_path, forgotten, pa
     (code,) = [code for code in blocks(PAGES["own"]) if OWN_CLAIMS in code and f'paper="{paper}"' in code]
     path = tmp_path / f"my_{paper}.py"
     path.write_text(code)
-    request = session.check_request(load_claims(path), reading and [reading], 256, module=str(path))
+    request = session.check_request(load_claims(path), reading and [reading], 256, error=0.01, module=str(path))
     judged = {verdict.reading: verdict.status for verdict in session.carry_out(request).verdicts}
     assert judged == statuses
 

@@ -29,7 +29,7 @@ NO_RESOURCE = {"canonical", "next", "prev", "alternate", "edit"}  # links in a p
 
 
 class Seen(HTMLParser):
-    """What a built page refers to, and what can be referred to in it."""
+    """A built page's references, and its anchors."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ import pytest
 import moe_theory as mt
 from moe_theory.core.errors import MoeTheoryError
 from moe_theory.core.papers import all_papers
-from moe_theory.verify.figures import resized
+from moe_theory.plot.spec import resized
 from moe_theory.verify.request import with_settings
 
 Counted = collections.namedtuple("Counted", "round")

@@ -3,8 +3,7 @@
 import functools
 import math
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import chex
 import jax
@@ -14,106 +13,9 @@ import pytest
 
 import moe_theory as mt
 from moe_theory.core.errors import InvalidParamsError
-from moe_theory.deep import continual as deep_continual
-from moe_theory.deep import edge as deep_edge
-from moe_theory.deep.params import Dims as DeepDims
-from moe_theory.deep.params import Params as DeepParams
-from moe_theory.sweep.systems import sweepable, system_names
 
-from ..deep.pictures import corners
+from .cases import CASES, Case
 
-
-class Case(NamedTuple):
-    """A registered system at small sizes, its parameters, and other settings that must need no new program."""
-
-    name: str
-    build: Callable[[], mt.System]
-    params: Any
-    changes: Sequence[dict[str, Any]]
-
-
-class Small(NamedTuple):
-    """Sizes, parameters and choices that a system is quick at, and other settings."""
-
-    sizes: dict[str, int]
-    params: dict[str, Any]
-    changes: Sequence[dict[str, Any]]
-    choices: dict[str, str]
-
-
-SMALL = {
-    "continual": Small(
-        {"max_experts": 3, "num_tasks": 3, "num_features": 4, "num_samples": 2},
-        {"num_experts": 2},
-        (
-            {"num_experts": 3, "learning_rate": 0.1},
-            {"num_experts": 1, "num_clusters": 1, "terminate": False, "noise_scale": 0.0},
-            {"truth_scale": 2.0, "scale_is_variance": True, "signal_law": 2, "locality_power": 2.0},
-        ),
-        {},
-    ),
-    "edge": Small(
-        {"max_experts": 3, "num_tasks": 3, "num_features": 4, "num_samples": 2, "max_capacity": 2},
-        {"num_experts": 2},
-        (
-            {"num_experts": 3, "learning_rate": 0.1, "gate_lag": 0},
-            {"num_experts": 1, "capacity": 2, "max_transfer_delay": 0, "min_execution_delay": 3},
-            {"signal_law": 1, "truth_scale": 2.0, "signal_scale": 0.5, "noise_scale": 0.0},
-        ),
-        {},
-    ),
-    "generalization": Small(
-        {"max_experts": 3, "num_features": 4, "max_samples": 8},
-        {"num_experts": 2, "num_active": 2, "num_samples": 6},
-        (
-            {"num_experts": 3, "num_active": 1, "learning_rate": 0.1, "label_noise": 0.5},
-            {"num_samples": 8, "num_active": 1, "expert_norm": 0.0, "router_norm": 9.0},
-        ),
-        {"data": "teacher"},
-    ),
-    "merging": Small(
-        {"max_experts": 3, "num_tasks": 2, "max_rounds": 4, "max_leaves": 4, "width": 4, "num_steps": 1},
-        {"num_experts": 2, "max_active": 2},
-        (
-            {"num_experts": 3, "max_active": 1, "learning_rate": 0.1, "mix_drift": 1.0, "slot_size": 300},
-            {"split_rule": 1, "warm_start": True, "noise_scale": 0.0},
-        ),
-        {"monitor": "sketch"},
-    ),
-}
-
-
-def case_of(name: str) -> Case:
-    """A paper's system; at the sizes and under the readings that it brings, unless smaller ones stand above."""
-    kind = sweepable(name)
-    small = SMALL.get(name, Small({}, {}, [reading.choices for reading in kind.readings.values()], {}))
-    params = kind.readings[kind.default_reading].params(**small.params)
-    dims = kind.dims(**{"max_experts": params.num_experts, **kind.default_dims, **small.sizes})
-    return Case(name, lambda: kind.system(dims, small.choices), params, small.changes)
-
-
-DEEP_DIMS = DeepDims(3, 2, max_rounds=2, num_samples=2, num_tests=2, num_epochs=1, batch_size=2)
-CASES = [
-    *map(case_of, system_names()),
-    Case(
-        "deep-continual",
-        lambda: deep_continual.system(DEEP_DIMS, corners(), (1, 3)),
-        DeepParams(num_experts=2),
-        (
-            {"num_experts": 3, "learning_rate": 0.1, "expert_rate": 0.2, "centre": False, "terminate": False},
-            {"multi_class": True, "positive_share": 1.0, "squared_loss": True, "num_rounds": 9},
-        ),
-    ),
-    Case(
-        "deep-edge",
-        lambda: deep_edge.system(DEEP_DIMS, corners(), (1, 3)),
-        DeepParams(num_experts=2),
-        (
-            {"num_experts": 3, "policy": 3, "gate_lag": 0, "weight_decay": 0.1, "per_parameter": True},
-            {"max_transfer_delay": 2, "min_execution_delay": 1, "gate_scale": 1.0},
-        ),
-    ),
-]
 every_system = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 # What x64 shows of dtypes the single precision does not, which has but one.
 both_precisions = pytest.mark.parametrize(
@@ -149,8 +51,6 @@ def test_a_round_keeps_the_state_s_structure_and_types(case: Case, x64: bool) ->
         assert state.round.dtype == np.int32
 
 
-# The rounds of networks are dear to compile. Those of both kinds run in float64 against NumPy in `tests/golden`, where
-# those of the edge run in a batch too. Those of `continual` run in a plain batch below.
 COMPILED = [
     pytest.param(
         case,
@@ -159,8 +59,7 @@ COMPILED = [
         marks=[pytest.mark.thorough] * (x64 or case.name != "edge"),
     )
     for case in CASES
-    for x64 in (False, True)
-    if not (case.name == "deep-edge" or (case.name == "deep-continual" and x64))
+    for x64 in case.batched
 ]
 
 

@@ -17,7 +17,7 @@ import pytest
 from jax import lax
 
 from moe_theory import continual, edge
-from moe_theory.core.ahead import Split, split_step
+from moe_theory.core.ahead import StepParts, split_step
 
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 KEY = jax.random.key(0)
@@ -44,13 +44,13 @@ def spoiled(state: State) -> State:
     return state._replace(x=jnp.full_like(state.x, jnp.nan), round=state.round - AHEAD)
 
 
-def in_parts(split: Split, key: Any, early: Any, state: Any, params: Any) -> Any:
+def in_parts(split: StepParts, key: Any, early: Any, state: Any, params: Any) -> Any:
     """The step of `state`, from what is known AHEAD rounds before it."""
     early = split.count(early, jnp.int32(AHEAD))
     return split.act(split.prepare(split.draw(key, early, params), early, params), state, params)
 
 
-def assert_parts_are(step: Callable[[Any, Any, Any], Any], split: Split, early: Any, state: Any) -> None:
+def assert_parts_are(step: Callable[[Any, Any, Any], Any], split: StepParts, early: Any, state: Any) -> None:
     """By one program, in which nothing is optimised: every operation rounds alike wherever it stands."""
 
     @quickly
@@ -192,7 +192,7 @@ CHANGING_POOL = {"swapped", "constant-leaf"}
 
 @functools.cache
 def results() -> dict[str, list[tuple[Any, Any]]]:
-    """What the parts of every case give, and what its step gives, from two keys and states: by one program."""
+    """Results of every case's parts and of its step, from two keys and states, by one program."""
     splits = {name: split_step(case.step, KEY, STATE, PARAMS) for name, case in CASES.items()}  # for another key
 
     @quickly
@@ -465,12 +465,12 @@ class Programs(NamedTuple):
     act: Any
 
 
-def shapes_of(split: Split, state: Any, params: Any) -> tuple[Any, Any]:
+def shapes_of(split: StepParts, state: Any, params: Any) -> tuple[Any, Any]:
     drawn = jax.eval_shape(split.draw, KEY, state, params)
     return drawn, jax.eval_shape(split.prepare, drawn, state, params)
 
 
-def programs_of(split: Split, state: Any, params: Any) -> Programs:
+def programs_of(split: StepParts, state: Any, params: Any) -> Programs:
     inputs = (KEY, *shapes_of(split, state, params))
     parts = zip(split[:3], inputs, strict=True)
     return Programs(*(jax.make_jaxpr(part)(values, state, params).jaxpr for part, values in parts))

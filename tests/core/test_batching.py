@@ -377,7 +377,7 @@ def check(function: Callable[..., Any], is_batched: tuple[bool, ...], arguments:
 def pairs_of(
     function: Callable[..., Any], is_batched: tuple[bool, ...], arguments: Any, modes: tuple[bool, ...] = (False, True)
 ) -> list[tuple[Any, Any]]:
-    """What `trailing_vmap` gives in each mode, and what `jax.vmap` gives."""
+    """Results of `trailing_vmap` in each mode, and of `jax.vmap`."""
     axes = tuple(-1 if flag else None for flag in is_batched)
     expected = jax.vmap(function, in_axes=axes, out_axes=-1)(*arguments)
     return [(trailing_vmap(function, is_batched, stores=stores)(*arguments), expected) for stores in modes]
@@ -394,7 +394,7 @@ def run_quickly(function: Callable[[Any], Any], arguments: Any, stores: bool = F
 
 @functools.cache
 def results() -> dict[str, list[Any]]:
-    """What every case gives, and should give, in each mode that it is tried in; or what it raised."""
+    """Actual and expected results of every case in each of its modes; or the exception that it raised."""
     cases = [*CASES, *REDUCTIONS]
     assert len({case.name for case in cases}) == len(cases)
     return {name: result for part in range(PROGRAMS) for name, result in results_of(cases[part::PROGRAMS]).items()}

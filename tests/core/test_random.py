@@ -51,7 +51,7 @@ def test_blocks_are_those_of_random123(rounds, which):
 
 
 def expected_draws(key, num_uniforms, num_normals, is_double):
-    """What `draws` is said to give."""
+    """Documented results of `draws`."""
     words = [*map(int, jax.random.key_data(key)), 0, 0]
     each = 2 if is_double else 1
 

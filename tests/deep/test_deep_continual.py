@@ -1,6 +1,6 @@
 """The continual experiment around its rounds: parameters that are refused, what the gate sees, and gates that ran off.
 
-Rounds themselves are compared with a NumPy loop in `tests/golden`.
+Rounds themselves are compared with a NumPy loop in `test_deep_parity.py`.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """The edge experiment around its rounds: policies and laws that are refused, draws and padding.
 
-Rounds themselves are compared with a NumPy loop in `tests/golden`.
+Rounds themselves are compared with a NumPy loop in `test_deep_parity.py`.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ ROOT = mt.root_key(4)
 
 
 def test_padding_changes_no_draw():
-    """Of tasks, images, batches, noise, delays and experts; that it changes no round is seen in `tests/golden`."""
+    """Of tasks, images, batches, noise, delays and experts; `test_deep_parity.py` sees that it changes no round."""
     dims = dataclasses.replace(DIMS, batch_size=2)
     wider = dataclasses.replace(dims, max_experts=5, max_rounds=8)
     drawn = [jax.device_get(draws(dims)) for dims in (dims, wider)]

@@ -1,6 +1,5 @@
 """The numbers behind the deep figures against runs summarised in another way, and what the drawings say."""
 
-import dataclasses
 import zlib
 from types import SimpleNamespace
 
@@ -12,7 +11,6 @@ from moe_theory import deep
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.deep import presets
 from moe_theory.deep.datasets import load
-from moe_theory.deep.experiments import run_preset
 from moe_theory.deep.figures import FIGURES, draw_runs, drive, edge_figure_4, figures_3_to_7, routing
 from moe_theory.deep.presets import EDGE, PRESETS, SMALL, expert_cell, preset, server_cell
 from moe_theory.edge.policies import POLICIES
@@ -47,9 +45,9 @@ def made_up_run(cell, params, num_rounds, replicates):
     return Run(params, np.arange(1, num_rounds + 1), np.arange(replicates), None, records)
 
 
-def made_up_preset(preset, settings, reading, replicates, seed, progress, num_rounds, what):
-    rounds = num_rounds or preset.num_rounds
-    return {cell: made_up_run(cell, reading.params(**own), rounds, replicates) for cell, own in settings.items()}
+def made_up_preset(preset, settings, setup):
+    rounds = setup.rounds or preset.num_rounds
+    return {cell: made_up_run(cell, setup.params(**own), rounds, setup.replicates) for cell, own in settings.items()}
 
 
 @pytest.fixture
@@ -74,7 +72,7 @@ def lines_of(panel, least=3):
 
 def test_figure_6_summarises_the_runs_of_its_cells():
     """Catches cells mixed up, quantiles over the wrong axis, and another table's accuracy."""
-    data = FIGURES["figure-6"].compute(READING, REPLICATES, SEED, num_rounds=4)
+    data = FIGURES["figure-6"].compute(READING, REPLICATES, SEED, rounds=4)
     assert data["round"].values.tolist() == [1, 2, 3, 4]
     for size, part in ((1, "without"), (8, "with"), (10, "without")):
         run = run_directly(SIX, expert_cell(size, part == "with"), 4)
@@ -94,7 +92,7 @@ def test_figure_6_summarises_the_runs_of_its_cells():
 
 def test_edge_figure_summarises_the_runs_of_its_edge_figure_4():
     """Catches policies or numbers of servers in another's place."""
-    data = FIGURES["edge-figure-4"].compute(READING, REPLICATES, SEED, num_rounds=6)
+    data = FIGURES["edge-figure-4"].compute(READING, REPLICATES, SEED, rounds=6)
     for size, policy in ((10, "adaptive"), *((5, name) for name in POLICIES)):
         errors = run_directly(SERVERS, server_cell(size, policy), 6).records.generalization_error
         here = data.sel(experts=size, policy=policy)
@@ -118,7 +116,7 @@ def test_tables_are_of_the_cells_that_run(name):
 )
 def test_curves_have_a_panel_each(made_up, name, panels, curves_each, keeps_its_words):
     """Letters, one curve a number of experts, a mark where half of the runs have ended and only with termination."""
-    data = FIGURES[name].compute(READING, 2, 0, num_rounds=12)
+    data = FIGURES[name].compute(READING, 2, 0, rounds=12)
     figure = drawn(name, data)
     assert [panel.get_title("left")[:3] for panel in figure.axes] == [f"({letter})" for letter in "abcde"[:panels]]
     for panel in figure.axes[:4]:
@@ -132,7 +130,7 @@ def test_curves_have_a_panel_each(made_up, name, panels, curves_each, keeps_its_
     assert ("printed in the paper" in words_of(figure)) == (panels == 5)
     assert "half of the runs terminated" in words_of(figure)
     keeps_its_words(FIGURES[name], data)
-    early = drawn(name, FIGURES[name].compute(READING, 2, 0, num_rounds=3))
+    early = drawn(name, FIGURES[name].compute(READING, 2, 0, rounds=3))
     assert "half of the runs terminated" not in words_of(early)
 
 
@@ -140,7 +138,8 @@ def test_curves_have_a_panel_each(made_up, name, panels, curves_each, keeps_its_
 def test_draws_runs_of_any_preset(name):
     """Records as they come from the engine, by the preset's cells: all metrics, and the title above the legend."""
     chosen = PRESETS[name]
-    runs = made_up_preset(chosen, chosen.cells(), READING, 2, 0, None, 6, None)
+    setup = SimpleNamespace(params=READING.params, replicates=2, rounds=6)
+    runs = made_up_preset(chosen, chosen.cells(), setup)
     figure = Figure(figsize=(7.2, 6))
     draw_runs(chosen, "what was run", runs, figure)
     parts = list(figure.subfigs) or [figure]
@@ -193,17 +192,17 @@ def test_routing_draws_every_task_once(made_up):
         experts = data.sel(panel=name).expert.values[:rounds]
         np.testing.assert_allclose(sorted(bars), list(zip(range(1, rounds + 1), experts, strict=True)))
         assert sum(int(text.get_text()) for text in matrix.texts) == rounds // 2
-    ends = [line.get_xdata()[0] for line in figure.axes[0].lines if line.get_linewidth() == 1.1]
+    ends = [line.get_xdata()[0] for line in figure.axes[0].lines if line.get_label() == "gates terminated"]
     assert ends == [4.5]
     assert words_of(figure) == [
-        "recognise 1", "recognise 4", "recognise 7", "end of exploration $T_1$", "gates terminated",
+        "end of exploration $T_1$", "gates terminated", "recognise 1", "recognise 4", "recognise 7",
     ]  # fmt: skip
 
 
 def test_drive_is_of_the_exploration_and_differences_are_paired(made_up):
     """Against the made-up records, one scale at a time."""
-    data = FIGURES["drive"].compute(READING, 4, 0, num_rounds=12)
-    own = preset(drive.PRESET).cells()
+    data = FIGURES["drive"].compute(READING, 4, 0, rounds=12)
+    own = drive.SMALL.cells()
     for scale in drive.SCALES:
         here = data.sel(gate_scale=scale)
         names = {part: drive._name(part, scale) for part in figures_3_to_7.TERMINATIONS}
@@ -219,7 +218,7 @@ def test_drive_is_of_the_exploration_and_differences_are_paired(made_up):
         np.testing.assert_allclose(here.drive, np.median(records["with"].drive[1:8]))  # T1 = 4 / 0.5
     assert (drive.SCALES[0], drive.SCALES[-1], len(drive.SCALES)) == (5, 160, 8)
     errors, saved = drawn("drive", data).axes
-    assert [len(line.get_xdata()) for line in errors.lines] == [2, 8, 8]
+    assert [len(line.get_xdata()) for line in errors.lines] == [8, 8, 2]
     assert errors.get_xscale() == saved.get_xscale() == "log"
 
 
@@ -227,12 +226,11 @@ def test_drive_is_of_the_exploration_and_differences_are_paired(made_up):
 def test_caption_and_picture(made_up, name):
     """The caption names data, reading and command; the picture is whole, also of one replicate and one round."""
     figure = FIGURES[name]
-    assert all(value for field, value in dataclasses.asdict(figure).items())
     caption = figure.caption(figure.compute(READING, 2, SEED))
     assert "digits" in caption
     assert "MNIST" in caption or "CIFAR" in caption or "Tiny ImageNet" in caption
     assert f"moe-theory figures deep {name} --reading balanced --replicates 2 --seed {SEED}" in caption
-    one = figure.compute(READING, 1, 0, num_rounds=1)
+    one = figure.compute(READING, 1, 0, rounds=1)
     words = " ".join(axes.get_xlabel() + axes.get_ylabel() for axes in drawn(name, one).axes)
     assert ("round $t$" in words) == (name != "drive")
     assert figure.caption(one).endswith("--rounds 1")
@@ -240,4 +238,4 @@ def test_caption_and_picture(made_up, name):
 
 def test_refuses_more_rounds_than_the_preset_has():
     with pytest.raises(InvalidRunError, match="at most 120"):
-        run_preset(SIX, {"one": SIX.cells()[expert_cell(1)]}, READING, replicates=2, seed=0, num_rounds=121)
+        FIGURES["figure-6"].compute(READING, 2, 0, rounds=121)

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from moe_theory.cli import deep as command
 from moe_theory.deep import continual, datasets, edge, reading, runs
+from moe_theory.deep import report as deep
 from moe_theory.deep.presets import preset
 from moe_theory.deep.summary import summarize
-from moe_theory.report import deep
 from moe_theory.runs import Run
 
 ROUNDS, REPLICATES = 20, 5
@@ -161,9 +160,8 @@ def test_a_single_seed_has_no_error():
     plan = plan_of("continual-mnist-small", replicates=1)
     summary = summarize(plan, made_up(plan))
     assert "±" not in printed(deep.tables(summary, 140), 140)
-    document = json.loads(json.dumps(deep.to_json(plan, summary, [], []), allow_nan=False))
+    document = json.loads(json.dumps(deep.summary_json(plan, summary, [], []), allow_nan=False))
     assert document["cells"][1]["measures"]["accuracy"]["standard_error"] is None
-    assert not command.judged(plan, command.tests_of(plan)).verdicts
     assert "none is judged" in deep.verdict_warnings(summary, is_timed=False)[0]
     assert "--minutes" in deep.verdict_warnings(summary, is_timed=True)[0]
 

@@ -1,4 +1,4 @@
-"""The memory of past tasks at its end; how well experts do on them is compared with a loop in tests/golden."""
+"""The memory of past tasks at its end; how well experts do on them is compared with a loop in test_deep_parity.py."""
 
 import jax
 import jax.numpy as jnp

@@ -16,7 +16,7 @@ import pytest
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError, MoeTheoryError
 from moe_theory.deep import datasets
 from moe_theory.deep.datasets import decoder, mnist
-from moe_theory.report import data as pages
+from moe_theory.deep.datasets import report as pages
 
 from . import dataset_files as files
 from .test_images import chunk
@@ -589,7 +589,7 @@ def test_the_contact_sheet_has_what_networks_see(tmp_path):
     """Would catch a sheet of the files, another class's images, and a blank one."""
     tree(tmp_path / "pets", count=3)
     data = datasets.load("folders", tmp_path / "pets")
-    pages.draw(data, tmp_path / "sheet.png")
+    pages.picture(data).save(tmp_path / "sheet.png")
     sheet = np.asarray(pillow.open(tmp_path / "sheet.png").convert("RGB")).astype(int)
     rows = {name: np.flatnonzero((np.abs(sheet - colour).max(-1) < 12).any(1)) for name, colour in COLOURS.items()}
     assert rows["cat"].size
@@ -597,8 +597,8 @@ def test_the_contact_sheet_has_what_networks_see(tmp_path):
     assert rows["cat"].max() <= rows["dog"].min()
     features = datasets.from_arrays("f", np.eye(4), np.arange(4) % 2, np.eye(4), np.arange(4) % 2)
     with pytest.raises(InvalidDimsError, match="no picture"):
-        pages.draw(features, tmp_path / "sheet.png")
-    assert pages.to_json(data)["classes"][1] == {"number": 1, "class": "dog", "training": 3, "test": 3}
+        pages.picture(features)
+    assert pages.document(data).to_json()["classes"][1] == {"number": 1, "class": "dog", "training": 3, "test": 3}
     assert Path(tmp_path / "sheet.png").is_file()
 
 

@@ -17,7 +17,7 @@ from moe_theory.deep.layers import (
     EPSILON,
     MOMENTUM,
     Affine,
-    Moments,
+    RunningStatistics,
     batch_normalized,
     batches,
     convolve,
@@ -136,7 +136,7 @@ def test_batches_train_by_their_own_moments_and_move_the_running_ones():
     """Would catch a biased running variance, an unbiased one in training, and momentum taken for its complement."""
     values, scale, shift = given(5)
     mean, variance = values.mean((0, 1, 2)), values.var((0, 1, 2))
-    running = Moments(np.full(5, 0.5), np.full(5, 2.0))
+    running = RunningStatistics(np.full(5, 0.5), np.full(5, 2.0))
     with jax.enable_x64(True):
         affine = Affine(scale, shift)
         normalized = quickly(batch_normalized, static_argnums=3)
@@ -157,7 +157,7 @@ def test_running_statistics_keep_their_type_and_are_not_differentiated():
     values, scale, shift = given(2)
     with jax.enable_x64(True):
         affine = Affine(scale, shift)
-        running = Moments(np.zeros(2, np.float32), np.ones(2, np.float32))
+        running = RunningStatistics(np.zeros(2, np.float32), np.ones(2, np.float32))
 
         def spilled(values):
             after = batch_normalized(values, affine, running, True)[1]
@@ -183,7 +183,7 @@ def test_groups_are_normalised_image_by_image():
 
 
 def test_normalisations_without_meaning_are_refused():
-    affine, running = Affine(np.ones(6), np.zeros(6)), Moments(np.zeros(6), np.ones(6))
+    affine, running = Affine(np.ones(6), np.zeros(6)), RunningStatistics(np.zeros(6), np.ones(6))
     with pytest.raises(InvalidDimsError, match="num_groups=4 must divide the 6 channels"):
         group_normalized(np.ones((1, 2, 2, 6)), affine, 4)
     with pytest.raises(InvalidDimsError, match="more than one value a channel"):

@@ -4,12 +4,14 @@ import dataclasses
 import os
 import re
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import moe_theory as mt
-from moe_theory import deep
+from moe_theory import deep, edge
 from moe_theory.core.errors import (
     DamagedDataError,
     InvalidDimsError,
@@ -169,6 +171,37 @@ def test_the_gate_may_read_something_else_of_the_images():
     assert np.any(state.gates != 0)
     with pytest.raises(InvalidSystemError, match="one vector"):
         run_of(features(), embed=lambda images: images.mean())
+
+
+def of_the_first_class(key, dims, state, params):
+    arrival, _ = tasks.draw(key, dims, state.pool, params)
+    return state.pool, arrival._replace(task=jnp.int32(0), transfer_delay=jnp.int32([0, 3]))
+
+
+def to_the_last(outputs, perturbation, state, arrival, params):
+    return jnp.arange(outputs.shape[0]) + 0 * outputs
+
+
+def test_networks_take_the_parts_of_algorithm_1():
+    """Would catch a copy of the algorithm that a stream, router, loss or optimizer of one's own does not reach."""
+    state, info = run_of(
+        features(),
+        stream=of_the_first_class,
+        router=to_the_last,
+        auxiliary=lambda visits, time, params: 1e3 * visits,
+        optimizer=lambda rate: optax.sgd(rate, momentum=0.9),
+    )
+    assert (info.task == 0).all()
+    assert (info.expert == 1).all()
+    assert np.abs(state.gates).max() > 10  # moved by that loss
+    assert jax.tree.leaves(state.optimizer_state)[0].shape == state.gates.shape
+
+
+def test_servers_with_networks_take_a_stream():
+    system = deep.edge.system(DIMS, features(), (0, 1, 2), (edge.policies.fastest,), stream=of_the_first_class)
+    _, info = mt.simulate(system, mt.root_key(0), PARAMS._replace(max_transfer_delay=3), 6)
+    assert (info.task == 0).all()
+    assert info.delay[:2].tolist() == [4, 7]  # the second server is farther away
 
 
 def test_classes_may_arrive_one_after_the_other():

@@ -1,6 +1,6 @@
 """Losses, errors and hits of single images.
 
-Values from SciPy's special functions; whole trainings are compared with a NumPy loop in `tests/golden`.
+Values from SciPy's special functions; whole trainings are compared with a NumPy loop in `test_deep_parity.py`.
 """
 
 import jax

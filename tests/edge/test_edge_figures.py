@@ -3,6 +3,8 @@
 Networks are shrunk, so that programs compile quickly; runs go past the dense records and past T1 of 2 servers.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -12,21 +14,21 @@ from moe_theory import edge
 from moe_theory.core import engine
 from moe_theory.edge import corrected, theory
 from moe_theory.edge.figures import FIGURES, availability, figure_3, phase, timeline
+from moe_theory.plot.numbers import STRIDE
 from moe_theory.runs import Cell, run_cells
-from moe_theory.verify.figures import STRIDE
 
 READING = edge.reading("orthogonal-signal")
 REPLICATES, SEED, NUM_ROUNDS = 3, 3, 80
 SERVERS = (2, 4)
 DIMS = edge.Dims(max_experts=4, num_tasks=2, num_features=4, num_samples=2, max_delay=10)
+SHOWN = FIGURES | {"figure-3": dataclasses.replace(FIGURES["figure-3"], experts=SERVERS, dims=DIMS)}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def small_networks():
     with pytest.MonkeyPatch.context() as patch:
-        for module in (figure_3, phase, availability, timeline):
+        for module in (phase, availability, timeline):
             patch.setattr(module, "DIMS", DIMS)
-        patch.setattr(figure_3, "FIGURE_3_EXPERTS", SERVERS)
         patch.setattr(phase, "EXPERTS", SERVERS)
         patch.setattr(phase, "DRIVES", (0.1, 5.0))
         patch.setattr(availability, "EXPERTS", SERVERS)
@@ -42,9 +44,9 @@ def programs():
 @pytest.fixture(scope="module")
 def data(programs):
     computed = {}
-    for name, figure in FIGURES.items():
+    for name, figure in SHOWN.items():
         before = engine.num_programs()
-        computed[name] = figure.compute(READING, REPLICATES, SEED, num_rounds=NUM_ROUNDS)
+        computed[name] = figure.compute(READING, REPLICATES, SEED, rounds=NUM_ROUNDS)
         programs[name] = engine.num_programs() - before
     return computed
 
@@ -234,8 +236,8 @@ QUICK = ("orthogonal-signal", "sibling")  # the default, and one with another la
 @pytest.mark.parametrize("name", FIGURES)
 def test_drawing_and_caption(data, name, reading, keeps_its_words):
     """Under every reading, by programs there are already; axes are named, and the caption says what was run."""
-    figure, choice = FIGURES[name], edge.reading(reading)
-    shown = data[name] if choice is READING else figure.compute(choice, 1, SEED, num_rounds=NUM_ROUNDS)
+    figure, choice = SHOWN[name], edge.reading(reading)
+    shown = data[name] if choice is READING else figure.compute(choice, 1, SEED, rounds=NUM_ROUNDS)
     canvas = Figure(figsize=figure.size)
     figure.draw(shown, canvas)
     canvas.draw_without_rendering()

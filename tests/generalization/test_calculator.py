@@ -1,13 +1,16 @@
 """The calculator of bounds against plain Python: catches a constant, a sample count or a verdict that is not so."""
 
 import itertools
+import json
 import math
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
+from moe_theory import generalization
 from moe_theory.core.errors import InvalidParamsError
-from moe_theory.generalization import calculator
+from moe_theory.generalization import calculator, certificate, corrected
 from moe_theory.generalization.calculator import Setting, calculate
 
 from .formulas import log_network_patterns, log_patterns, relu, stored, theorem_1, uniform
@@ -271,3 +274,37 @@ def test_what_no_classifier_has_is_refused(settings, said):
         Setting(**settings)
     assert said in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_a_trained_model_has_a_bound_on_its_risk(tmp_path):
+    """By files: weights of three levels, and what the model gets wrong or its loss on each sample."""
+    weights = np.random.default_rng(0).choice([-1, 0, 1], (20, 17)).astype(np.float32)
+    path = tmp_path / "model.safetensors"
+    save_file({"experts": weights}, path)
+    bits = len(certificate.encode({"experts": weights}))
+    rows = {each.form.id: each for each in generalization.bound(checkpoint=path, num_errors=100, num_samples=2000)}
+    assert rows["certificate"].value == certificate.certificate(bits, 0.05, 2000).risk
+    assert rows["stored"].value == pytest.approx(0.05 + corrected.stored(340, 32, 2000))
+    assert {each.form.bounds for each in rows.values()} == {"risk"}
+    losses = np.random.default_rng(1).random(2000)
+    np.save(tmp_path / "losses.npy", losses)
+    options = {"checkpoint": str(path), "losses": tmp_path / "losses.npy", "num_choices": 16}
+    rows = {each.form.id: each for each in generalization.bound(**options, num_experts=2, num_active=1)}
+    assert rows["certificate"].value == pytest.approx(certificate.certificate(bits + 4, losses.mean(), 2000).risk)
+    product = found(num_experts=2, num_active=1, num_samples=2000)["product"]
+    assert rows["product"].value == pytest.approx(losses.mean() + product.value)
+    with pytest.raises(InvalidParamsError, match="num_weights is what --checkpoint"):
+        generalization.bound(checkpoint=path, num_weights=5)
+
+
+def test_a_published_model_is_bounded_by_its_configuration(tmp_path):
+    sizes = {"num_hidden_layers": 2, "hidden_size": 8, "intermediate_size": 16, "vocab_size": 32}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "num_local_experts": 4, "num_experts_per_tok": 2}
+    (tmp_path / "config.json").write_text(
+        json.dumps({"model_type": "mixtral", "torch_dtype": "bfloat16"} | sizes | heads)
+    )
+    model = generalization.published(tmp_path / "config.json")
+    (row,) = generalization.bound(config=tmp_path, num_samples=10**6)
+    assert row == generalization.bound(num_weights=model.num_weights, bits=16, num_samples=10**6)[0]._replace(
+        form=row.form
+    )

@@ -8,76 +8,23 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
-from moe_theory.generalization import Dims, Params, complexity, corrected, theory
+from moe_theory.core.errors import InvalidParamsError, UnknownNameError
+from moe_theory.generalization import complexity, corrected, theory
 
 ERRORS = 5.5  # standard errors that many draws may be off by
-ERRORS_OF_FEW = 7.5  # with a standard error that comes from 60 draws
 
 
 def all_signs(num_samples: int) -> list[tuple[int, ...]]:
     return list(itertools.product((-1, 1), repeat=num_samples))
 
 
-def random_shapes(seed: int, most_samples: int) -> list[tuple[int, int, float]]:
-    generator = np.random.default_rng(seed)
-    return [
-        (int(generator.integers(1, most_samples + 1)), int(generator.integers(1, 30)), float(generator.uniform(0.1, 9)))
-        for _ in range(20)
-    ]
-
-
-@pytest.mark.parametrize(("num_samples", "num_features", "radius"), random_shapes(1, 200))
-def test_gaussian_inputs_have_the_closed_form(num_samples: int, num_features: int, radius: float) -> None:
-    """The closed form is the mean over samples; each of 60 samples is given signs of its own."""
-    generator = np.random.default_rng(num_samples)
-    values = []
-    for seed in range(60):
-        features = generator.normal(0, 1.7, (num_samples, num_features))
-        values.append(complexity.linear_ball_monte_carlo(features, radius, 8, seed).value)
-    expected = complexity.linear_ball_gaussian(num_samples, num_features, radius, 1.7)
-    assert abs(np.mean(values) - expected) <= ERRORS_OF_FEW * np.std(values, ddof=1) / math.sqrt(len(values))
-
-
-@pytest.mark.parametrize(("num_samples", "num_features", "radius"), random_shapes(2, 12))
-def test_enumeration_is_within_the_error_of_monte_carlo(num_samples: int, num_features: int, radius: float) -> None:
-    features = np.random.default_rng(num_features).normal(size=(num_samples, num_features))
-    exact = complexity.linear_ball_exact(features, radius)
-    drawn = complexity.linear_ball_monte_carlo(features, radius, 4000, seed=3)
-    bound = complexity.linear_ball(features, radius)
-    assert (exact.kind, drawn.kind, drawn.draws, exact.draws) == ("exact", "Monte Carlo", 4000, 2**num_samples)
-    assert abs(drawn.value - exact.value) <= ERRORS * drawn.error + 1e-12
-    assert bound.value / math.sqrt(2) - 1e-12 <= exact.value <= bound.value + 1e-12
-
-
 def test_enumeration_is_the_mean_of_quadratic_forms() -> None:
     features = np.random.default_rng(4).normal(size=(7, 3))
     gram = features @ features.T
     lengths = [math.sqrt(np.array(signs) @ gram @ np.array(signs)) for signs in all_signs(7)]
-    assert complexity.linear_ball_exact(features, 2.5).value == pytest.approx(2.5 * np.mean(lengths) / 7, rel=1e-12)
-
-
-def orthogonal(num_samples: int) -> np.ndarray:
-    generator = np.random.default_rng(5)
-    return (np.linalg.qr(generator.normal(size=(5, 5)))[0] * generator.uniform(0.5, 2, (5, 1)))[:num_samples]
-
-
-@pytest.mark.parametrize(
-    ("features", "kind"),
-    [
-        (np.ones((1, 4)), "exact"),
-        (np.zeros((3, 2)), "exact"),
-        (orthogonal(4), "exact"),
-        (np.vstack([orthogonal(5), np.zeros((2, 5))]), "exact"),
-        (orthogonal(4) + 0.1, "upper bound"),
-        (np.vstack([orthogonal(5), orthogonal(4)]), "upper bound"),
-    ],
-)
-def test_orthogonal_inputs_attain_the_upper_bound(features: np.ndarray, kind: str) -> None:
-    """An input of zeros adds nothing. In five dimensions nine inputs cannot be orthogonal."""
-    bound, exact = complexity.linear_ball(features, 3.0), complexity.linear_ball_exact(features, 3.0)
-    assert (bound.kind, bound.error) == (kind, 0.0)
-    assert (bound.value == pytest.approx(exact.value, rel=1e-12)) == (kind == "exact")
+    exact = complexity.fixed_router(np.ones((7, 1)), features, 2.5)
+    assert (exact.kind, exact.draws, exact.error) == ("exact", 2**7, 0.0)
+    assert exact.value == pytest.approx(2.5 * np.mean(lengths) / 7, rel=1e-12)
 
 
 @pytest.mark.parametrize("num_samples", range(1, 12))
@@ -99,14 +46,6 @@ def test_constants_keep_their_digits_at_any_size(num_samples: int) -> None:
     half = -(-num_samples // 2)
     low, high = (2 * math.sqrt((half - 0.25 + more / half) / math.pi) / num_samples for more in (0, 1 / 16))
     assert low * (1 - 1e-15) <= complexity.constants(num_samples) <= high * (1 + 1e-15)
-
-
-def test_gaussian_lengths_are_products_of_their_neighbours() -> None:
-    """E|g_d| E|g_{d+1}| = d, on both sides of where the series takes over."""
-    lengths = [complexity.linear_ball_gaussian(1, d, 1.0) for d in range(1, 400)]
-    products = np.array(lengths[:-1]) * lengths[1:]
-    np.testing.assert_allclose(products, np.arange(1, 399), rtol=1e-13)
-    assert lengths[0] == pytest.approx(math.sqrt(2 / math.pi), rel=1e-14)
 
 
 @pytest.mark.parametrize("num_active", [1, 2, 4])
@@ -144,7 +83,7 @@ def test_equal_cells_of_orthogonal_inputs_cost_the_root_of_their_number() -> Non
     gates = np.repeat(np.eye(4), 3, axis=0)
     assert complexity.fixed_router(gates, np.eye(12), 1.0).value == pytest.approx(math.sqrt(4 / 12), rel=1e-12)
     shared = complexity.fixed_router(np.full((12, 4), 0.25), np.eye(12), 1.0)
-    assert shared.value == pytest.approx(complexity.linear_ball(np.eye(12), 1.0).value, rel=1e-12)
+    assert shared.value == pytest.approx(math.sqrt(1 / 12), rel=1e-12)
 
 
 def test_any_class_can_be_given_by_its_supremum() -> None:
@@ -182,20 +121,14 @@ def test_more_draws_begin_with_the_same(monkeypatch: pytest.MonkeyPatch) -> None
     assert set(first.ravel()) == {-1.0, 1.0}
 
 
-def test_one_layer_has_the_bound_of_a_linear_ball() -> None:
-    weight = np.random.default_rng(7).normal(size=6)
-    features = np.eye(6) * 2.0
-    bound = complexity.linear_ball(features, float(np.linalg.norm(weight)))
-    assert complexity.spectral([weight], 6, feature_norm=2.0) == pytest.approx(bound.value, rel=1e-12)
-
-
-def test_the_spectral_bound_is_above_what_networks_of_its_class_reach() -> None:
+def test_lemma_3_is_above_what_networks_of_its_class_reach() -> None:
     """One hidden unit along +-sum_i sigma_i x_i has the norms allowed, and its best sign is a lower estimate."""
     generator = np.random.default_rng(8)
     first, second = generator.normal(size=(5, 3)), generator.normal(size=5)
     features = generator.normal(size=(40, 3))
     features /= np.linalg.norm(features, axis=1, keepdims=True)
-    scale = np.linalg.svd(first)[1][0] * np.linalg.norm(second)
+    norms, rows = np.array([np.linalg.norm(first, 2), np.linalg.norm(second)]), np.linalg.norm(first, axis=1).sum()
+    scale = np.prod(norms)
 
     def lower(signs: np.ndarray) -> np.ndarray:
         directions = signs @ features
@@ -204,80 +137,21 @@ def test_the_spectral_bound_is_above_what_networks_of_its_class_reach() -> None:
         return scale * np.max(np.abs(np.sum(hidden * signs, axis=2)), axis=0) / 40
 
     estimate = complexity.monte_carlo(lower, 40, 2000, seed=1)
-    bound = complexity.spectral([first, second], 40)
+    bound = theory.lemma_3(40, 1.0, norms, [rows, norms[1]])
+    assert bound == pytest.approx(scale / math.sqrt(40) * ((rows / norms[0]) ** (2 / 3) + 1) ** 1.5, rel=1e-12)
     assert 0.2 * scale / math.sqrt(40) < estimate.value + ERRORS * estimate.error < bound
-
-
-def test_the_spectral_bound_is_made_of_eigenvalues_and_rows() -> None:
-    generator = np.random.default_rng(9)
-    weights = [generator.normal(size=(4, 3)), generator.normal(size=(5, 4)), generator.normal(size=(1, 5))]
-    product, total = 1.0, 0.0
-    for layer in weights:
-        operator = math.sqrt(max(np.linalg.eigvalsh(layer.T @ layer)))
-        rows = sum(math.sqrt(sum(entry**2 for entry in row)) for row in layer)
-        product *= operator
-        total += (rows / operator) ** (2 / 3)
-    assert complexity.spectral(weights, 50, 1.5) == pytest.approx(1.5 / math.sqrt(50) * product * total**1.5, rel=1e-12)
-
-
-SMALL = Dims(max_experts=2, num_features=2, max_samples=6)
-STEPS, STARTS = 300, 10
-
-
-def test_one_linear_expert_reaches_all_of_its_ball() -> None:
-    """With orthogonal inputs every sign vector has the same supremum, B / sqrt(m)."""
-    estimate = complexity.learned(SMALL, Params(1, 1, expert_norm=3.0), np.eye(2), 20, STEPS, num_starts=STARTS)
-    assert (estimate.kind, estimate.draws) == ("lower estimate", 20)
-    assert estimate.value == pytest.approx(3 / math.sqrt(2), rel=1e-3)
-    assert estimate.error <= 1e-3
-
-
-def test_learned_experts_and_router_are_below_the_supremum_and_near_it() -> None:
-    """k = 1: a linear router of two experts splits points on a plane by a line through 0. The same signs for both."""
-    features = np.random.default_rng(10).normal(size=(6, 2))
-    angles = np.arange(0, 2 * np.pi, 1e-3)
-    splits = np.unique(features @ np.stack([np.cos(angles), np.sin(angles)]) >= 0, axis=1).T
-    assert len(splits) == 12  # two a point
-
-    def supremum(signs: np.ndarray) -> np.ndarray:
-        of_cells = [np.linalg.norm(signs[:, None, :] * cells @ features, axis=2) for cells in (splits, ~splits)]
-        return np.max(of_cells[0] + of_cells[1], axis=1) / 6
-
-    exact = complexity.monte_carlo(supremum, 6, 20, seed=1).value
-    params = Params(2, 1, router_norm=16.0)
-    learned = complexity.learned(SMALL, params, features, 20, STEPS, seed=1, num_starts=STARTS)
-    assert 0.9 * exact <= learned.value <= exact * (1 + 1e-6)
-    one = complexity.learned(SMALL, params, features, 20 * STARTS, STEPS, seed=1)
-    all_of_them = complexity.monte_carlo(supremum, 6, 20 * STARTS, seed=1).value
-    assert 0.6 * all_of_them <= one.value <= all_of_them * (1 + 1e-6)
-    assert complexity.learned(SMALL, params, features, 20, STEPS, seed=1, num_starts=STARTS) == learned
-    assert complexity.learned(SMALL, params, features, 20, STEPS, seed=2, num_starts=STARTS) != learned
-
-
-@pytest.mark.parametrize("shape", [(3, 4), (7, 2)])
-def test_inputs_that_do_not_fit_are_one_clear_line(shape: tuple[int, int]) -> None:
-    with pytest.raises(InvalidDimsError, match="features of shape") as caught:
-        complexity.learned(SMALL, Params(2, 1), np.ones(shape), 5, STEPS)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: complexity.linear_ball_exact(np.ones((21, 2)), 1.0), "num_samples=21 must be at most 20"),
-        (lambda: complexity.linear_ball(np.ones(3), 1.0), "features of shape"),
-        (lambda: complexity.linear_ball(np.full((2, 2), np.nan), 1.0), "finite"),
-        (lambda: complexity.linear_ball(np.ones((2, 2)), -1.0), "radius=-1.0"),
-        (lambda: complexity.linear_ball_gaussian(0, 3, 1.0), "num_samples=0"),
+        (lambda: complexity.enumerated(lambda signs: signs[:, 0], 21), "num_samples=21 must be at most 20"),
+        (lambda: complexity.fixed_router(np.ones((3, 1)), np.ones(3), 1.0), "features of shape"),
+        (lambda: complexity.fixed_router(np.ones((2, 1)), np.full((2, 2), np.nan), 1.0), "finite"),
+        (lambda: complexity.fixed_router(np.ones((2, 1)), np.ones((2, 2)), -1.0), "radius=-1.0"),
         (lambda: complexity.constants(0), "num_samples=0"),
-        (lambda: complexity.linear_ball_monte_carlo(np.ones((2, 2)), 1.0, 1), "num_draws=1"),
-        (lambda: complexity.learned(SMALL, Params(2, 1), np.ones((3, 2)), 1, STEPS), "num_draws=1"),
-        (lambda: complexity.learned(SMALL, Params(2, 3), np.ones((3, 2)), 2, STEPS), "num_active=3"),
+        (lambda: complexity.monte_carlo(lambda signs: signs[:, 0], 2, 1), "num_draws=1"),
         (lambda: complexity.fixed_router(np.ones((3, 2)), np.ones((4, 2)), 1.0), "gates has 3 rows"),
-        (lambda: complexity.spectral([np.ones((2, 3)), np.ones((1, 4))], 5), "no network with one output"),
-        (lambda: complexity.spectral([np.ones((2, 3))], 5), "no network with one output"),
-        (lambda: complexity.spectral([], 5), "no network with one output"),
-        (lambda: complexity.spectral([np.zeros((1, 3))], 5), "layer of zeros"),
     ],
 )
 def test_what_cannot_be_computed_is_one_clear_line(call, words: str) -> None:

@@ -52,8 +52,7 @@ def data():
     replicates = dict.fromkeys(FIGURES, REPLICATES) | {"crossing": 64}
     rounds = dict.fromkeys(FIGURES, NUM_STEPS) | {"crossing": 1}
     return {
-        name: figure.compute(READING, replicates[name], SEED, num_rounds=rounds[name])
-        for name, figure in FIGURES.items()
+        name: figure.compute(READING, replicates[name], SEED, rounds=rounds[name]) for name, figure in FIGURES.items()
     }
 
 
@@ -110,7 +109,7 @@ def test_crossing_is_the_first_number_of_samples_below_the_gap():
 @pytest.mark.parametrize(("reading", "last"), [("mask-dimension", 0), ("router-dimension", 10)])
 def test_sparsity_by_binomial_coefficients(reading, last):
     """d_N of 8 linear routers in 10 dimensions is 70 at k < T; (22) counts masks, as many for k as for T - k."""
-    data = sparsity.compute(generalization.reading(reading), 1, SEED)
+    data = sparsity.picture.compute(generalization.reading(reading), 1, SEED)
     here, samples = data.sel(experts=8), sparsity.NUM_SAMPLES
     for active in range(1, 9):
         at, masks = here.sel(active=active), math.log(math.comb(8, active))
@@ -166,7 +165,7 @@ def test_inclusion_takes_the_best_of_the_classes_within():
 def test_tightness_is_bound_over_gap(data, reading, dimensions):
     """The reading decides d_N at k = T alone; the gap is that of training, which knows no reading."""
     choice = generalization.reading(reading)
-    here = tightness.compute(choice, REPLICATES, SEED, num_rounds=NUM_STEPS).sel(experts=EXPERTS)
+    here = tightness.picture.compute(choice, REPLICATES, SEED, rounds=NUM_STEPS).sel(experts=EXPERTS)
     np.testing.assert_array_equal(here.gap, data["tightness"].gap.sel(experts=EXPERTS))
     assert bool(((here.gap > 0) & (here.gap <= 0.5)).all())
     for active, dimension in zip((1, 2, EXPERTS), dimensions, strict=True):
@@ -179,11 +178,11 @@ def test_tightness_is_bound_over_gap(data, reading, dimensions):
 
 def test_tightness_frames_and_names_what_is_violated(data):
     shown = data["tightness"].copy(deep=True)
-    assert "nowhere below the gap" in tightness.caption(shown)
+    assert "nowhere below the gap" in tightness.picture.caption(shown)
     shown["printed_ratio"].loc[{"experts": EXPERTS, "active": 2}] = 0.8
-    assert "below the gap at T = 4, k = 2 (framed)" in tightness.caption(shown)
-    canvas = Figure(figsize=tightness.FIGURE.size)
-    tightness.draw(shown, canvas)
+    assert "below the gap at T = 4, k = 2 (framed)" in tightness.picture.caption(shown)
+    canvas = Figure(figsize=tightness.picture.size)
+    tightness.picture.draw(shown, canvas)
     frames = [[patch for patch in axes.patches if isinstance(patch, Rectangle)] for axes in canvas.axes[:2]]
     assert [len(found) for found in frames] == [1, 0]
     assert frames[0][0].get_xy() == (-0.47, 0.53)  # the first column, the second row
@@ -198,7 +197,7 @@ def test_drawing_and_caption(data, name, reading, keeps_its_words):
     """Under every reading, by programs there are already; axes are named, and the caption says what was run."""
     figure, choice = FIGURES[name], generalization.reading(reading)
     rounds = data[name].attrs["num_rounds"] or 1
-    shown = data[name] if choice is READING else figure.compute(choice, REPLICATES, SEED, num_rounds=rounds)
+    shown = data[name] if choice is READING else figure.compute(choice, REPLICATES, SEED, rounds=rounds)
     canvas = Figure(figsize=figure.size)
     figure.draw(shown, canvas)
     canvas.draw_without_rendering()

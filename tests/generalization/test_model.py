@@ -61,7 +61,7 @@ def weights_of(size, widths, scale=1.0):
     experts = [(size, expert, 4), (size, expert)] if expert else [(size, 4)]
     routers = [(router, 4), (size, router)] if router else [(size, 4)]
     drawn = ([np.float32(rng.normal(0, scale, shape)) for shape in part] for part in (experts, routers))
-    return model.Weights(*map(tuple, drawn))
+    return model.ClassifierWeights(*map(tuple, drawn))
 
 
 @NETWORKS

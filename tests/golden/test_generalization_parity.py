@@ -90,7 +90,7 @@ def test_the_risk_on_the_digits_is_the_mean_over_all_images():
     labels = [1.0 if digit % 2 else -1.0 for digit in digits]
     noise = 0.25
     with jax.enable_x64(True):
-        weights = model.Weights(*([np.random.default_rng(0).normal(0, scale, (4, 64))] for scale in (5, 2)))
+        weights = model.ClassifierWeights(*([np.random.default_rng(0).normal(0, scale, (4, 64))] for scale in (5, 2)))
         risk = float(
             jax.jit(data.true_risk, static_argnums=3, compiler_options=QUICKLY)(weights, 2, 3, data.DIGITS, None, noise)
         )

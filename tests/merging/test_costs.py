@@ -14,10 +14,10 @@ from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.serving import merge
 from moe_theory.merging.system import system
 from moe_theory.merging.testbed import transformer
-from moe_theory.merging.testbed.tasks import VALIDATION, Setting, examples
+from moe_theory.merging.testbed.tasks import VALIDATION, Recipe, examples
 from moe_theory.runs.cells import Cell
 
-SETTING = Setting(num_tasks=2, num_experts=2, width=4, hidden=4, num_layers=1, num_heads=1, batch_size=8)
+SETTING = Recipe(num_tasks=2, num_experts=2, width=4, hidden=4, num_layers=1, num_heads=1, batch_size=8)
 ROOT = mt.root_key(3)
 
 

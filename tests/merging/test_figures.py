@@ -52,7 +52,7 @@ def data():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leaves, "DIMS", Dims(max_experts=3, max_leaves=128))
         patch.setattr(simplex, "DIMS", Dims(max_experts=3, max_leaves=128))
-        yield {name: FIGURES[name].compute(Reading(), 1, 2, num_rounds=NUM_ROUNDS) for name in ("leaves", "simplex")}
+        yield {name: FIGURES[name].compute(Reading(), 1, 2, rounds=NUM_ROUNDS) for name in ("leaves", "simplex")}
 
 
 def test_leaves_fill_the_simplex_at_every_time(data):
@@ -135,7 +135,7 @@ def test_the_tradeoff_shows_every_approach(monkeypatch):
     monkeypatch.setattr(tradeoff, "POLICIES", {"mix": ("mix", {})})
     data = table()
     figure = Figure()
-    tradeoff.draw(data, figure)
+    tradeoff.picture.draw(data, figure)
     assert len(figure.axes) == 2
     words = {text.get_text().strip() for text in figure.axes[0].texts}
     assert {"average", "mix", "token-top-1", "task-top-1", "smear-token"} <= words
@@ -146,8 +146,8 @@ def test_the_tradeoff_shows_every_approach(monkeypatch):
     joined = data.isel(model=0).sel(mix="fixed", approach=["token-top-1-capacity", "token-top-1-dense"])
     pairs = np.stack([joined.ratio, joined.accuracy], axis=1)
     assert any(np.allclose(line, pairs) for line in lines if line.shape == pairs.shape)
-    assert "0.90 ms" not in tradeoff.caption(data)
-    assert "1.00 ms" in tradeoff.caption(data)
+    assert "0.90 ms" not in tradeoff.picture.caption(data)
+    assert "1.00 ms" in tradeoff.picture.caption(data)
     assert len(to_csv(data).splitlines()) == 1 + 2 * 7
 
 
@@ -160,9 +160,9 @@ def test_the_scaling_shows_medians_and_the_claim():
         table().attrs,
     )
     figure = Figure()
-    scaling.draw(data, figure)
+    scaling.picture.draw(data, figure)
     left, right = figure.axes
     np.testing.assert_allclose(left.lines[0].get_ydata(), [20, 25])
     np.testing.assert_allclose(right.lines[0].get_ydata(), [0.2, 0.25])
     assert right.lines[1].get_ydata()[0] == pytest.approx(0.4)
-    assert "count as" not in scaling.caption(data)
+    assert "count as" not in scaling.picture.caption(data)

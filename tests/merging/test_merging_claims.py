@@ -15,7 +15,7 @@ from moe_theory.merging.costs import ChoiceCosts, MethodCosts, StepCosts
 from moe_theory.merging.evaluation import SlotAccuracy
 from moe_theory.merging.experiments import (
     CLOCKS_TIER,
-    LATE,
+    LAST_SLOTS,
     ROUTED,
     STEP_TIMES,
     STEPPED,
@@ -24,7 +24,7 @@ from moe_theory.merging.experiments import (
     TESTBEDS,
     TIMED,
     Record,
-    late_accuracy,
+    final_accuracy,
 )
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.runs import Run
@@ -124,9 +124,9 @@ def test_orders_are_the_right_way_round():
 def test_accuracy_is_that_of_the_last_slots():
     """Would catch a claim that averages over the slots in which a learner has not learned."""
     rounds = recorded_rounds(TESTBEDS["fixed"].num_rounds, 1)
-    accuracy = np.where(rounds[:, None] > rounds[-1] - LATE, 1.0, 0.0) * np.ones(3)
+    accuracy = np.where(rounds[:, None] > rounds[-1] - LAST_SLOTS, 1.0, 0.0) * np.ones(3)
     run = Run(None, rounds, np.arange(3), None, SlotAccuracy(accuracy, np.zeros((len(rounds), 8, 3))))
-    np.testing.assert_array_equal(late_accuracy(run), [1, 1, 1])
+    np.testing.assert_array_equal(final_accuracy(run), [1, 1, 1])
 
 
 def test_every_method_of_the_testbed_has_its_claims():

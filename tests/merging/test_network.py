@@ -148,8 +148,8 @@ def carried(form, seen, candidates):
     @functools.partial(jax.jit, compiler_options=QUICKLY)
     def run(seen, candidates):
         def slot(memory, factors):
-            look = None if form.look is None else form.look(memory, factors, REGULARIZED)
-            memory = form.add(memory, factors, look, REGULARIZED)
+            norm = None if form.measure is None else form.measure(memory, factors, REGULARIZED)
+            memory = form.add(memory, factors, norm, REGULARIZED)
             return memory, (form.squared_norms(memory, candidates, REGULARIZED), form.log_det(memory, REGULARIZED))
 
         return jax.lax.scan(slot, form.begin(REGULARIZED), seen)
@@ -211,8 +211,8 @@ def test_the_diagonal_form_is_the_diagonal_of_z():
 
 
 @pytest.mark.parametrize("name", uncertainty.UNCERTAINTIES)
-def test_the_best_candidate_is_found_by_few_looks(name, monkeypatch):
-    """Would catch a bound that is too low, a norm of another candidate, a look that `add` cannot use, and too many.
+def test_the_best_candidate_is_found_with_few_norms(name, monkeypatch):
+    """Would catch a bound that is too low, a norm of another candidate or that `add` cannot use, and too many.
 
     Candidates move a little from slot to slot, as they do when a network learns; one is drawn anew every five slots,
     one is not wanted.
@@ -230,11 +230,11 @@ def test_the_best_candidate_is_found_by_few_looks(name, monkeypatch):
         if before is not None and before.along is not None:
             bounds.append(jax.vmap(lambda *row: uncertainty.closer(*row, params))(before, factors))
         one = jax.tree.map(lambda leaf: leaf[place], factors)
-        return form.add(memory, one, found.look, params), found.judged, (bounds, place, norm, all_norms)
+        return form.add(memory, one, found.measured, params), found.judged, (bounds, place, norm, all_norms)
 
     with jax.enable_x64(True):
         factors = jax.tree.map(lambda leaf: np.asarray(leaf)[np.arange(count) % CANDIDATES], slots(dims, 1)[1])
-        memory, before, looks = form.begin(params), uncertainty.none_judged(form, dims, count, params), []
+        memory, before, measured = form.begin(params), uncertainty.none_judged(form, dims, count, params), []
         for time in range(40):
             factors = jax.tree.map(lambda leaf: leaf + 0.01 * rng.standard_normal(leaf.shape), factors)
             if time % 5 == 0:
@@ -253,8 +253,8 @@ def test_the_best_candidate_is_found_by_few_looks(name, monkeypatch):
             assert is_new[place]
             assert not is_new[3]
             np.testing.assert_allclose(np.sqrt(judged.squared_norms)[is_new], all_norms[is_new], rtol=1e-9)
-            before, looks = judged, [*looks, is_new.sum()]
-    assert not looks or np.mean(looks[1:]) < count / 2
+            before, measured = judged, [*measured, is_new.sum()]
+    assert not measured or np.mean(measured[1:]) < count / 2
 
 
 @pytest.mark.parametrize("name", ["diagonal", "full"])

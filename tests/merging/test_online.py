@@ -8,17 +8,18 @@ import jax
 import numpy as np
 import pytest
 
+from moe_theory import merging
 from moe_theory.core.errors import InvalidRewardError, InvalidStreamError, MoeTheoryError
 from moe_theory.core.random import root_key
 from moe_theory.merging import Feedback, Params, online, policies
 from moe_theory.merging.online import checked, from_file, from_module, merge_online
 from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.tasks import VALIDATION, Setting, examples, tasks_of
+from moe_theory.merging.testbed.tasks import VALIDATION, Recipe, examples, tasks_of
 from moe_theory.merging.testbed.training import PATTERN, save_model
 from moe_theory.runs.tensors import InvalidCheckpointError, write_safetensors
 
-SETTING = Setting(batch_size=96, num_experts=3, num_tasks=4, width=16, hidden=8, num_layers=1, num_heads=2)
+SETTING = Recipe(batch_size=96, num_experts=3, num_tasks=4, width=16, hidden=8, num_layers=1, num_heads=2)
 
 
 class Corner:
@@ -75,6 +76,39 @@ def test_a_policy_learns_from_what_is_served():
     rows = list(merge_online(Corner(60), policies.BEST_EXPERT, 60))
     assert [int(np.argmax(row.weights)) for row in rows[:3]] == [0, 1, 2]
     assert np.mean([row.weights[1] for row in rows[30:]]) > 0.5
+
+
+def test_policies_are_compared_on_the_same_slots():
+    opened = []
+
+    def open_stream():
+        opened.append(Corner(5))
+        return opened[-1]
+
+    found = merging.compare(open_stream, num_slots=4)
+    assert found.keys() == policies.POLICIES.keys() - {policies.MIX}  # three experts, two tasks
+    served = [stream.asked for stream in opened if stream.asked]
+    assert [[slot for slot, _ in asked] for asked in served] == [[0, 1, 2, 3]] * len(found)
+    for rows, asked in zip(found.values(), served, strict=True):
+        np.testing.assert_allclose([row.weights for row in rows], [weights for _, weights in asked], atol=1e-6)
+    few = merging.compare(open_stream, [policies.TANBR], num_slots=4, max_active=1)
+    assert {np.count_nonzero(row.weights) for row in few[policies.TANBR]} == {1}
+    alone = list(merge_online(Corner(4), policies.TANBR, 4, online.params_for(policies.TANBR, 3)))
+    assert [row.reward for row in alone] == [row.reward for row in found[policies.TANBR]]
+    assert online.equal_rewards(Corner(5), 4) == [row.reward for row in found[policies.AVERAGE]]
+
+
+@pytest.mark.parametrize(
+    ("slots", "options", "said"),
+    [
+        (3, {"names": ["tanber"]}, "Did you mean 'tanbr'"),
+        (3, {"max_active": 4}, "max_active=4 must be at most num_experts=3"),
+        (0, {}, "no slots"),
+    ],
+)
+def test_policies_that_cannot_be_compared_are_refused(slots, options, said):
+    with pytest.raises(MoeTheoryError, match=said):
+        merging.compare(lambda: Corner(slots), **options)
 
 
 @pytest.mark.parametrize(

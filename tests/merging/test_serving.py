@@ -12,11 +12,11 @@ from moe_theory.merging.serving import merge, methods, routers, routing
 from moe_theory.merging.serving.methods import METHODS, Deployment
 from moe_theory.merging.serving.routing import KINDS, Router
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.tasks import TRAIN, Setting, Slot, examples, tasks_of
+from moe_theory.merging.testbed.tasks import TRAIN, Recipe, Slot, examples, tasks_of
 from moe_theory.merging.testbed.transformer import Experts
 
 EXPERTS, TOKENS, WIDTH, HIDDEN = 4, 24, 5, 7
-SETTING = Setting(num_tasks=EXPERTS, num_experts=EXPERTS, width=8, hidden=6, num_layers=2, num_heads=2, batch_size=8)
+SETTING = Recipe(num_tasks=EXPERTS, num_experts=EXPERTS, width=8, hidden=6, num_layers=2, num_heads=2, batch_size=8)
 quick = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
 

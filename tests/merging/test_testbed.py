@@ -11,11 +11,11 @@ from moe_theory.checkpoints import load_experts, merge_checkpoint
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
 from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import tasks, training, transformer
-from moe_theory.merging.testbed.tasks import Examples, Setting, accuracies, examples, tasks_of
+from moe_theory.merging.testbed.tasks import Examples, Recipe, accuracies, examples, tasks_of
 from moe_theory.merging.testbed.training import initial
 from moe_theory.runs.tensors import InvalidCheckpointError, write_safetensors
 
-SETTINGS = {"digits": Setting(), "sequences": Setting(tasks="sequences", expert_steps=1000)}
+SETTINGS = {"digits": Recipe(), "sequences": Recipe(tasks="sequences", expert_steps=1000)}
 FAMILIES = list(SETTINGS)
 
 
@@ -32,7 +32,7 @@ def test_no_input_has_the_same_label_under_two_label_maps(name):
     setting = SETTINGS[name]
     tasks = tasks_of(setting)
     bases = len({task.split(",")[0] for task in tasks.names})
-    all_maps = Setting(tasks=name, num_tasks=bases * tasks.num_classes, num_experts=1)
+    all_maps = Recipe(tasks=name, num_tasks=bases * tasks.num_classes, num_experts=1)
     inputs, labels = parts(all_maps, "validation")
     assert inputs.shape[2:] == (tasks.num_tokens, tasks.num_features)
     assert len(set(tasks_of(all_maps).names)) == all_maps.num_tasks
@@ -49,7 +49,7 @@ def test_the_digits_are_changed_as_said():
     from sklearn.datasets import load_digits
 
     pixels, shown = load_digits(return_X_y=True)
-    inputs, labels = parts(Setting(), "validation")
+    inputs, labels = parts(Recipe(), "validation")
     images = inputs.reshape(8, -1, 2, 2, 4, 4).swapaxes(3, 4).reshape(8, -1, 8, 8)
     known = {image.tobytes(): digit for image, digit in zip(pixels / 8 - 1, shown, strict=True)}
     plain, turned, negated, permuted = images[:4].astype(float)
@@ -61,7 +61,7 @@ def test_the_digits_are_changed_as_said():
 
 
 def test_a_fifth_of_every_digit_is_for_validation_and_no_image_is_in_both():
-    (train, train_labels), (held_out, labels) = parts(Setting()), parts(Setting(), "validation")
+    (train, train_labels), (held_out, labels) = parts(Recipe()), parts(Recipe(), "validation")
     assert train.shape[1] + held_out.shape[1] == 1797
     shares = np.bincount(labels[0]) / (np.bincount(labels[0]) + np.bincount(train_labels[0]))
     assert np.all(np.abs(shares - 0.2) < 0.01)
@@ -94,17 +94,17 @@ def test_rules_of_sequences_one_by_one():
 
 def test_settings_that_cannot_be_trained_say_why():
     with pytest.raises(UnknownNameError, match="digits"):
-        Setting(tasks="digit")
+        Recipe(tasks="digit")
     with pytest.raises(UnknownNameError, match="validation"):
-        examples(Setting(), "test")
+        examples(Recipe(), "test")
     for wrong in ({"num_tasks": 41}, {"num_experts": 9}, {"num_heads": 5}, {"batch_size": 100}, {"hidden": 0}):
         with pytest.raises(InvalidDimsError, match=next(iter(wrong))):
-            Setting(**wrong)
+            Recipe(**wrong)
     with pytest.raises(InvalidParamsError, match="learning_rate"):
-        Setting(learning_rate=0.0)
+        Recipe(learning_rate=0.0)
 
 
-SMALL = Setting(num_tasks=3, num_experts=3, width=6, hidden=5, num_layers=2, num_heads=2, batch_size=3)
+SMALL = Recipe(num_tasks=3, num_experts=3, width=6, hidden=5, num_layers=2, num_heads=2, batch_size=3)
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +208,7 @@ def test_accuracies_by_task():
     assert counts.dtype == jnp.int32
 
 
-TRAINED = Setting(
+TRAINED = Recipe(
     num_tasks=5,  # the first expert serves two tasks, which conflict
     num_experts=4,
     width=16,

@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 import numpy as np
 from matplotlib.axes import Axes
 
-from moe_theory.report import panels, plots
+from moe_theory.plot import style
+from moe_theory.report import panels
 from moe_theory.verify.registry import all_claims
 from moe_theory.verify.statement import bearing
 from moe_theory.verify.verdict import Curve, Look, Report, Status, Stop, Verdict
@@ -116,7 +117,7 @@ def panel_of(verdict: Verdict) -> Axes:
         drawn.append(canvas.add_subplot())
         panels.draw_curve(drawn[0], verdict, verdict.curve)
 
-    plots.render("title", (4, 3), draw)
+    style.render("title", (4, 3), draw)
     return drawn[0]
 
 

@@ -4,6 +4,8 @@ import base64
 import dataclasses
 import io
 import re
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -12,7 +14,8 @@ from matplotlib.image import imread
 from test_pages import FORMULAS, HOSTILE
 from test_svg import FIGURES, many, written
 
-from moe_theory.report import pages, rendering, svg, wording
+from moe_theory.plot import style, svg
+from moe_theory.report import pages, rendering, wording
 from moe_theory.verify.verdict import Status
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install 'moe-theory[dev]'")
@@ -223,6 +226,42 @@ def test_a_compact_picture_looks_the_same(browser):
     assert before.std() > 0.05
     assert np.abs(after - before).max() < 0.35  # an edge of a letter
     assert np.abs(after - before).mean() < 1e-3
+
+
+FORMULAS_DRAWN = (r"$\kappa/\lambda$", r"$T = 10\,m$", r"$\sigma_0^{0.75}$, $\sqrt{k(1+\log(T/k))}$")
+READERS = ("chromium", "rsvg-convert")
+
+
+def painted_by(reader, picture, width, browser):
+    """An SVG document as a reader paints it on white, so many pixels wide, in grey."""
+    if reader == "rsvg-convert":
+        command = shutil.which(reader) or pytest.skip("no rsvg-convert: apt-get install librsvg2-bin")
+        options = ["--width", str(width), "--keep-aspect-ratio", "--background-color", "white"]
+        made = subprocess.run([command, *options], input=picture.encode(), capture_output=True, check=True).stdout
+    else:
+        page = browser.new_page(viewport={"width": width, "height": width})
+        whole = "<style>body{margin:0;background:white}svg{display:block;width:100vw;height:auto}</style>"
+        page.set_content(whole + picture[picture.index("<svg") :])
+        made = page.locator("svg").screenshot()
+        page.close()
+    return imread(io.BytesIO(made))[..., :3].mean(axis=-1)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_formulas_look_the_same_to_every_reader(browser, reader):
+    """As matplotlib paints them itself: catches letters over one another, and some that are left out."""
+
+    def draw(canvas):
+        for place, formula in enumerate(FORMULAS_DRAWN):
+            canvas.text(0.05, 0.72 - 0.33 * place, formula, fontsize=24)
+
+    size = (4.0, 2.0)
+    expected = imread(io.BytesIO(style.render_as("png", "formulas", size, draw)))[..., :3].mean(axis=-1)
+    found = painted_by(reader, style.render("formulas", size, draw), expected.shape[1], browser)
+    assert found.shape == expected.shape
+    ink = expected < 0.5
+    assert ink.mean() > 0.01
+    assert (np.abs(found - expected) > 0.5).sum() < 0.1 * ink.sum()
 
 
 def test_is_whole_without_javascript(opened, report):

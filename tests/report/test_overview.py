@@ -12,6 +12,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.plot import Curves, style
 from moe_theory.report import overview, plots
 from moe_theory.report.wording import statement_status
 from moe_theory.verify import recorded
@@ -39,8 +40,8 @@ def measured(monkeypatch):
     for paper, (name, _) in FROM.items():
         module = importlib.import_module(f"moe_theory.{paper}.figures.{name.replace('-', '_')}")
         data = kept(paper)[1]
-        spec = dataclasses.replace(module.FIGURE, compute=lambda *_, data=data, **__: data)
-        monkeypatch.setattr(module, "FIGURE", spec)
+        spec = dataclasses.replace(module.picture, data=lambda setup, data=data: data)
+        monkeypatch.setattr(module, "picture", spec)
     judged = []
 
     def judge(request, **_):
@@ -57,7 +58,8 @@ def measured(monkeypatch):
         return Report(verdicts, "", 0, 0.01, {}, False, {})
 
     monkeypatch.setattr(overview, "carry_out", judge)
-    return overview.compute(overview.FIRST_DEFAULTS, 64, SEED), judged
+    (figure,) = overview.figures().values()
+    return figure.compute(overview.FIRST_DEFAULTS, 64, SEED), judged
 
 
 def test_panels_show_what_their_figures_and_claims_have(measured):
@@ -102,7 +104,7 @@ def test_a_printed_statement_s_verdict_and_the_right_one_s_are_not_mixed_up(meas
 def test_it_is_drawn_with_its_verdicts(measured):
     data = measured[0]
     (figure,) = overview.figures().values()
-    picture = plots.render(figure.title, figure.size, lambda canvas: figure.draw(data, canvas), figure.caption(data))
+    picture = style.render(figure.title, figure.size, lambda canvas: figure.draw(data, canvas), figure.caption(data))
     assert picture.startswith("<?xml")
     assert f"moe-theory figures overview --replicates 64 --seed {SEED}" in picture
     assert plots.to_csv(data).count("\n") > data.sizes["place"]
@@ -114,7 +116,7 @@ def test_the_csv_gives_back_what_was_computed(measured, tmp_path):
     path.write_text(plots.to_csv(data))
     again = overview.read(path)
     assert list(again.panel.values) == list(data.panel.values)
-    for value in overview.VALUES:
+    for value in Curves._fields:
         np.testing.assert_allclose(again[value].transpose(*data[value].dims), data[value], rtol=1e-5)
     assert list(again.right_verdict.values) == list(data.right_verdict.values)
     assert {name: again.attrs[name] for name in ("replicates", "seed", "command")} == {

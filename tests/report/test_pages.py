@@ -17,10 +17,10 @@ from samples import Page
 from moe_theory import cli
 from moe_theory.core.errors import InvalidReportError, OutputError
 from moe_theory.core.papers import paper_names
+from moe_theory.plot.symbols import marked
 from moe_theory.report import pages, proofs, rendering, wording
 from moe_theory.report.bibliography import entry_of
 from moe_theory.report.rendering import to_markdown
-from moe_theory.report.symbols import marked
 from moe_theory.report.wording import facts
 from moe_theory.runs import files
 from moe_theory.verify import recorded

@@ -6,15 +6,17 @@ import io
 import re
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from matplotlib.figure import Figure
 
 import moe_theory as mt
-from moe_theory import continual
+from moe_theory import continual, plot
 from moe_theory.core.errors import (
     InvalidDimsError,
     InvalidParamsError,
@@ -22,9 +24,8 @@ from moe_theory.core.errors import (
     OutputError,
     UnknownNameError,
 )
-from moe_theory.report import layout, plots
-from moe_theory.runs import quiet
-from moe_theory.verify.figures import FigureSpec, closing, provenance
+from moe_theory.plot import layout, style
+from moe_theory.report import plots
 
 NUM_ROUNDS = 100  # as the tests of the figures themselves, whose compiled programs serve again
 
@@ -35,13 +36,12 @@ def shortened(monkeypatch):
     computed = []
 
     def short(figure):
-        @functools.wraps(figure.compute)  # whose keywords say what it takes
-        def compute(*arguments, **asked):
-            data = figure.compute(*arguments, **{"num_rounds": NUM_ROUNDS} | asked)
+        def compute(setup):
+            data = figure.data(setup)
             computed.append(figure.name)
             return data
 
-        return dataclasses.replace(figure, compute=compute)
+        return dataclasses.replace(figure, data=compute, rounds=NUM_ROUNDS)
 
     figures = {name: short(figure) for name, figure in plots.figures_of("continual").items()}
     monkeypatch.setattr(plots, "figures_of", lambda paper: figures)
@@ -49,7 +49,7 @@ def shortened(monkeypatch):
 
 
 def words_of(svg):
-    return ["".join(part.itertext()) for part in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    return [part.text for part in ElementTree.fromstring(svg).iter() if part.tag.endswith(("}text", "}title"))]
 
 
 def description_of(svg):
@@ -74,7 +74,7 @@ def test_writes_a_picture_and_its_numbers_the_same_again(shortened, tmp_path):
             table.loc[table.threshold_power == power, "expert"], data.expert.sel(threshold_power=power)
         )
     svg = paths[0].read_text(encoding="utf-8")
-    assert "round t" in [" ".join(words.split()) for words in words_of(svg)]
+    assert "round t" in words_of(svg)
     assert " ".join(description_of(svg).split()) == " ".join(figure.caption(data).split())
     assert "dc:date" not in svg
     # Bytes do not depend on the user's matplotlib configuration either.
@@ -96,7 +96,7 @@ def test_csv_keeps_numbers_beside_their_coordinates():
 
 
 def test_threads_draw_the_same():
-    draw = functools.partial(plots.render, "title", (3, 2), lambda canvas: canvas.subplots().plot([1, 2]), "caption")
+    draw = functools.partial(style.render, "title", (3, 2), lambda canvas: canvas.subplots().plot([1, 2]), "caption")
     alone = draw()
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda _: draw(), range(4)))
@@ -105,7 +105,7 @@ def test_threads_draw_the_same():
 
 def test_configuration_is_left_as_it_was():
     before = dict(matplotlib.rcParams)
-    plots.render("title", (3, 2), lambda canvas: canvas.subplots(), "")
+    style.render("title", (3, 2), lambda canvas: canvas.subplots(), "")
     assert dict(matplotlib.rcParams) == before
 
 
@@ -158,25 +158,77 @@ def test_unwritable_folder_is_one_line_and_computes_nothing(shortened, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def line(reading, replicates, seed, progress=quiet, *, num_rounds=None):
-    about = provenance("continual", "line", reading, replicates, seed, num_rounds or 3, rounds=num_rounds)
-    return xr.Dataset({"level": ("round", np.linspace(0, 1, about["num_rounds"]))}, attrs=about)
-
-
-def draw_line(data, figure):
-    panel = figure.subplots()
+@plot.figure(
+    "continual.line",
+    lambda setup: xr.Dataset({"level": ("round", np.linspace(0, 1, setup.rounds))}),
+    title="A line",
+    summary="A line.",
+    replicates=4,
+    size=(7.2, 2.5),
+    rounds=3,
+)
+def line(data, canvas):
+    """From 0 to 1 in {num_rounds} rounds, {{and braces}}; at least {NUM_ROUNDS} elsewhere."""
+    (panel,) = plot.row(canvas, ["10–90 % of the runs, with a title that is far too long for a column of a journal"])
     panel.plot(data.level)
-    panel.set_title("10–90 % of the runs, with a title that is far too long for a column of a journal", loc="left")
-    lines = [panel.plot([], [], label=f"a label of some length, {number}")[0] for number in range(4)]
-    figure.legend(handles=lines, loc="outside upper center", ncols=4)
+    for number in range(4):
+        panel.plot([], [], label=f"a label of some length, {number}")
+    plot.legend(canvas, 4)
 
 
-LINE = FigureSpec("line", "A line", "A line.", line, draw_line, 4, (7.2, 2.5), closing)
+def test_a_caption_is_the_docstring_of_what_draws():
+    """Words in braces are of the data and of the module; the last lines say what was run and how to run it again."""
+    reading = continual.reading("unit-signal")
+    words = line.caption(line.compute(reading, 1, 2))
+    assert words.splitlines() == [
+        "From 0 to 1 in 3 rounds, {and braces}; at least 100 elsewhere.",
+        f"Reading unit-signal ({reading.summary.replace('sigma_0', 'σ₀')}); 1 replicate, seed 2, 3 rounds.",
+        "moe-theory figures continual line --reading unit-signal --replicates 1 --seed 2",
+    ]
+
+
+def test_the_figure_of_the_page_is_drawn():
+    """As a newcomer types it: catches a name or a keyword that has changed."""
+    page = (Path(mt.__file__).parents[1] / "docs" / "pages" / "figures.md").read_text(encoding="utf-8")
+    found: dict = {"__name__": "model_gap"}
+    exec(re.findall(r"```python.*?\n(.*?)```", page, re.DOTALL)[0], found)
+    spec = found["picture"]
+    data = spec.compute(continual.reading("unit-signal"), 2, 3, rounds=4)
+    assert (data.printed.diff("scale") > 0).all()
+    assert spec.caption(data).startswith("Forgetting of one expert after 4 rounds; (17) from each")
+    canvas = Figure(figsize=spec.size)
+    spec.draw(data, canvas)
+    assert len(canvas.legends[0].get_texts()) == 3
+
+
+def test_over_labels_what_a_function_returns_at_every_place():
+    """Catches axes in another order, an inner axis that is not the last one, and a missing name that is not NaN."""
+
+    def values(a, b):
+        return {"sum": a + b, "line": [a, b, 0]} | ({} if a == 2 else {"early": b})
+
+    data = plot.over(values, {"kind": ["x", "y", "z"]}, a=[1, 2], b=[10, 20, 30])
+    assert data["sum"].sel(a=2, b=30) == 32
+    assert data.line.dims == ("a", "b", "kind")
+    assert data.line.sel(a=1, b=20, kind="y") == 20
+    np.testing.assert_array_equal(data.early, [[10, 20, 30], [np.nan] * 3])
+
+
+def test_a_legend_has_each_label_once_and_areas_last():
+    canvas = Figure()
+    for panel in canvas.subplots(1, 2):
+        panel.fill_between([0, 1], 0, 1, label="band")
+        panel.plot([0, 1], label="line")
+        panel.plot([1, 0])
+    canvas.axes[1].plot([], [], label="mark")
+    plot.legend(canvas, 2)
+    (legend,) = canvas.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["line", "mark", "band"]
 
 
 @pytest.fixture
 def drawing(monkeypatch):
-    monkeypatch.setattr(plots, "figures_of", lambda paper: {"line": LINE})
+    monkeypatch.setattr(plots, "figures_of", lambda paper: {"line": line})
 
 
 def test_writes_every_format_at_a_width_the_same_again(drawing, tmp_path):
@@ -204,9 +256,9 @@ def test_a_figure_of_python_is_drawn_and_shows_itself(drawing, keeps_its_words):
     assert drawn.get_figwidth() == 3.25
     assert "\n" in drawn.axes[0].get_title("left")
     assert drawn._repr_png_().startswith(b"\x89PNG")
-    keeps_its_words(LINE, data)
+    keeps_its_words(line, data)
     own, whole = mt.figure("continual.line")
-    assert tuple(whole.get_size_inches()) == LINE.size
+    assert tuple(whole.get_size_inches()) == line.size
     assert "width" not in own.attrs["command"]
     with pytest.raises(UnknownNameError, match=re.escape("Did you mean 'continual.line'")):
         mt.figure("continual.lien")
@@ -216,22 +268,22 @@ def test_style_sheets_that_cannot_be(tmp_path):
     for text, words in (("lines.linewith: 3", "lines.linewidth"), ("lines.linewidth: wide", "wide")):
         (tmp_path / "mine.mplstyle").write_text(text)
         with pytest.raises(InvalidRunError, match=words) as caught:
-            plots.look_of(None, tmp_path / "mine.mplstyle", False)
+            style.style_of(None, tmp_path / "mine.mplstyle", False)
         assert "\n" not in str(caught.value)
 
 
 def test_tex_is_refused_without_latex(drawing, monkeypatch):
-    monkeypatch.setattr(plots.shutil, "which", lambda name: None)
+    monkeypatch.setattr(style.shutil, "which", lambda name: None)
     with pytest.raises(InvalidRunError, match="no program latex and no dvipng"):
         mt.figure("continual.line", tex=True)
-    monkeypatch.setattr(plots.shutil, "which", lambda name: f"/usr/bin/{name}")
-    assert plots.look_of(None, None, True).settings["text.usetex"]
+    monkeypatch.setattr(style.shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert style.style_of(None, None, True).settings["text.usetex"]
     assert layout.for_tex("10–90 % of $x_1$, κ") == r"10--90 \% of $x_1$, $\kappa$"
 
 
 @pytest.mark.parametrize(("width", "expected"), [("3.25in", 3.25), ("8.89cm", 3.5), ("88.9 mm", 3.5), (7, 7), ("7", 7)])
 def test_widths(width, expected):
-    assert plots.inches(width) == pytest.approx(expected)
+    assert style.inches(width) == pytest.approx(expected)
 
 
 def test_all_papers_figures_are_listed():

@@ -11,14 +11,14 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from moe_theory.report import palette, plots, svg
-from moe_theory.verify.figures import ramp
+from moe_theory.plot import ramp, roles, style, svg
+from moe_theory.report import palette
 
 FIGURES = Path(__file__).resolve().parents[2] / "figures"
 MOST_BYTES = 100_000
 MARKS, WORDS = 3.0, 4.5  # contrasts that WCAG asks for
 APART = 8  # of a lightness between 0 and 100
-ROLES = (palette.MEASURED, palette.PRINTED, palette.RIVAL, palette.OTHER)
+CYCLE = (roles.BLUE, roles.ORANGE, roles.LIGHT_BLUE, roles.OLIVE)
 
 
 def luminance(colour):
@@ -47,7 +47,7 @@ def many(figure):
 
 
 def written(draw, size=(7.2, 7.0)):
-    with plots.our_style():
+    with style.our_style():
         figure, document = Figure(figsize=size, layout="constrained"), io.StringIO()
         draw(figure)
         figure.savefig(document, format="svg", transparent=True)
@@ -68,7 +68,7 @@ def test_every_figure_is_small_and_its_words_are_text(path):
 
 def test_what_is_saved_is_small():
     whole = written(many)
-    assert len(plots.render("title", (7.2, 7.0), many, "caption")) < min(0.4 * len(whole), MOST_BYTES)
+    assert len(style.render("title", (7.2, 7.0), many, "caption")) < 0.4 * len(whole)
 
 
 def places(path):
@@ -98,7 +98,22 @@ def test_steps_add_up_to_the_places():
     np.testing.assert_allclose(places(shorter), points, atol=0.5 / svg.PER_POINT + 1e-9)
     assert len(shorter) < 0.55 * len(path)
     curve = "M 0 0 \nC 1.25 2 3 4 5.123456 6 \nz"
-    assert svg._shorter(curve).split() == curve.split()
+    assert svg._shorter(curve) == "M0 0c1.25 2 3 4 5.12 6z"
+    assert svg._shorter("M 1 1 \nQ -1.5 2 3 -4 \nQ 3 3 4 4") == "M1 1q-2.5 1 2-5 0 7 1 8"
+
+
+def test_a_formula_is_outlines_whose_title_says_it():
+    """Catches words that became outlines, and a formula that cannot be found by what it says."""
+
+    def draw(canvas):
+        canvas.text(0.1, 0.5, r"gate drive $\kappa/\lambda$")
+        canvas.text(0.1, 0.1, "only words")
+
+    root = ElementTree.fromstring(style.render("title", (3, 2), draw, "caption"))
+    found = {at.tag.rpartition("}")[2]: at.text for at in root.iter() if at.tag.endswith(("}title", "}text"))}
+    (group,) = (at for at in root.iter() if at.get("role") == "img")
+    assert group[0].text == "gate drive κ/λ"
+    assert found["text"] == "only words"
 
 
 def test_every_look_is_kept():
@@ -118,16 +133,16 @@ def test_every_look_is_kept():
 
 
 def test_the_cycle_is_the_roles():
-    with plots.our_style():
+    with style.our_style():
         from matplotlib import rcParams
 
-        assert tuple(f"#{colour.lstrip('#')}" for colour in rcParams["axes.prop_cycle"].by_key()["color"]) == ROLES
+        assert tuple(f"#{colour.lstrip('#')}" for colour in rcParams["axes.prop_cycle"].by_key()["color"]) == CYCLE
 
 
 @pytest.mark.parametrize("page", ["white", palette.PAGE])
 def test_colours_stand_out_on_a_light_page(page):
-    assert all(contrast(colour, page) >= MARKS for colour in (*ROLES, *ramp(3), *ramp(8)))
-    assert all(contrast(colour, page) >= WORDS for colour in (palette.PRINTED, palette.MEASURED, palette.RIGHT))
+    assert all(contrast(colour, page) >= MARKS for colour in (*CYCLE, *ramp(3), *ramp(8)))
+    assert all(contrast(colour, page) >= WORDS for colour in (roles.ORANGE, roles.BLUE, roles.INK))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +156,7 @@ def test_the_overview_is_legible_on_its_page(theme, pages):
 
 
 def test_roles_stay_apart_in_grey():
-    levels = sorted(map(lightness, (*ROLES, palette.RIGHT)))
+    levels = sorted(map(lightness, (*CYCLE, roles.INK)))
     assert min(after - before for before, after in itertools.pairwise(levels)) > APART
     for count in (2, 3, 4, 5):
         levels = list(map(lightness, ramp(count)))

@@ -12,7 +12,7 @@ from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.report import sweeps
 from moe_theory.runs.files import pack
 from moe_theory.runs.store import Store
-from moe_theory.sweep.plan import Plan, fingerprint
+from moe_theory.sweep.plan import SweepPlan, fingerprint
 from moe_theory.sweep.results import Results, Sweep
 
 ARGUMENTS = {
@@ -39,7 +39,7 @@ SWEEPS = {
 
 def planted(folder, values=None, **changes):
     """Results of chunks that hold what `values` gives for a cell and an observable: (records, ..., 8)."""
-    plan, store = Plan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(Path(folder))
+    plan, store = SweepPlan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(Path(folder))
     records = -(-plan.sweep.rounds // plan.sweep.record_every)
     for chunk in plan.chunks:
         arrays = {}
@@ -143,7 +143,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
     with pytest.raises(InvalidRunError, match="axes of their own"):
         sweeps.draw(results, tmp_path / "look.svg")
     with pytest.raises(OutputError, match=r"\.svg or \.png"):
-        sweeps.draw(results, tmp_path / "look.jpg")
+        sweeps.draw(planted(tmp_path / "scalars"), tmp_path / "look.jpg")
     with pytest.raises(OutputError, match=r"\.nc, \.zarr, \.parquet"):
         sweeps.export(results, tmp_path / "look.txt")
     assert sweeps.export(results, tmp_path / "look.nc").is_file()
@@ -151,7 +151,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
 
 def test_the_document_holds_the_last_round_of_every_cell(tmp_path):
     results = planted(tmp_path, axes={"num_experts": [2, 3]}, observables=["forgetting", "loads"])
-    document = json.loads(json.dumps(sweeps.to_json(without_chunks(results, 0)), allow_nan=False))
+    document = json.loads(json.dumps(sweeps.document(without_chunks(results, 0)).to_json(), allow_nan=False))
     assert document["cells"][0]["statistics"] == {}
     last = results.run_of(1).records
     cell = document["cells"][1]

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import moe_theory as mt
-from moe_theory.report.symbols import linear, marked, plain
+from moe_theory.plot.symbols import linear, marked, plain
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import zipfile
 
 import numpy as np
 import pytest
+from commands import npy
 
-from benchmarks.fuzz import npy
 from moe_theory.runs import arrays
 from moe_theory.runs.arrays import read_arrays
 

@@ -302,7 +302,7 @@ def test_values_count_by_what_they_are():
 def test_a_value_that_cannot_be_told_is_refused(tmp_path):
     with (tmp_path / "file").open("w") as file:
         for value in (file, (each for each in "ab"), [{"a": file}]):
-            with pytest.raises(InvalidRunError, match="cannot be told"):
+            with pytest.raises(InvalidRunError, match="cannot be hashed"):
                 code_digest(lambda value=value: value)
 
 

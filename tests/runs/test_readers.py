@@ -19,9 +19,8 @@ FUNCTIONS = {
 }  # fmt: skip
 OF_MODULES = {"load": {"np", "json", "pickle", "tomllib"}, "mmap": {"mmap"}}
 ELSEWHERE = {
+    "core/papers.py:import_command": "of an installed distribution",
     "checkpoints/writing.py:_write_folder": "what is a file",
-    "cli/deep.py:_run": "what it has just written",
-    "cli/explore.py:explore": "what it has just written",
     "cli/new.py:template": "of this package",
     "cli/output.py:discard": "to write nowhere",
     "deep/datasets/files.py:opened": "by `runs.reading`",
@@ -33,9 +32,10 @@ ELSEWHERE = {
     "generalization/families.py:families": "of this package",
     "report/notebook.py:status_style": "of this package",
     "report/overview.py:read": "of this project's figures, for its README",
-    "report/plots.py:_read_style": "after `runs.reading` has read it",
-    "report/plots.py:our_style": "of this package",
-    "report/tour.py:to_html": "what it has just written",
+    "plot/style.py:_read_style": "after `runs.reading` has read it",
+    "plot/style.py:our_style": "of this package",
+    "report/document.py:written": "what was written just now",
+    "tour/page.py:to_html": "what it has just written",
     "runs/arrays.py:_opened": "by `runs.reading`",
     "runs/files.py:_sync": "only to sync it",
     "runs/fingerprint.py:_version": "of an installed distribution",

@@ -20,7 +20,7 @@ from moe_theory.sweep.results import Results, Sweep
 
 ARGUMENTS = {"system": "continual", "rounds": 20, "axes": {"num_experts": [2, 3]}, "replicates": 32, "chunk_width": 16}
 SWEEP = Sweep(**ARGUMENTS)
-PLAN = planning.Plan(SWEEP, planning.fingerprint("continual"))
+PLAN = planning.SweepPlan(SWEEP, planning.fingerprint("continual"))
 TASK = {"rounds": 3}
 
 

@@ -17,10 +17,10 @@ DURABLE = {"whole", "whole_set"}  # which give a temporary name, and put what is
 ELSEWHERE = {
     "checkpoints/writing.py:_write_file": "below a temporary name",
     "runs/locks.py:acquire": "who holds a claim, which ends with the process",
-    "report/plots.py:saved": "into memory",
+    "plot/style.py:saved": "into memory",
     "report/plots.py:as_netcdf": "into memory",
-    "report/layout.py:_repr_png_": "into memory",
-    "report/panels.py:_draw": "into memory",
+    "plot/layout.py:_repr_png_": "into memory",
+    "plot/svg.py:written": "into memory",
     "cli/__init__.py:format_epilog": "Click's, into memory",
     "sweep/results.py:to_netcdf": "by `sweep.dataset`",
     "sweep/results.py:to_zarr": "by `sweep.dataset`",

@@ -21,7 +21,7 @@ from moe_theory.runs.files import pack
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import DevicePool
 from moe_theory.sweep import runner
-from moe_theory.sweep.plan import Plan, fingerprint
+from moe_theory.sweep.plan import SweepPlan, fingerprint
 from moe_theory.sweep.results import Results, Sweep, _Cache
 from moe_theory.sweep.systems import sweepable
 
@@ -372,7 +372,7 @@ def test_cells_of_computed_axes_have_short_names(tmp_path):
 
 def test_cells_of_different_sizes_stand_side_by_side(tmp_path):
     sizes = {"axes": {"max_experts": [3, 4]}, "params": {"num_experts": 3}, "observables": ["loads"]}
-    plan, store = Plan(Sweep(**{**SMALL, **sizes}), fingerprint("continual")), Store(tmp_path)
+    plan, store = SweepPlan(Sweep(**{**SMALL, **sizes}), fingerprint("continual")), Store(tmp_path)
     for chunk in plan.chunks:
         loads = np.arange(3 * (chunk.cell + 3) * 16).reshape(3, chunk.cell + 3, 16)
         store.write(chunk.name, pack(chunk.task, {"loads": loads}))

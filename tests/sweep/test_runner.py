@@ -87,7 +87,7 @@ def test_more_replicates_of_a_partly_used_chunk_cost_nothing(tmp_path):
 
 def test_a_chunk_holds_what_simulate_batch_gives(undisturbed):
     kind, cell = sweepable("continual"), SWEEP.grid.cells[3]
-    chunk = planning.Plan(SWEEP, planning.fingerprint("continual")).chunks_of(3)[1]
+    chunk = planning.SweepPlan(SWEEP, planning.fingerprint("continual")).chunks_of(3)[1]
     observe = kind.observe(["forgetting", "generalization_error"])
     _, records = simulate_batch(
         kind.system(cell.dims, cell.choices), root_key(0), list(range(16, 32)), cell.params, 30, 10, observe=observe
@@ -98,7 +98,7 @@ def test_a_chunk_holds_what_simulate_batch_gives(undisturbed):
 
 
 def test_a_name_depends_on_everything_that_decides_numbers():
-    plan = planning.Plan(SWEEP, planning.fingerprint("continual"))
+    plan = planning.SweepPlan(SWEEP, planning.fingerprint("continual"))
     task = plan.chunks[0].task
     changes = {
         "rounds": 31, "record_every": 5, "seed": 1, "precision": "float64", "first": 16, "width": 32, "batch": 8,
@@ -123,7 +123,7 @@ def test_double_precision_is_the_specification_s_choice(tmp_path):
 
 
 def test_a_worker_with_other_versions_refuses():
-    task = planning.Plan(SWEEP, planning.fingerprint("continual") | {"jax": "0.1"}).chunks[0].task
+    task = planning.SweepPlan(SWEEP, planning.fingerprint("continual") | {"jax": "0.1"}).chunks[0].task
     with pytest.raises(InvalidRunError, match=r"jax .* and not 0\.1"):
         planning.compute(task)
 
@@ -145,7 +145,7 @@ def test_flags_that_change_numbers_change_the_fingerprint(monkeypatch, flag, cha
 def test_too_many_chunks_are_refused_at_once():
     sweep = Sweep(**{**ARGUMENTS, "replicates": 2**31})
     with pytest.raises(InvalidRunError, match=r"Set chunk_width to \d+"):
-        planning.Plan(sweep, planning.fingerprint("continual"))
+        planning.SweepPlan(sweep, planning.fingerprint("continual"))
 
 
 def test_an_interrupt_that_python_dropped_still_ends_the_run(tmp_path):
@@ -269,7 +269,7 @@ class Listening(Progress):
 
 def test_a_chunk_that_a_stopped_process_has_is_waited_for_when_all_else_is_done(undisturbed, tmp_path, holding):
     """Would catch a run that hangs without a word behind another one, or that says nothing of who has what."""
-    held = planning.Plan(SWEEP, planning.fingerprint("continual")).chunks[0].name
+    held = planning.SweepPlan(SWEEP, planning.fingerprint("continual")).chunks[0].name
     other = holding(tmp_path, held)
     other.send_signal(signal.SIGSTOP)
     progress = Listening()
@@ -289,7 +289,7 @@ def test_a_chunk_that_a_stopped_process_has_is_waited_for_when_all_else_is_done(
 
 def test_chunks_that_do_not_fit_in_memory_are_refused_beforehand(tmp_path, monkeypatch):
     sweep = Sweep(**{**ARGUMENTS, "chunk_width": 2**20, "replicates": 2**20, "record_every": 1})
-    plan = planning.Plan(sweep, planning.fingerprint("continual"))
+    plan = planning.SweepPlan(sweep, planning.fingerprint("continual"))
     needed = planning.memory_of(plan.chunks[0].task).of(2**20)
     monkeypatch.setattr(planning, "machine_memory", lambda: needed)
     plan.require_memory(1)
@@ -298,4 +298,4 @@ def test_chunks_that_do_not_fit_in_memory_are_refused_beforehand(tmp_path, monke
     fitting = int(str(told.value).partition("chunk_width to ")[2].split()[0])
     assert not files(tmp_path)
     narrower = Sweep(**{**ARGUMENTS, "chunk_width": fitting, "replicates": 2**20, "record_every": 1})
-    planning.Plan(narrower, plan.fingerprint).require_memory(2)
+    planning.SweepPlan(narrower, plan.fingerprint).require_memory(2)

@@ -16,8 +16,7 @@ from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
 from moe_theory.verify import Status, session
 from moe_theory.verify.claim import Range, constant, range_of, ranged, registered
-from moe_theory.verify.dependence import depending_on_chance
-from moe_theory.verify.evidence import Samples
+from moe_theory.verify.evidence import Samples, random_cells
 from moe_theory.verify.interim import SequentialTest
 from moe_theory.verify.request import blank_verdict, resolve
 from moe_theory.verify.statement import bound, equality, ordering, statement
@@ -111,7 +110,8 @@ def test_a_claim_that_is_declared_exact_may_read_nothing_random():
     assert "nothing random enters" in free.interval_kind
     assert judged("total").status is Status.INCONCLUSIVE  # as nobody has said that it is exact
     begun = dataclasses.replace(RUNS["total"], start=lambda key, replicates, params: None)
-    assert depending_on_chance(begun, begun.cells_under(READING)).keys() == {"M=1"}  # for all that can be told
+    exact = make(experiment=begun, is_computed=True)
+    assert random_cells(begun, begun.cells_under(READING), [exact]) == {"M=1"}  # for all that is known
 
 
 def on_samples(observed, predicted=0.5, **changes):

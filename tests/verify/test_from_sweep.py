@@ -16,7 +16,7 @@ from moe_theory.runs.store import Store
 from moe_theory.runs.workers import DevicePool
 from moe_theory.sweep import runner
 from moe_theory.sweep.manifest import recorded
-from moe_theory.sweep.plan import Plan, fingerprint
+from moe_theory.sweep.plan import SweepPlan, fingerprint
 from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
 from moe_theory.verify import Status, archive, claim, evidence, explore, registry, session, statement
@@ -40,7 +40,7 @@ MEANS = {"num_experts = 2": 5.0, "num_experts = 3": 6.0}
 
 def planted(folder, **changes):
     """Results whose forgetting is Gaussian around `MEANS`, the last of two records."""
-    plan, store = Plan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(Path(folder))
+    plan, store = SweepPlan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(Path(folder))
     for chunk in plan.chunks:
         noise = np.random.default_rng((chunk.cell, chunk.first)).standard_normal((2, chunk.task["width"]))
         store.write(chunk.name, pack(chunk.task, {"forgetting": noise + 5 + chunk.cell}))

@@ -28,7 +28,9 @@ WORDS = {  # what people read, and how samples are judged
     ],
 }
 CODE = {
-    "continual/algorithm.py": [("jnp.sqrt(jnp.sum(squared_moves))", "jnp.sqrt(jnp.sum(squared_moves) + 0)")],
+    "continual/algorithm.py": [
+        ("jnp.sqrt(jnp.sum(learned.squared_moves))", "jnp.sqrt(jnp.sum(learned.squared_moves) + 0)")
+    ],
     "edge/statements/lemma_5.py": [("other * gap - difference", "other * gap / 2 - difference")],
 }
 EDITS = {name: WORDS.get(name, []) + CODE.get(name, []) for name in WORDS | CODE}

@@ -39,8 +39,7 @@ def events(*successes, count=COUNT):
 
 def judged(kind, **changes):
     grid = LIMIT if kind.startswith("limit") else GRID if kind == "rate" else None
-    side = None if kind == "limit_ordering" else "at_most"
-    settings = {"kind": kind, "side": side, "margin": 0.0, "abscissa": grid}
+    settings = {"kind": kind, "side": "at_most", "margin": 0.0, "abscissa": grid}
     return session.judge(make(**(settings | changes)), "unit-signal", RUNS, seed=5, error=ERROR)
 
 
@@ -336,10 +335,13 @@ def test_a_probability_bounded_below_what_always_holds_is_not_vacuous(side):
         ({"kind": "rate", "side": "at_least", "abscissa": (0.0, 1.0)}, r"abscissa=\[0.0, 1.0\] must be"),
         ({"kind": "rate", "side": "at_least", "abscissa": (1.0, np.nan)}, "at least two different positive numbers"),
         ({"kind": "probability", "side": "at_most", "predict": None}, "needs `predict`"),
-        ({"kind": "limit_ordering"}, "`abscissa` is what a rate or a limit"),
-        ({"kind": "limit_ordering", "abscissa": (1.0, 0.1, 0.01)}, "at least 4 different numbers over at least 2 dec"),
-        ({"kind": "limit_ordering", "abscissa": (1.0, 0.5, 0.1, 0.02)}, "Add points nearer to it"),
-        ({"kind": "limit_ordering", "abscissa": (1.0, 0.1, 0.1, 0.01, 0.001)}, "at least 4 different numbers"),
+        ({"kind": "limit_rate", "side": "equal"}, "`abscissa` is what a rate or a limit"),
+        (
+            {"kind": "limit_rate", "side": "equal", "abscissa": (1.0, 0.1, 0.01)},
+            "at least 4 different numbers over at least 2 dec",
+        ),
+        ({"kind": "limit_rate", "side": "equal", "abscissa": (1.0, 0.5, 0.1, 0.02)}, "Add points nearer to it"),
+        ({"kind": "limit_rate", "side": "equal", "abscissa": (1.0, 0.1, 0.1, 0.01, 0.001)}, "at least 4 different num"),
         ({"kind": "limit_rate", "abscissa": LIMIT}, "side=None does not go with kind limit_rate"),
         ({"kind": "limit_rate", "side": "at_most", "abscissa": LIMIT, "margin": 0.0}, "must be above 0"),
         ({"kind": "limit_probability", "side": "equal", "abscissa": LIMIT, "predict": None}, "side='equal' does not"),
@@ -366,8 +368,6 @@ def test_a_declaration_with_a_part_missing_or_too_many_is_refused(changes, messa
         ("rate", power_law(1.0) * [1, 1, 0, 1], 1.0, "needs positive means, not 0"),
         ("rate", power_law(1.0), np.nan, "not finite in"),
         ("rate", power_law(1.0), np.ones(4), "predict gave shape (4,)"),
-        ("limit_ordering", power_law(1.0), np.array([1, -1, 1, 1]), "needs positive means, not -1"),
-        ("limit_ordering", power_law(1.0)[:, :3], 1.0, "4 grid points for 3 components"),
     ],
 )
 def test_values_that_have_no_verdict_are_an_error(kind, observed, predicted, message):
@@ -449,13 +449,6 @@ def test_a_probability_of_what_cannot_happen_is_vacuous():
     assert "no outcome could contradict" in probability(0, claimed=0.3, trivial=lambda runs: 0.0).reason
 
 
-def in_limit(kind, observed, predicted=None, **changes):
-    """A verdict on numbers over the grid of a limit, which are the same for every replicate."""
-    predict = None if predicted is None else lambda runs: predicted
-    changes |= {"margin": 0.05, "is_computed": kind != "limit_probability"}
-    return judged(kind, observe=lambda runs: np.ones((COUNT, 1)) * observed, predict=predict, **changes)
-
-
 @pytest.mark.parametrize("is_large", [False, True])
 @pytest.mark.parametrize(
     ("law", "side", "claimed", "status"),
@@ -475,7 +468,15 @@ def test_a_slope_that_still_bends_decides_nothing(law, side, claimed, status, is
     """Catches limits read off a grid on which they do not show yet, and the wrong end of it."""
     flipped = {"at_most": "at_least", "at_least": "at_most"}.get(side, side) if is_large else side
     sign = -1 if is_large else 1
-    verdict = in_limit("limit_rate", law(LIMIT), sign * claimed, side=flipped, abscissa=LIMIT**sign)
+    verdict = judged(
+        "limit_rate",
+        side=flipped,
+        margin=0.05,
+        abscissa=LIMIT**sign,
+        observe=lambda runs: np.tile(law(LIMIT), (COUNT, 1)),
+        predict=lambda runs: sign * claimed,
+        is_computed=True,
+    )
     assert verdict.status is status, verdict.reason
     assert verdict.at == f"slope at the {'large' if is_large else 'small'} end"
     slope = np.log10(law(0.01) / law(0.001))
@@ -493,30 +494,6 @@ def test_the_last_decades_of_a_grid_do_not_depend_on_how_dense_it_is():
     sparse = np.array([1.0, 1e-3, 1e-6, 1e-9])
     assert intervals.last_decades(sparse, 1).tolist() == [2, 3]
     assert intervals.last_decades(sparse, 2).tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    ("ratio", "status"),
-    [
-        (lambda x: 0.5 + 0 * x, Status.SUPPORTED),  # though the difference goes to 0, as both sides do
-        (lambda x: 0.5 - 0.3 * x, Status.SUPPORTED),
-        (lambda x: 2 + 0 * x, Status.REFUTED),
-        (lambda x: 1 + 0 * x, Status.SUPPORTED),  # within the margin
-        (lambda x: 1.06 + 0 * x, Status.REFUTED),
-        (lambda x: np.exp(-0.1 - 0.5 * np.log10(x / 0.001)), Status.INCONCLUSIVE),  # closing
-        (lambda x: np.exp(0.1 + 0.5 * np.log10(x / 0.001)), Status.INCONCLUSIVE),  # closing from the other side
-        (lambda x: np.where(x < 0.005, 1.5, 0.5), Status.INCONCLUSIVE),
-        (lambda x: np.where(x < 0.05, 0.5, 1.5), Status.SUPPORTED),  # far from the limit it may be otherwise
-    ],
-)
-def test_an_ordering_in_a_limit_must_not_be_closing(ratio, status):
-    """Catches an order that one more step of the grid would reverse, and one of differences, which vanish."""
-    verdict = in_limit("limit_ordering", ratio(LIMIT) * LIMIT, LIMIT)
-    assert verdict.status is status, verdict.reason
-    assert verdict.at == "x = 0.001"
-    assert (verdict.predicted, verdict.observed) == (0, pytest.approx(np.log(ratio(LIMIT)[0]), abs=1e-12))
-    assert verdict.curve is not None
-    assert verdict.curve.observed == pytest.approx((ratio(LIMIT) * LIMIT).tolist())
 
 
 @SIDES
@@ -590,14 +567,8 @@ def test_limits_say_what_was_seen_and_claimed():
     assert "claimed at least x^1 (margin 0.2); the slope changes by " in slope.reason
     wide = judged("limit_rate", observe=lambda runs: values, predict=lambda runs: 1.5, margin=0.01, side="equal")
     assert wide.reason.startswith("400 runs leave it open: at the small end it goes like x^1.")
-    pair = judged("limit_ordering", observe=lambda runs: values, predict=lambda runs: 2 * values[::-1])
-    assert "the side claimed smaller is 0.5" in pair.reason
-    assert "times the other, claimed below 1; one step further it would be 0.5" in pair.reason
-    assert [claimed_words(verdict) for verdict in (slope, pair)] == [
-        "slope ≥ 1 in the limit",
-        "log ratio < 0 in the limit",
-    ]
-    for verdict in (slope, wide, pair):
+    assert claimed_words(slope) == "slope ≥ 1 in the limit"
+    for verdict in (slope, wide):
         assert verdict.reason[1:] in sentence(verdict)
         assert sentence(verdict)[0] in "A4"
         assert panel_of(verdict).get_xscale() == "log"

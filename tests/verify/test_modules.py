@@ -112,7 +112,7 @@ def test_a_paper_of_ones_own_brings_its_readings(tmp_path):
         ("raise SystemExit", "cannot be run: SystemExit"),
         (
             "class E(Exception):\n    def __str__(self):\n        raise ValueError\nraise E",
-            "cannot be run: E: its message cannot be told",
+            "cannot be run: E: its message cannot be read",
         ),
         ("x = 1", r"declares no claim: decorate a function with @moe_theory\.statement\(\.\.\.\)\.claim"),
         ("x = 1\nx.y", r"AttributeError: .* \(my_claims\.py, line 2: x\.y\)$"),

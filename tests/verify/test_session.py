@@ -8,10 +8,12 @@ import pytest
 
 from moe_theory import continual, verify
 from moe_theory.core.errors import InvalidRunError, UnknownNameError
+from moe_theory.core.papers import Reading
 from moe_theory.runs import Run
-from moe_theory.verify import Status, evidence, session
+from moe_theory.verify import Status, evidence, registry, session
+from moe_theory.verify.request import check_request, resolve
 
-from .declarations import make
+from .declarations import experiment, make
 
 NUM_REPLICATES = 400
 RUNS = {"M=1": Run(continual.Params(), np.array([1, 2]), np.arange(NUM_REPLICATES), None, None)}
@@ -152,6 +154,46 @@ def test_the_error_is_split_over_verdicts_and_experiments_run_once_a_reading(mon
     assert [verdict.claim for verdict in verdicts[:2]] == ["continual.lemma-3"] * 2
 
 
+@pytest.mark.parametrize("most_verdicts", [1_000, 40, 2])
+def test_a_verdict_s_share_is_its_paper_s_whatever_else_is_judged(most_verdicts, monkeypatch):
+    """Catches shares that a claim more would move, and shares that are more than the whole together."""
+    monkeypatch.setattr(registry, "most_verdicts", {"generalization": most_verdicts, "edge": 1_000}.get)
+    one = "generalization.lemma-6.growth"
+
+    def shares(*patterns):
+        request = check_request(patterns, "quick")
+        return {blank.claim: blank.error for study in request.studies for blank in study.blanks}
+
+    alone, many = shares(one)[one], shares("generalization", "edge.lemma-1*")
+    assert alone == 0.01 / most_verdicts
+    assert sum(many.values()) <= 0.01 * (1 + 1e-9)
+    is_within = most_verdicts >= len(many)
+    assert (many[one] == alone) == is_within
+    assert many["edge.lemma-1.least-change"] / many[one] == pytest.approx(most_verdicts / 1_000)
+    assert is_within or sum(many.values()) == pytest.approx(0.01)
+
+
+def test_readings_that_give_the_same_parameters_are_judged_once():
+    """Catches a verdict that is paid for twice, and readings judged as one that differ, if only in a value's type."""
+    of = experiment(cells={"a": {"num_experts": 1, "learning_rate": 0.5}, "b": {"num_experts": 1}}, replicates=64)
+    claim = make(kind="upper_bound", experiment=of, observe=lambda runs: runs["a"].records[-1], predict=lambda _: 1e3)
+    scale = continual.Params().signal_scale
+    choices = {
+        "as it is": {},
+        "overridden": {"num_experts": 3},
+        "in one cell": {"learning_rate": 0.1},
+        "in the same": {"learning_rate": 0.1, "num_experts": 2},
+        "as an array": {"signal_scale": np.float32(scale)},
+    }
+    groups = {name: (of, Reading(name, "", continual.Params(), choice), [claim]) for name, choice in choices.items()}
+    verdicts = session.carry_out(resolve(list(groups.values()), None, 5, 3e-3)).verdicts
+    assert [verdict.settings for verdict in verdicts] == [[*choices][:2], [*choices][2:4], [*choices][4:]]
+    assert {verdict.error for verdict in verdicts} == {1e-3}
+    (alone,) = session.carry_out(resolve([groups["overridden"]], None, 5, 1e-3)).verdicts
+    names = {"reading": "", "command": "", "also": []}
+    assert {**alone.to_json(), **names} == {**verdicts[0].to_json(), **names}
+
+
 def test_the_same_seed_gives_the_same_verdict_twice_and_another_seed_other_numbers():
     def numbers(seed):
         verdict = verify("continual.lemma-3.contraction", readings="weak-signal", replicates=64, seed=seed)[0]
@@ -178,3 +220,12 @@ def test_runs_that_overflow_are_an_error_whatever_a_claim_looks_at():
         verdict = session.judge(make(observe=observe, predict=lambda runs: 10.0, margin=0.1), "mine", runs, 5, 1e-3)
         assert verdict.status is status
         assert ("3 of 400 replicates of 'lost' are NaN after 2 rounds" in verdict.reason) == (cell == "lost")
+
+
+def test_samples_that_a_folder_has_are_not_made_again(tmp_path, monkeypatch):
+    asked = {"readings": "quick", "replicates": 64, "folder": tmp_path}
+    first = verify("continual.lemma-4", **asked)
+    monkeypatch.setattr(evidence, "RunningCells", lambda *given: pytest.fail("ran again"))
+    assert [verdict.to_json() for verdict in verify("continual.lemma-4", **asked)] == [
+        verdict.to_json() for verdict in first
+    ]

@@ -1,5 +1,6 @@
 """Statements and their claims: catches runs, components, roles and hypotheses that go astray between the two."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -250,3 +251,40 @@ def test_an_incomplete_claim_is_refused_and_has_no_role(declare, error, message)
     with pytest.raises(error, match=message):
         declare(of)
     assert list(of.roles) == ["mine.claim"]
+
+
+def test_a_claim_without_a_formula_has_that_of_its_statement():
+    """Would catch a formula of what holds instead beside a claim of what is printed, or one that is lost."""
+    of = made(says="It falls. $$y \\le 1$$", corrected="It falls to 2. $$y \\le 2$$")
+    for role in Role:
+        of.claim(f"mine.{role}", RUNS.at("two"), bound(at_most=1), role=role).says("It falls.")(first)
+    of.claim("mine.own", RUNS.at("two"), bound(at_most=1), role="corrected").says("It stays. $$y = 3$$")(first)
+    formulas = {id: claim.formula for id, claim in registered().items()}
+    assert formulas == {f"mine.{role}": r"y \le 1" for role in Role} | {
+        "mine.corrected": r"y \le 2",
+        "mine.own": "y = 3",
+    }
+
+
+def test_a_twin_has_what_is_not_said_of_it_and_no_claim():
+    """Would catch a case that shares its claims with the first, or keeps what it declares otherwise."""
+    small = Hypothesis("size is small", lambda dims, run: run.params.size < 3)
+    of = made(hypotheses=[small], why="It is so.", corrected="It rises. $$z$$", witness="w.py")
+    claimed(PAIR, bound(at_most=1), first, of)
+    twin = of.twin("lemma-0-few", where="Lemma 0, 2", says="It falls too. $$y$$", hypotheses=[], instance="M = 1.")
+    assert (twin.where, twin.says, twin.formula, twin.instance) == ("Lemma 0, 2", "It falls too.", "y", "M = 1.")
+    assert (twin.why, twin.corrected, twin.corrected_formula, twin.witness) == (of.why, "It rises.", "z", of.witness)
+    assert (twin.hypotheses, twin.checks, twin.roles, twin.paper) == ([], (), {}, of.paper)
+    same = twin.twin("lemma-0-more", where="Lemma 0, 3", says="So does it.", why="It is not.")
+    assert (same.checks, same.formula, same.why) == ((), "", "It is not.")
+    assert [each.id for each in statement.declared()] == ["lemma-0", "lemma-0-few", "lemma-0-more"]
+    with pytest.raises(InvalidStatementError, match="lemma-0-few of continual is declared already"):
+        of.twin("lemma-0-few", where="Lemma 0", says="It falls.")
+
+
+def test_what_is_measured_on_a_run_that_is_not_read_is_computed():
+    """Would catch a formula's claim that counts as simulated, or a simulated one that does not."""
+    of = made()
+    for name, runs in (("read", RUNS.at("two")), ("unread", dataclasses.replace(RUNS.at("two"), is_computed=True))):
+        of.claim(f"mine.{name}", runs, bound(at_most=1), role="step").says("It is 1.")(lambda run: alike(run, 1.0))
+    assert [claim.is_computed for claim in registered().values()] == [False, True]

@@ -1,6 +1,7 @@
 """Studies that are under way together: catches numbers that depend on which is done first, and one that ends others."""
 
 import queue
+from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
@@ -16,8 +17,8 @@ from moe_theory.verify.archive import Archive
 from moe_theory.verify.request import resolve
 
 from .declarations import experiment, make
-from .test_dependence import Info, Params, State
 
+Params, State, Info = namedtuple("Params", ""), namedtuple("State", "round place"), namedtuple("Info", "place shown")
 READING = Reading("one", "", Params())
 
 

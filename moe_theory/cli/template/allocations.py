@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 
 import moe_theory as mt
+from moe_theory import plot
 from moe_theory.core import constraints
 from moe_theory.sweep.systems import Sweepable, observables
-from moe_theory.verify.figures import FigureSpec, over_rounds
 from moe_theory.verify.statement import ordering, probability
 
 
@@ -73,21 +73,23 @@ def load_with_choice(read, one):
     return read.records[-1]
 
 
-def draw(data, figure):
-    axes = figure.subplots()
-    axes.plot(data["round"], data["peak"].transpose("round", "cell"), label=data["cell"].values)
-    axes.set(xlabel="tasks", ylabel="largest load")
-    axes.legend()
+@plot.figure(
+    "allocations.peaks", plot.over_rounds(FILL), title="Largest loads", summary="Mean of peaks.", rounds=FILL.num_rounds
+)
+def peaks(data, canvas):
+    """Mean over replicates of the largest load, over the tasks so far."""
+    (panel,) = plot.row(canvas, ["256 experts"], xlabel="tasks", ylabel="largest load")
+    panel.plot(data["round"], data["peak"].transpose("round", "cell"), label=data["cell"].values)
+    plot.legend(canvas, 2)
 
 
-PEAKS = over_rounds("allocations", "peaks", FILL)
 SWEEPABLE = Sweepable(about="two choices", dims=Dims, readings=READINGS, build=system, observables=observables(peak))
 PAPER = mt.Paper(
     name="allocations",
     package=__name__,
     title="Balanced allocations",
     readings=READINGS,
-    figures={"peaks": FigureSpec("peaks", "Largest loads", "Mean of peaks.", PEAKS, draw, claims=("allocations.*",))},
+    figures=plot.figures(peaks),
     systems={"allocations": SWEEPABLE},
     citation="""@article{azar, title = {Balanced Allocations}, year = 1999,
   author = {Azar, Yossi and Broder, Andrei and Karlin, Anna and Upfal, Eli}}""",

@@ -1,4 +1,4 @@
-"""What allocations.py promises, on few replicates."""
+"""Promises of allocations.py, on few replicates."""
 
 import allocations
 

@@ -1,64 +1,55 @@
 """Fig. 8: which expert each arrival goes to under four thresholds, in the first run in which they differ."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from moe_theory import plot
 from moe_theory.continual import theory
 from moe_theory.continual.experiments import FIGURE_8, HISTORY, PERTURBATION_POWER, THRESHOLD_POWERS, THRESHOLDS
 from moe_theory.continual.figures.regimes import observe
 from moe_theory.continual.params import SIGMA_0, Params
-from moe_theory.runs import Cell, Progress, quiet, run_cells
-from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, closing, provenance
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
+from moe_theory.plot import roles
+from moe_theory.runs import Cell
 
 DIMS = HISTORY.dims
+PERTURBATION = SIGMA_0**PERTURBATION_POWER
 ROUNDS_DRAWN = 100
-MARKERS = "os^"
+COLOURS, MARKERS = ("C0", "C3", "C2"), "os^"  # of the clusters
 LANE = 0.27  # vertical distance between the lanes of an expert's clusters
+MARK = roles.ArtistStyle(linestyle="none", markersize=3.4, markeredgewidth=0.8)
+ELSEWHERE = roles.ArtistStyle(color="0.86", linewidth=0, zorder=0)
+EVEN = roles.ArtistStyle(color="0.3", linewidth=0.8, linestyle=roles.DASHED)
 
 
-def settings_of(reading: ReadingLike) -> dict[str, Params]:
-    return {name: reading.params(**overrides) for name, overrides in THRESHOLDS.items()}
+def settings_of(setup: plot.Setup) -> dict[str, Params]:
+    return {name: setup.params(**overrides) for name, overrides in THRESHOLDS.items()}
 
 
-COLOURS = ("C0", "C3", "C2")  # of the clusters, with `MARKERS`
-ELSEWHERE: dict[str, Any] = {"color": "0.86", "linewidth": 0}
-
-
-def compute(
-    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
-) -> xr.Dataset:
+def compute(setup: plot.Setup) -> xr.Dataset:
     """Every arrival of one replicate under the four thresholds; tasks, clusters and experts count from 1."""
-    length = FIGURE_8.num_rounds if num_rounds is None else num_rounds
-    settings = settings_of(reading)
-    cells = [Cell(name, HISTORY.system, params, length, 1, observe) for name, params in settings.items()]
-    runs = run_cells(cells, replicates, seed=seed, progress=progress)
-    tasks, experts, terminated = (
-        np.stack([getattr(runs[name].records, field) for name in settings])
-        for field in ("task", "expert", "terminated")
-    )
+    settings = settings_of(setup)
+    runs = setup.run(Cell(name, HISTORY.system, params, setup.rounds, 1, observe) for name, params in settings.items())
+    experts = np.stack([run.records.expert for run in runs.values()])
     parts = np.any(experts != experts[:1], axis=(0, 1))
     shown = int(np.argmax(parts))
-    num_clusters = next(iter(settings.values())).num_clusters
-    dimensions = ("threshold_power", "round")
-    return xr.Dataset(
-        {
-            "task": (dimensions, tasks[..., shown] + 1),
-            "cluster": (dimensions, tasks[..., shown] % num_clusters + 1),
-            "expert": (dimensions, experts[..., shown] + 1),
-            "terminated": (dimensions, terminated[..., shown]),
-        },
-        {"threshold_power": list(THRESHOLD_POWERS), "round": np.arange(1, length + 1), "replicate": shown},
-        provenance("continual", "figure-8", reading, replicates, seed, length, rounds=num_rounds)
-        | {"share_parting": float(np.mean(parts)), "learning_rate": float(next(iter(settings.values())).learning_rate)},
-    )
+    first = settings[next(iter(settings))]
+    found = dict(zip(THRESHOLD_POWERS, runs.values(), strict=True))
+
+    def arrivals(power: float) -> dict[str, np.ndarray]:
+        records = found[power].records
+        return {
+            "task": records.task[:, shown] + 1,
+            "cluster": records.task[:, shown] % first.num_clusters + 1,
+            "expert": records.expert[:, shown] + 1,
+            "terminated": records.terminated[:, shown],
+        }
+
+    data = plot.over(arrivals, {"round": np.arange(1, setup.rounds + 1)}, threshold_power=THRESHOLD_POWERS)
+    about = {"share_parting": float(np.mean(parts)), "learning_rate": float(first.learning_rate)}
+    return data.assign_coords(replicate=shown).assign_attrs(about)
 
 
 def termination_round(here: xr.Dataset) -> int | None:
@@ -77,8 +68,35 @@ def explored_rounds(data: xr.Dataset) -> int:
     return int(theory.exploration_rounds(DIMS.max_experts, data.attrs["learning_rate"]))
 
 
-def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    axes = figure.subplots(
+def caption_words(data: xr.Dataset) -> dict[str, Any]:
+    parting = data.attrs["share_parting"]
+    which = (
+        f"the first replicate (number {int(data.replicate)}) in which the four thresholds do not all route alike"
+        if parting > 0
+        else "replicate 0; the four thresholds route alike in all of them"
+    )
+    return {"which": which, "drawn": min(ROUNDS_DRAWN, data.attrs["num_rounds"])}
+
+
+@plot.figure(
+    "continual.figure-8",
+    compute,
+    title="Arrivals and their experts under four termination thresholds",
+    summary="Fig. 8: each arrival of one run and its expert, with the loads after termination.",
+    words=caption_words,
+    replicates=256,
+    size=(7.2, 6.2),
+    rounds=FIGURE_8.num_rounds,
+    claims=("continual.figure-8.*", "continual.proposition-3.*"),
+)
+def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
+    """Every arrival, at the expert it was routed to, under four termination thresholds: N = 6 tasks in K = 3 clusters
+    {{1, 4}}, {{2, 5}}, {{3, 6}}, a lane of an expert's row each, M = 5 experts, perturbation λ = σ₀^1.25 =
+    {PERTURBATION:.3f}. The first {drawn} rounds are drawn; bars: shares of all arrivals after termination (after T₁
+    without one), by cluster. The paper expects uneven loads for Γ > λ, and for Γ ≤ λ even ones among the experts of a
+    cluster. Drawn is {which}; they differ in {share_parting:.0%} of the replicates.
+    """
+    axes = canvas.subplots(
         data.sizes["threshold_power"], 2, sharex="col", sharey=True, squeeze=False, gridspec_kw={"width_ratios": (6, 1)}
     )
     for letter, power, (routes, shares) in zip("abcd", data.threshold_power.values, axes, strict=True):
@@ -88,10 +106,8 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
         _draw_routes(routes, here, elsewhere)
         _draw_shares(shares, load_shares(here))
         relation = ">" if power < PERTURBATION_POWER else "=" if power == PERTURBATION_POWER else "<"
-        routes.set_title(
-            rf"({letter}) threshold $\Gamma = \sigma_0^{{{power:g}}}$ = {SIGMA_0**power:.3f} {relation} $\lambda$",
-            loc="left",
-        )
+        words = rf"$\Gamma = \sigma_0^{{{power:g}}}$ = {SIGMA_0**power:.3f} {relation} $\lambda$"
+        routes.set_title(f"({letter}) threshold {words}", loc="left")
         ended = termination_round(here)
         fixed = f"gates fixed from round {ended}" if ended else "gates never fixed"
         moved = elsewhere.sizes["round"]
@@ -100,95 +116,37 @@ def draw(data: xr.Dataset, figure: "FigureBase") -> None:
         routes.set_ylabel("expert $m$")
     axes[-1, 0].set_xlabel("round $t$")
     axes[-1, 1].set_xlabel("share of later\narrivals")
-    _draw_legend(figure, data)
+    plot.legend(canvas, 6, columnspacing=1, handlelength=1.8)
 
 
-def _draw_routes(panel: "Axes", here: xr.Dataset, elsewhere: xr.Dataset) -> None:
-    panel.bar(elsewhere["round"].values, 1, 1, elsewhere.expert.values - 0.5, zorder=0, **ELSEWHERE)
-    rounds = here["round"].values
-    clusters, first_tasks = here.cluster.values, here.task.values <= here.cluster.values.max()
-    for cluster in np.unique(clusters):
-        for is_first in (True, False):
-            chosen = (clusters == cluster) & (first_tasks == is_first) & (rounds <= ROUNDS_DRAWN)
-            lanes = here.expert.values[chosen] + LANE * (cluster - 2)
-            panel.plot(rounds[chosen], lanes, **_mark(cluster, is_first), markersize=3.4, markeredgewidth=0.8)
+def _draw_routes(panel: plot.Axes, here: xr.Dataset, elsewhere: xr.Dataset) -> None:
+    rounds, num_clusters = here["round"].values, int(here.cluster.max())
+    for task in sorted(range(1, DIMS.num_tasks + 1), key=lambda task: (task - 1) % num_clusters):
+        cluster, is_first = (task - 1) % num_clusters, task <= num_clusters
+        chosen = (here.task.values == task) & (rounds <= ROUNDS_DRAWN)
+        lanes = here.expert.values[chosen] + LANE * (cluster - 1)
+        marker, colour = MARKERS[cluster % 3], COLOURS[cluster % 3]
+        look = MARK(marker=marker, markeredgecolor=colour, markerfacecolor=colour if is_first else "white")
+        panel.plot(rounds[chosen], lanes, **look, label=f"task {task}")
     for expert in range(1, DIMS.max_experts):
-        panel.axhline(expert + 0.5, color="0.85", linewidth=0.5, zorder=0)
-    panel.axvline(explored_rounds(here) + 0.5, color="0.3", linewidth=0.8, linestyle=(0, (1, 2)), zorder=0)
+        panel.axhline(expert + 0.5, **roles.GROUND)
+    panel.axvline(explored_rounds(here) + 0.5, **roles.REFERENCE, label="$T_1$")
     ended = termination_round(here)
     if ended:
-        panel.axvline(ended - 0.5, color="0.3", linewidth=0.8, zorder=0)
+        panel.axvline(ended - 0.5, **roles.ENDED, label="termination")
+    places, experts = elsewhere["round"].values, elsewhere.expert.values
+    label = "elsewhere than in (a)" if len(places) else ""
+    panel.bar(places, 1, 1, experts - 0.5, **ELSEWHERE, label=label)
     panel.set_xlim(0, min(ROUNDS_DRAWN, rounds[-1]) + 1)
     panel.set_ylim(DIMS.max_experts + 0.5, 0.5)
     panel.set_yticks(range(1, DIMS.max_experts + 1))
     panel.tick_params(axis="y", length=0)
 
 
-def _mark(cluster: int, is_first: bool) -> dict[str, Any]:
-    colour = COLOURS[(cluster - 1) % 3]
-    face = colour if is_first else "white"
-    marker = MARKERS[(cluster - 1) % 3]
-    return {"linestyle": "none", "marker": marker, "markeredgecolor": colour, "markerfacecolor": face}
-
-
-def _draw_shares(panel: "Axes", shares: Float[np.ndarray, "M K"]) -> None:
+def _draw_shares(panel: plot.Axes, shares: Float[np.ndarray, "M K"]) -> None:
     experts = np.arange(1, len(shares) + 1)
     starts = np.cumsum(shares, axis=1) - shares
     for cluster in range(shares.shape[1]):
         panel.barh(experts, shares[:, cluster], 0.62, starts[:, cluster], color=COLOURS[cluster % 3], linewidth=0)
-    panel.axvline(1 / len(shares), color="0.3", linewidth=0.8, linestyle=(0, (4, 2)))
+    panel.axvline(1 / len(shares), **EVEN, label="even share $1/M$")
     panel.tick_params(axis="y", length=0)
-
-
-def _draw_legend(figure: "FigureBase", data: xr.Dataset) -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    num_clusters = int(data.cluster.max())
-
-    def mark(task: int) -> Line2D:
-        style = _mark((task - 1) % num_clusters + 1, task <= num_clusters)
-        return Line2D([], [], **style, markersize=4, label=f"task {task}")
-
-    order = [
-        task for cluster in range(1, num_clusters + 1) for task in range(cluster, DIMS.num_tasks + 1, num_clusters)
-    ]
-    lines = [
-        Line2D([], [], color="0.3", linewidth=0.8, linestyle=(0, (1, 2)), label="$T_1$"),
-        Line2D([], [], color="0.3", linewidth=0.8, label="termination"),
-        Line2D([], [], color="0.3", linewidth=0.8, linestyle=(0, (4, 2)), label="even share $1/M$"),
-        Patch(**ELSEWHERE, label="elsewhere than in (a)"),
-    ]
-    figure.legend(
-        handles=[*map(mark, order), *lines], loc="outside upper center", ncols=6, columnspacing=1, handlelength=1.8
-    )
-
-
-def caption(data: xr.Dataset) -> str:
-    parting = data.attrs["share_parting"]
-    which = (
-        f"the first replicate (number {int(data.replicate)}) in which the four thresholds do not all route alike"
-        if parting > 0
-        else "replicate 0; the four thresholds route alike in all of them"
-    )
-    return (
-        "Every arrival, at the expert it was routed to, under four termination thresholds: N = 6 tasks in K = 3 "
-        "clusters {1, 4}, {2, 5}, {3, 6}, a lane of an expert's row each, M = 5 experts, perturbation "
-        f"λ = σ₀^1.25 = {SIGMA_0**PERTURBATION_POWER:.3f}. The first {min(ROUNDS_DRAWN, data.attrs['num_rounds'])} "
-        "rounds are drawn; bars: shares of all arrivals after termination (after T₁ without one), by cluster. The "
-        "paper expects uneven loads for Γ > λ, and for Γ ≤ λ even ones among the experts of a cluster. "
-        f"Drawn is {which}; they differ in {parting:.0%} of the replicates.\n" + closing(data)
-    )
-
-
-FIGURE = FigureSpec(
-    name="figure-8",
-    title="Arrivals and their experts under four termination thresholds",
-    summary="Fig. 8: each arrival of one run and its expert, with the loads after termination.",
-    replicates=256,
-    size=(7.2, 6.2),
-    compute=compute,
-    draw=draw,
-    caption=caption,
-    claims=("continual.figure-8.*", "continual.proposition-3.*"),
-)

@@ -3,10 +3,8 @@
 import numpy as np
 
 from moe_theory.continual.corrected import routing_probabilities
-from moe_theory.continual.experiments import ROUTER_GRID, SMALL_NOISE, SMALL_NOISE_CELLS, gate_output_pairs
+from moe_theory.continual.experiments import BY_SCALE_QUIET, SMALL_NOISE, gate_output_pairs
 from moe_theory.verify.statement import rate, statement
-
-QUIET = ROUTER_GRID.over(SMALL_NOISE_CELLS)
 
 COROLLARY_1 = statement(
     "corollary-1",
@@ -27,12 +25,13 @@ COROLLARY_1 = statement(
 
 
 @COROLLARY_1.literal(
-    "corollary-1.probabilities", QUIET, rate(at_least=2.75), instead="corollary-1.lipschitz"
-).says(r"""Two arrivals of one task are routed with probabilities within O(lambda M^2 sigma_0^1.5) = O(sigma_0^2.75).
+    "corollary-1.probabilities", BY_SCALE_QUIET, rate(at_least=2.75), instead="corollary-1.lipschitz"
+).says("""Two arrivals of one task are routed with probabilities within O(lambda M^2 sigma_0^1.5) = O(sigma_0^2.75).
 
-    M is fixed and lambda = sigma_0^1.25; the noise is small, so that Lemma 1 is not what fails.
-    $$\|p - \hat{p}\|_\infty = O(\lambda M^2 \sigma_0^{1.5}), \lambda = \Theta(\sigma_0^{1.25})$$""")
-@COROLLARY_1.charitable("corollary-1.lipschitz", QUIET, rate(at_least=0.25), where="replaces Corollary 1").says(r"""
+    M is fixed and lambda = sigma_0^1.25; the noise is small, so that Lemma 1 is not what fails.""")
+@COROLLARY_1.charitable(
+    "corollary-1.lipschitz", BY_SCALE_QUIET, rate(at_least=0.25), where="replaces Corollary 1"
+).says(r"""
     Where noise is O(sigma_0), they are routed with probabilities within O(sigma_0^1.5/lambda) = O(sigma_0^0.25).
     $$\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda), \lambda = \Theta(\sigma_0^{1.25})$$""")
 def probability_gap(run) -> np.ndarray:

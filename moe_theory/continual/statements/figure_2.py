@@ -1,5 +1,6 @@
 """Sentences about Fig. 2: termination, many experts against one, and more experts than needed."""
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -9,12 +10,15 @@ from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, ordering, probability, statement
 
 MOE_SIZES = (5, 10, 20)
-BY_SIZE = [f"M = {size}" for size in MOE_SIZES]
+BY_SIZE = tuple(f"M = {size}" for size in MOE_SIZES)
 TERMINATED, ENDLESS = ([experiments.cell_name(size, terminate) for size in MOE_SIZES] for terminate in (True, False))
-BOTH = experiments.FIGURE_2.together(*TERMINATED, *ENDLESS)
-AGAINST_ONE = experiments.FIGURE_2.together(*TERMINATED, experiments.SINGLE)
+BOTH, AGAINST_ONE = (
+    dataclasses.replace(experiments.FIGURE_2.together(*TERMINATED, *others), labels=BY_SIZE)
+    for others in (ENDLESS, [experiments.SINGLE])
+)
 TEN_AND_TWENTY = experiments.FIGURE_2.together(experiments.cell_name(10), experiments.cell_name(20))
 METRICS = ("forgetting", "generalization_error")
+FORGETTING, ERROR = map(experiments.final, METRICS)
 ALMOST_ZERO = 0.05  # of a single expert's error: our reading of "almost zero"
 FIXED = """It needs gates that are fixed at some time. With strong signals a step exceeds the perturbation (kappa/lambda
 is 16, 8 and 4 at M = 5, 10 and 20), experts' outputs stay further apart than Gamma, and the gates of only 34, 13 and
@@ -84,10 +88,6 @@ def of_rest(measure: Measure) -> Callable[..., np.ndarray]:
     return lambda *runs: np.stack([measure(run) for run in runs[len(MOE_SIZES) :]])
 
 
-def final(name: str) -> Measure:
-    return lambda run: experiments.metric(name, experiments.FIGURE_2.num_rounds)(run)[0]
-
-
 def second_half(run, name: str) -> np.ndarray:
     return getattr(run.records, name)[run.rounds > experiments.FIGURE_2.num_rounds // 2].astype(np.float64)
 
@@ -120,33 +120,21 @@ RISE.figure(
     experiments.JUST_EXPLORED.at(experiments.MANY),
     ordering(below=early(40)),
     labels=["forgetting", "generalization error"],
-).says(r"""
-    Both metrics first increase while experts explore: at M = 20, from t = 10 to the end of exploration, t = 40.
-    $$\mathbb{E}[F_{10}] < \mathbb{E}[F_{T_1}], \quad \mathbb{E}[G_{10}] < \mathbb{E}[G_{T_1}]$$""")(early(10))
+).says("Both metrics first increase while experts explore: at M = 20, from t = 10 to the end of exploration, t = 40.")(
+    early(10)
+)
 WORSE.figure(
-    "figure-2.termination-forgetting",
-    BOTH,
-    ordering(below=of_rest(final("forgetting"))),
-    where="Sec. 6, Fig. 2 (a), (b)",
-    labels=BY_SIZE,
+    "figure-2.termination-forgetting", BOTH, ordering(below=of_rest(FORGETTING)), where="Sec. 6, Fig. 2 (a), (b)"
 ).says(r"""Terminating the gate updates ends in less forgetting than never terminating them, for every size of MoE.
     $$\mathbb{E}[F_T \mid \text{terminate}] < \mathbb{E}[F_T \mid \text{continue}], \quad M \in \{5, 10, 20\}$$
-    """)(of_first(final("forgetting")))
+    """)(of_first(FORGETTING))
 WORSE.figure(
-    "figure-2.termination-generalization",
-    BOTH,
-    ordering(below=of_rest(final("generalization_error"))),
-    where="Sec. 6, Fig. 2 (c), (d)",
-    labels=BY_SIZE,
+    "figure-2.termination-generalization", BOTH, ordering(below=of_rest(ERROR)), where="Sec. 6, Fig. 2 (c), (d)"
 ).says(r"""Terminating the gate updates ends in less overall generalization error than never terminating them.
     $$\mathbb{E}[G_T \mid \text{terminate}] < \mathbb{E}[G_T \mid \text{continue}], \quad M \in \{5, 10, 20\}$$
-    """)(of_first(final("generalization_error")))
+    """)(of_first(ERROR))
 SWINGS.literal(
-    "figure-2.oscillation-forgetting",
-    BOTH,
-    ordering(below=of_rest(swing("forgetting"))),
-    where="Sec. 6, Fig. 2 (b)",
-    labels=BY_SIZE,
+    "figure-2.oscillation-forgetting", BOTH, ordering(below=of_rest(swing("forgetting"))), where="Sec. 6, Fig. 2 (b)"
 ).says(r"""Without termination forgetting oscillates more: ups and downs over t > 1000, less the net change.
     $$\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{continue}], \quad S = \sum_{t=1000}^{1980}
     \left| F_{t+20} - F_t \right| - \left| F_{2000} - F_{1000} \right|$$""")(of_first(swing("forgetting")))
@@ -155,38 +143,29 @@ SWINGS.literal(
     BOTH,
     ordering(below=of_rest(swing("generalization_error"))),
     where="Sec. 6, Fig. 2 (d)",
-    labels=BY_SIZE,
 ).says(r"""Without termination the generalization error oscillates more: ups and downs, less the net change.
     $$\mathbb{E}[S \mid \text{terminate}] < \mathbb{E}[S \mid \text{continue}], \quad S = \sum_{t=1000}^{1980}
     \left| G_{t+20} - G_t \right| - \left| G_{2000} - G_{1000} \right|$$""")(of_first(swing("generalization_error")))
-MISROUTING.figure("figure-2.misrouting", BOTH, ordering(below=of_rest(mean_move)), labels=BY_SIZE).says(r"""
+MISROUTING.figure("figure-2.misrouting", BOTH, ordering(below=of_rest(mean_move))).says(r"""
     Without termination tasks reach less suitable experts: the chosen expert has to move farther, over t > 1000.
     $$\mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{terminate}\right] <
     \mathbb{E}\left[\left\lVert w_t - w_{t-1} \right\rVert \mid \text{continue}\right], \quad t > 1000$$
     """)(of_first(mean_move))
 AGAINST_SINGLE.figure(
-    "figure-2.moe-forgetting",
-    AGAINST_ONE,
-    ordering(below=of_rest(final("forgetting"))),
-    where="Sec. 6, Fig. 2 (a)",
-    labels=BY_SIZE,
+    "figure-2.moe-forgetting", AGAINST_ONE, ordering(below=of_rest(FORGETTING)), where="Sec. 6, Fig. 2 (a)"
 ).says(r"""A Mixture-of-Experts with termination forgets less than a single expert.
     $$\mathbb{E}[F_T \mid M] < \mathbb{E}[F_T \mid M = 1], \quad M \in \{5, 10, 20\}$$
-    """)(of_first(final("forgetting")))
+    """)(of_first(FORGETTING))
 AGAINST_SINGLE.figure(
-    "figure-2.moe-generalization",
-    AGAINST_ONE,
-    ordering(below=of_rest(final("generalization_error"))),
-    where="Sec. 6, Fig. 2 (c)",
-    labels=BY_SIZE,
+    "figure-2.moe-generalization", AGAINST_ONE, ordering(below=of_rest(ERROR)), where="Sec. 6, Fig. 2 (c)"
 ).says(r"""A Mixture-of-Experts with termination generalizes better than a single expert.
     $$\mathbb{E}[G_T \mid M] < \mathbb{E}[G_T \mid M = 1], \quad M \in \{5, 10, 20\}$$
-    """)(of_first(final("generalization_error")))
+    """)(of_first(ERROR))
 
 
 def tolerated(*runs) -> np.ndarray:
     single = runs[-1]
-    return np.stack([ALMOST_ZERO * final(name)(single) for name in METRICS for _ in MOE_SIZES])
+    return np.stack([ALMOST_ZERO * experiments.final(name)(single) for name in METRICS for _ in MOE_SIZES])
 
 
 @ZERO.literal(
@@ -199,15 +178,11 @@ def both_final(*runs) -> np.ndarray:
     r"""With termination both metrics end at almost zero, read as at most 5 % of a single expert's.
     $$\mathbb{E}[F_T \mid M = 10] \le 0.05\, \mathbb{E}[F_T \mid M = 1], \quad \mathbb{E}[G_T \mid M = 10] \le
     0.05\, \mathbb{E}[G_T \mid M = 1]$$"""
-    return np.stack([final(name)(run) for name in METRICS for run in runs[: len(MOE_SIZES)]])
+    return np.stack([experiments.final(name)(run) for name in METRICS for run in runs[: len(MOE_SIZES)]])
 
 
 def ends_near_zero(*runs) -> np.ndarray:
-    return np.stack([final("generalization_error")(run) <= ALMOST_ZERO * task_gap(run) for run in runs])
-
-
-def task_gap(run) -> np.ndarray:
-    return np.asarray(experiments.gaps_of(run).task_gap)
+    return np.stack([ERROR(run) <= ALMOST_ZERO * experiments.task_gap(run) for run in runs])
 
 
 ZERO.ours(
@@ -223,15 +198,15 @@ SLOWER.figure(
     ordering(below=lambda ten, twenty: mean_error(twenty)),
     where="Sec. 6, Fig. 2 (c)",
     labels=["mean over t"],
-).says(r"""Beyond M > N more experts delay convergence: the mean error over t = 20, 40, ... is less at M = 10 than 20.
-    $$\sum_{t = 20, 40, \ldots, T} \mathbb{E}[G_t \mid M = 10] < \sum_{t = 20, 40, \ldots, T} \mathbb{E}[G_t \mid M
-    = 20]$$""")(lambda ten, twenty: mean_error(ten))
+).says("Beyond M > N more experts delay convergence: the mean error over t = 20, 40, ... is less at M = 10 than 20.")(
+    lambda ten, twenty: mean_error(ten)
+)
 NO_BETTER.figure(
     "figure-2.more-experts-no-better",
     TEN_AND_TWENTY,
-    bound(at_most=lambda ten, twenty: final("generalization_error")(twenty), margin=0.05),
+    bound(at_most=lambda ten, twenty: ERROR(twenty), margin=0.05),
     where="Sec. 6, Fig. 2 (c)",
     labels=experiments.at_rounds(experiments.FIGURE_2.num_rounds),
-).says(r"""Beyond M > N more experts do not improve the result: M = 10 ends no worse than M = 20, within 5 %.
-    $$\mathbb{E}[G_T \mid M = 10] \le 1.05\, \mathbb{E}[G_T \mid M = 20]$$
-    """)(lambda ten, twenty: final("generalization_error")(ten))
+).says("Beyond M > N more experts do not improve the result: M = 10 ends no worse than M = 20, within 5 %.")(
+    lambda ten, twenty: ERROR(ten)
+)

@@ -68,11 +68,10 @@ def leads(run) -> np.ndarray:
     where="App. A.7, Fig. 8 (a), (b)",
     labels=["(a) below (c)", "(b) below (d)"],
     instead="figure-8.same-loads",
-).says(r"""
+).says("""
     Loads under Gamma > lambda are less even than under Gamma at most lambda: fewer experts in use past termination.
 
-    Experts in use: the exponential of the entropy of their shares.
-    $$\Gamma > \lambda \geq \Gamma' \Rightarrow \exp H(\Gamma) < \exp H(\Gamma')$$""")
+    Experts in use: the exponential of the entropy of their shares.""")
 @IMBALANCE.replacement(
     "figure-8.same-loads",
     ALL,
@@ -102,8 +101,7 @@ def even_share(run) -> np.ndarray:
 )
 @ranged(0, 1)
 def leader_share(run) -> np.ndarray:
-    r"""With Gamma at most lambda experts of one set share its arrivals evenly: its leader has 1/|M_k| of them.
+    """With Gamma at most lambda experts of one set share its arrivals evenly: its leader has 1/|M_k| of them.
 
-    Past termination (past T1 without one), over arrivals with at least two experts in their set.
-    $$\Gamma \leq \lambda \Rightarrow \mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}$$"""
+    Past termination (past T1 without one), over arrivals with at least two experts in their set."""
     return np.mean(contested(run) & run.records.led, axis=0)

@@ -30,12 +30,7 @@ DIVERSITY = statement(
 )
 
 
-def final_forgetting(run) -> np.ndarray:
-    return run.records.forgetting[-1].astype(np.float64)
-
-
-def final_error(run) -> np.ndarray:
-    return run.records.generalization_error[-1].astype(np.float64)
+final_forgetting, final_error = (experiments.final(name) for name in ("forgetting", "generalization_error"))
 
 
 def mean_error(runs) -> np.ndarray:
@@ -49,14 +44,13 @@ def mean_error(runs) -> np.ndarray:
     equality(
         lambda first, *others: final_forgetting(first)[None],
         margin=FORGETTING_MARGIN,
-        scale=lambda first, *others: np.asarray(experiments.gaps_of(first).task_gap)[None],
+        scale=lambda first, *others: experiments.task_gap(first)[None],
     ),
     where="App. A.7, Fig. 9",
     labels=OTHERS,
 )
 def forgetting_of_others(first, *others) -> np.ndarray:
-    r"""Forgetting at the end hardly depends on the threshold: to 5 % of the gap between tasks.
-    $$\mathbb{E}[F_T(\Gamma)] = \mathbb{E}[F_T(\sigma_0^{0.75})]$$"""
+    """Forgetting at the end hardly depends on the threshold: to 5 % of the gap between tasks."""
     return np.stack([final_forgetting(run) for run in others])
 
 
@@ -66,11 +60,10 @@ def forgetting_of_others(first, *others) -> np.ndarray:
     ordering(below=lambda *runs: mean_error(runs[:2])),
     where="App. A.7, Fig. 9",
     labels=["Gamma at most lambda"],
-).says(r"""
+).says("""
     Balanced loads, with Gamma at most lambda, end in less overall generalization error than Gamma > lambda.
 
-    The mean of the two smaller thresholds against that of the two larger ones.
-    $$\Gamma > \lambda \geq \Gamma' \Rightarrow \mathbb{E}[G_T(\Gamma')] < \mathbb{E}[G_T(\Gamma)]$$""")
+    The mean of the two smaller thresholds against that of the two larger ones.""")
 def error_of_small(*runs) -> np.ndarray:
     return mean_error(runs[2:])
 
@@ -83,6 +76,5 @@ def error_of_small(*runs) -> np.ndarray:
     labels=[experiments.threshold_name(experiments.PERTURBATION_POWER)],
 )
 def error_of_five(five, single) -> np.ndarray:
-    r"""Diverse experts have less overall generalization error than one model for all tasks; M = 5 against M = 1.
-    $$\mathbb{E}[G_T^{M=5}] < \mathbb{E}[G_T^{M=1}]$$"""
+    """Diverse experts have less overall generalization error than one model for all tasks; M = 5 against M = 1."""
     return final_error(five)

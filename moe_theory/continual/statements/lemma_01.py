@@ -9,8 +9,6 @@ import numpy as np
 from moe_theory.continual import experiments
 from moe_theory.verify.statement import Hypothesis, counterexample, probability, rate, statement
 
-GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
-QUIET = experiments.ROUTER_GRID.over(experiments.SMALL_NOISE_CELLS)
 EVEN = Hypothesis("beta_t is constant", lambda dims, run: run.params.min_strength == run.params.max_strength)
 
 SAME_SIGNAL = statement(
@@ -34,7 +32,7 @@ SAME_SIGNAL = statement(
     proof="lemma_01.py",
     amendment="sigma_t = O(sigma_0), and one strength beta in both",
 )
-SAME_CLUSTER = statement(
+SAME_CLUSTER = SAME_SIGNAL.twin(
     "lemma-1-fewer-experts",
     where="Lemma 1 (full version, M < N), Eq. (25)",
     says=r"""The same gap of O(sigma_0^1.5) holds between arrivals of two tasks that share a cluster.
@@ -49,26 +47,21 @@ SAME_CLUSTER = statement(
     lemma holds.
     $$\sigma_t = O(\sigma_0), \beta = \tilde{\beta}, \|v_n - v_{n'}\|_\infty = O(\sigma_0^{1.5}) \Rightarrow |h_m(X) -
     h_m(\tilde{X})| = O(\sigma_0^{1.5})$$""",
-    witness="lemma_01.py",
-    disproof="strengths_differ.py",
-    proof="lemma_01.py",
-    amendment="sigma_t = O(sigma_0), and one strength beta in both",
 )
 
 
 @SAME_SIGNAL.literal(
     "lemma-1.same-signal",
-    GRID,
+    experiments.BY_SCALE,
     rate(at_least=1.5),
     where="Lemma 1, Eq. (10); full version, Eq. (25), M > N",
     instead="lemma-1.small-noise",
-).says(r"""With more experts than tasks, two arrivals of one task have outputs at every expert within O(sigma_0^1.5).
+).says("""With more experts than tasks, two arrivals of one task have outputs at every expert within O(sigma_0^1.5).
 
-    Tested at the noise level of a reading, since the statement asks nothing of it; the largest gap of an expert.
-    $$|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})$$""")
+    Tested at the noise level of a reading, since the statement asks nothing of it; the largest gap of an expert.""")
 @SAME_SIGNAL.charitable(
     "lemma-1.small-noise",
-    QUIET,
+    experiments.BY_SCALE_QUIET,
     rate(at_least=1.5),
     where="replaces Lemma 1, M > N",
     hypotheses=[experiments.SMALL_NOISE],
@@ -76,18 +69,17 @@ SAME_CLUSTER = statement(
     $$\sigma_t = O(\sigma_0) \Rightarrow |h_m(X) - h_m(\tilde{X})| = O(\sigma_0^{1.5})$$""")
 @SAME_CLUSTER.literal(
     "lemma-1.same-cluster",
-    experiments.ROUTER_GRID.over(experiments.FEWER_EXPERTS_CELLS),
+    experiments.BY_SCALE_FEWER,
     rate(at_least=1.5),
     where="Lemma 1, full version, Eq. (25), M < N",
     instead="lemma-1.same-cluster-small-noise",
-).says(r"""With fewer experts than tasks, two tasks of one cluster have outputs at every expert within O(sigma_0^1.5).
+).says("""With fewer experts than tasks, two tasks of one cluster have outputs at every expert within O(sigma_0^1.5).
 
     Truths of a cluster are within O(sigma_0^1.5); of noise and signals the statement asks nothing more than a reading.
-    $$w_n, w_{n'} \in W_k \Rightarrow |h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| =
-    O(\sigma_0^{1.5})$$""")
+    """)
 @SAME_CLUSTER.charitable(
     "lemma-1.same-cluster-small-noise",
-    experiments.ROUTER_GRID.over(experiments.NEAR_SIGNALS_CELLS),
+    experiments.BY_SCALE_NEAR,
     rate(at_least=1.5),
     where="replaces Lemma 1, M < N",
     hypotheses=[experiments.SMALL_NOISE],
@@ -101,7 +93,7 @@ def output_gap(run) -> np.ndarray:
 
 @SAME_SIGNAL.literal(
     "lemma-1.probability",
-    GRID,
+    experiments.BY_SCALE,
     probability(at_most=experiments.FAILURE),
     where="Lemma 1, with probability at least 1 - o(1)",
     instead="lemma-1.small-noise-probability",
@@ -118,7 +110,7 @@ def exceeds_proof(run) -> np.ndarray:
 
 @SAME_SIGNAL.step(
     "lemma-1.product",
-    GRID,
+    experiments.BY_SCALE,
     counterexample(),
     where="Lemma 1, proof, first display",
     instead="lemma-1.small-noise-probability",
@@ -137,7 +129,7 @@ def exceeds_product(run) -> np.ndarray:
 
 @SAME_SIGNAL.replacement(
     "lemma-1.small-noise-probability",
-    QUIET,
+    experiments.BY_SCALE_QUIET,
     probability(at_most=experiments.FAILURE),
     where="replaces Lemma 1, with probability at least 1 - o(1)",
     hypotheses=[EVEN],

@@ -25,7 +25,6 @@ LEMMA_2 = statement(
     "probabilities move by 7/32, while lambda M^2 times the move is 1/5000.",
     corrected=r"""They move by at most 2 / lambda times the largest move of an output, and no smaller constant will do.
     $$\|p - \hat{p}\|_\infty \leq \frac{2}{\lambda} \|h - \hat{h}\|_\infty$$""",
-    witness="lemma_02.py",
     disproof="two_outputs.py",
     proof="lemma_02.py",
     amendment="1/lambda in place of lambda",
@@ -59,10 +58,9 @@ def steepness(run, num_experts: int, spread: float, change: float) -> Float[np.n
 
 @LEMMA_2.literal("lemma-2.constant", PERTURBED, counterexample(), labels=BY_SIZE, instead="lemma-2.lipschitz")
 def exceeds_constant(run) -> np.ndarray:
-    r"""Routing probabilities move by at most lambda M^2 times the largest move of a gate output.
+    """Routing probabilities move by at most lambda M^2 times the largest move of a gate output.
 
-    Instances, all four of a replicate: outputs within lambda/4 of 0, moved by up to lambda/4, at lambda = 0.04^1.25.
-    $$\|p - \hat{p}\|_\infty \leq \lambda M^2 \|h - \hat{h}\|_\infty$$"""
+    Instances, all four of a replicate: outputs within lambda/4 of 0, moved by up to lambda/4, at lambda = 0.04^1.25."""
     scale = float(run.params.perturbation_scale)
     return np.stack([np.all(steepness(run, number, 0.25, 0.25) > scale * number**2, axis=1) for number in SIZES])
 

@@ -20,7 +20,6 @@ LEMMA_3 = statement(
     corrected=r"""A repeat multiplies the expected squared error by (d - s)/(d - 1): the error falls, and does not stay.
     $$\mathbb{E}\left\lVert w_t^{(m_t)} - w_{n_t} \right\rVert^2 = \frac{d - s}{d - 1}\, \mathbb{E}\left\lVert
     w_{t-1}^{(m_t)} - w_{n_t} \right\rVert^2$$""",
-    witness="lemma_03.py",
     disproof="lemma_03.py",
     derivation="repeat_contraction.py",
 )
@@ -28,9 +27,7 @@ LEMMA_3 = statement(
 
 @LEMMA_3.charitable("lemma-3", HISTORY.at(FEW), identity(within=1e-3), labels=[FEW], instead="lemma-3.contraction")
 def largest_repeat_move(run) -> np.ndarray:
-    r"""An expert whose last task comes again does not change; its largest move, over the truths' root mean square.
-    $$\mathbf{w}_{n_t} = \mathbf{w}_{n_\tau} \;\Rightarrow\; \mathbf{w}_t^{(m_t)} = \mathbf{w}_{t-1}^{(m_t)} =
-    \cdots = \mathbf{w}_\tau^{(m_t)}$$"""
+    """An expert whose last task comes again does not change; its largest move, over the truths' root mean square."""
     largest = np.max(np.where(repeats_of(run), run.records.update_norm, 0), axis=0)
     return largest / truth_length(run)
 

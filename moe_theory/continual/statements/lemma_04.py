@@ -42,8 +42,7 @@ def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Fl
 
 @LEMMA_4.charitable("lemma-4", HISTORY.at(FEW), identity(within=1e-5), labels=at_rounds(HISTORY.num_rounds + 1))
 def gradient_imbalance(run) -> np.ndarray:
-    r"""The task loss's gradients in the gates sum to zero over experts; their sum over their largest entry.
-    $$\sum_{m=1}^{M} \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{\text{task}} = \mathbf{0}$$"""
+    """The task loss's gradients in the gates sum to zero over experts; their sum over their largest entry."""
 
     def of_block(places: Int[np.ndarray, " W"]) -> Array:
         state = jax.tree.map(lambda leaf: leaf[..., places], run.state)

@@ -5,8 +5,6 @@ import numpy as np
 from moe_theory.continual import experiments
 from moe_theory.verify.statement import rate, statement
 
-GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
-
 
 @statement(
     "lemma-5-exploration",
@@ -24,15 +22,13 @@ GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
     note="""A slope of 1.1 would have been seen. Tried besides, apart from this package: orthonormal signals, M = 12, N
     = 6, down to sigma_0 = 1e-6, where the least part of a run stays at 4e-4 sigma_0 in mean over runs. The least of 40
     runs is a seventh of that, since an expert was first chosen late.""",
-).charitable("lemma-5.exploration", GRID, rate(at_most=1.0), where="Lemma 5, Eq. (31), first case")
+).charitable("lemma-5.exploration", experiments.BY_SCALE, rate(at_most=1.0), where="Lemma 5, Eq. (31), first case")
 def least_explored_gradient(run) -> np.ndarray:
-    r"""In every round up to T1, the task loss's gradient at every expert is of order sigma_0 or larger.
+    """In every round up to T1, the task loss's gradient at every expert is of order sigma_0 or larger.
 
     Tested, as it is proved, on the auxiliary loss's part alone: the locality loss's has the same sign, so the whole is
     no smaller. It has the part's exponent too, but only for far smaller sigma_0 than can be run: until then the least
-    move of an expert decides, which shrinks as T1 grows.
-    $$\min_{t \leq T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty \geq \min_{t \leq T_1, m}
-    \|\nabla_{\theta_t^{(m)}} L_t^{aux}\|_\infty = \Omega(\sigma_0)$$"""
+    move of an expert decides, which shrinks as T1 grows."""
     return experiments.explored(run, "least_balance_gradient").min(axis=0)
 
 
@@ -46,10 +42,9 @@ def least_explored_gradient(run) -> np.ndarray:
     = 6, from T1 to 2 T1 without termination, where the largest of 40 runs is 0.19 to 0.22 sigma_0 from 0.01 down to
     1e-5.""",
     proof="gradients_past_exploration.py",
-).charitable("lemma-5.routing", GRID, rate(at_least=1.0), where="Lemma 5, Eq. (31), second case")
+).charitable("lemma-5.routing", experiments.BY_SCALE, rate(at_least=1.0), where="Lemma 5, Eq. (31), second case")
 def largest_routed_gradient(run) -> np.ndarray:
-    r"""In the rounds past T1, of which 100 are tested, its gradient at every expert is O(sigma_0).
-    $$\max_{t > T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty = O(\sigma_0)$$"""
+    """In the rounds past T1, of which 100 are tested, its gradient at every expert is O(sigma_0)."""
     first = experiments.stage_rounds(run.params)
     return experiments.recorded(run, "largest_gradient", first + 1, first + experiments.ROUNDS_PAST_EXPLORATION).max(
         axis=0

@@ -5,8 +5,6 @@ import numpy as np
 from moe_theory.continual import experiments
 from moe_theory.verify.statement import identity, rate, statement
 
-GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
-
 LEMMA_6 = statement(
     "lemma-6",
     where="Lemma 6",
@@ -19,23 +17,22 @@ LEMMA_6 = statement(
 )
 
 
-@LEMMA_6.charitable(
-    "lemma-6.gates", GRID, rate(at_least=0.5), hypotheses=[experiments.MORE_EXPERTS]
-).says(r"""In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with more experts than tasks.
-    $$\|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})$$""")
+@LEMMA_6.charitable("lemma-6.gates", experiments.BY_SCALE, rate(at_least=0.5), hypotheses=experiments.MORE).says(
+    "In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with more experts than tasks."
+)
 @LEMMA_6.charitable(
     "lemma-6.gates-fewer",
-    experiments.ROUTER_GRID.over(experiments.FEWER_EXPERTS_CELLS),
+    experiments.BY_SCALE_FEWER,
     rate(at_least=0.5),
     where="Lemma 6, M < N",
-    hypotheses=[experiments.FEWER_EXPERTS],
+    hypotheses=experiments.FEWER,
 ).says(r"""In all rounds the gates of every expert stay O(sigma_0^0.5) in every entry; with fewer experts than tasks.
     $$M < N \Rightarrow \|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})$$""")
 def largest_gate(run) -> np.ndarray:
     return run.records.gate_size.max(axis=0).astype(np.float64)
 
 
-@LEMMA_6.step("lemma-6.bound", GRID, identity(within=1e-6), where="Lemma 6, proof")
+@LEMMA_6.step("lemma-6.bound", experiments.BY_SCALE, identity(within=1e-6), where="Lemma 6, proof")
 def gate_excess(run) -> np.ndarray:
     r"""No gate's entry exceeds eta T1 alpha M up to T1, nor that and eta (T - T1) alpha M / T1 after it.
 

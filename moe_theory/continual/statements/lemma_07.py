@@ -5,8 +5,6 @@ import numpy as np
 from moe_theory.continual import experiments
 from moe_theory.verify.statement import counterexample, identity, rate, statement
 
-GRID = experiments.ROUTER_GRID.over(experiments.ROUTER_CELLS)
-
 CHOSEN = statement(
     "lemma-7-chosen",
     where="Lemma 7, first case",
@@ -42,27 +40,26 @@ OTHERS = statement(
 OTHERS.also("lemma-7.sign-own", role="corrected")
 
 
-@CHOSEN.charitable("lemma-7.chosen", GRID, rate(at_least=1.0))
+@CHOSEN.charitable("lemma-7.chosen", experiments.BY_SCALE, rate(at_least=1.0))
 def chosen_change(run) -> np.ndarray:
-    r"""In a round up to T1, the chosen expert's output for any signal changes by O(sigma_0) in size.
-    $$|\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_n \rangle| = O(\sigma_0)$$"""
+    """In a round up to T1, the chosen expert's output for any signal changes by O(sigma_0) in size."""
     return experiments.explored(run, "chosen_change").max(axis=0)
 
 
 @OTHERS.charitable(
-    "lemma-7.others", GRID, rate(at_least=1.0)
+    "lemma-7.others", experiments.BY_SCALE, rate(at_least=1.0)
 ).says(r"""In a round up to T1, every other expert's output for any signal changes by O(sigma_0) in size, for fixed M.
     $$m \neq m_t \Rightarrow |\langle \theta_{t+1}^{(m)} - \theta_t^{(m)}, v_n \rangle| = O(\sigma_0)$$""")
-@OTHERS.charitable(
-    "lemma-7.others-experts", experiments.ROUTER_EXPERT_GRID.over(experiments.EXPERT_CELLS), rate(at_most=-1.0)
-).says(r"""
+@OTHERS.charitable("lemma-7.others-experts", experiments.BY_EXPERTS, rate(at_most=-1.0)).says(r"""
     In a round up to T1, every other expert's output for any signal changes by O(1/M) in size, for fixed sigma_0.
     $$m \neq m_t \Rightarrow |\langle \theta_{t+1}^{(m)} - \theta_t^{(m)}, v_n \rangle| = O(M^{-1})$$""")
 def others_change(run) -> np.ndarray:
     return experiments.explored(run, "others_change").max(axis=0)
 
 
-@CHOSEN.literal("lemma-7.sign", GRID, counterexample(), where="Lemma 7, for any signal", instead="lemma-7.sign-own")
+@CHOSEN.literal(
+    "lemma-7.sign", experiments.BY_SCALE, counterexample(), where="Lemma 7, for any signal", instead="lemma-7.sign-own"
+)
 def rises_once(run) -> np.ndarray:
     r"""In every round up to T1, the chosen expert's output falls for all signals.
 
@@ -74,16 +71,14 @@ def rises_once(run) -> np.ndarray:
 
 @CHOSEN.replacement(
     "lemma-7.sign-own",
-    experiments.ROUTER_GRID.over(experiments.SMALL_NOISE_CELLS),
+    experiments.BY_SCALE_QUIET,
     identity(within=1e-6),
     where="replaces Lemma 7, signs",
     hypotheses=[experiments.SMALL_NOISE],
 )
 def largest_wrong_sign(run) -> np.ndarray:
-    r"""Where the noise is O(sigma_0), the chosen expert's output for the arriving task's signal falls and others' rise.
+    """Where the noise is O(sigma_0), the chosen expert's output for the arriving task's signal falls and others' rise.
 
-    The largest change of the wrong sign up to T1, over sigma_0.
-    $$\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_{n_t} \rangle \leq 0 \leq \langle \theta_{t+1}^{(m)} -
-    \theta_t^{(m)}, v_{n_t} \rangle, \ m \neq m_t$$"""
+    The largest change of the wrong sign up to T1, over sigma_0."""
     wrong = np.maximum(experiments.explored(run, "own_rise"), experiments.explored(run, "own_fall")).max(axis=0)
     return np.maximum(wrong, 0) / float(run.params.truth_scale)

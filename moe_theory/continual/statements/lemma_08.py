@@ -5,8 +5,6 @@ import numpy as np
 from moe_theory.continual import experiments
 from moe_theory.verify.statement import Hypothesis, limit_rate, probability, rate, statement
 
-BY_EXPERTS = experiments.ROUTER_EXPERT_GRID.over(experiments.EXPERT_CELLS)
-BLIND = experiments.ROUTER_EXPERT_GRID.over(experiments.UNIFORM_CELLS)
 OUTWEIGHED = Hypothesis("lambda outweighs gate outputs", lambda dims, run: run.params.perturbation_scale >= 100)
 
 LEMMA_8 = statement(
@@ -46,14 +44,14 @@ def mean_gap(run) -> np.ndarray:
 
 
 @LEMMA_8.literal(
-    "lemma-8.experts", BY_EXPERTS, rate(at_most=-1.0), instead="lemma-8.independent"
+    "lemma-8.experts", experiments.BY_EXPERTS, rate(at_most=-1.0), instead="lemma-8.independent"
 ).says(r"""At T1 every expert's share of the tasks is within O(1/M) of 1/M, in mean.
 
     "Any expert m" is read as all experts at once: the largest distance of a share from 1/M.
     $$\max_m |f_{T_1}^{(m)} - \frac{1}{M}| = O(M^{-1})$$""")
 @LEMMA_8.step(
     "lemma-8.experts-proved",
-    BY_EXPERTS,
+    experiments.BY_EXPERTS,
     rate(at_most=-0.5),
     where="Lemma 8, what its proof gives",
     instead="lemma-8.independent",
@@ -62,7 +60,7 @@ def mean_gap(run) -> np.ndarray:
     What the proof's inequality gives with T1 = M/eta: eps = (eta ln(2M/delta) / (2M))^0.5, and not eta^0.5 / M.
     $$|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})$$""")
 @LEMMA_8.replacement(
-    "lemma-8.independent", BLIND, rate(at_most=-0.5), hypotheses=[OUTWEIGHED]
+    "lemma-8.independent", experiments.BY_EXPERTS_BLIND, rate(at_most=-0.5), hypotheses=[OUTWEIGHED]
 ).says(r"""Where the perturbation outweighs the gate outputs, every expert's share at T1 is within O(M^-0.5) of 1/M.
 
     Routes are then independent and uniform, as the proof supposes; lambda is 1000. O(M^-0.5) is what Hoeffding's
@@ -75,7 +73,7 @@ def largest_gap(run) -> np.ndarray:
 
 @LEMMA_8.step(
     "lemma-8.hoeffding",
-    BY_EXPERTS,
+    experiments.BY_EXPERTS,
     probability(at_most=experiments.FAILURE),
     where="Lemma 8, proof",
     instead="lemma-8.independent-hoeffding",
@@ -85,7 +83,7 @@ def largest_gap(run) -> np.ndarray:
     $$P(\exists m: |f_{T_1}^{(m)} - \frac{1}{M}| > \epsilon) \leq 2 M \exp (-2 \epsilon^2 T_1) = \delta$$""")
 @LEMMA_8.replacement(
     "lemma-8.independent-hoeffding",
-    BLIND,
+    experiments.BY_EXPERTS_BLIND,
     probability(at_most=experiments.FAILURE),
     where="replaces Lemma 8, proof",
     hypotheses=[OUTWEIGHED],

@@ -59,16 +59,15 @@ def difference(*gaps: float) -> Callable[[Run], Float[np.ndarray, "gaps B"]]:
     return lambda run: np.abs(np.diff(probabilities_at(run, *gaps), axis=-1))[..., 0].T
 
 
-CLOSE.charitable(
-    "lemma-10.near", set_apart(*SMALL_GAPS), rate(at_least=1.0), where="Lemma 10, first case"
-).says(r"""Two experts' probabilities differ by O(delta), for a small gap delta of their gate outputs.
-    $$\delta_\Theta \to 0 \Rightarrow |\pi_m - \pi_{m'}| = O(\delta_\Theta)$$""")(difference(*SMALL_GAPS))
+CLOSE.charitable("lemma-10.near", set_apart(*SMALL_GAPS), rate(at_least=1.0), where="Lemma 10, first case").says(
+    "Two experts' probabilities differ by O(delta), for a small gap delta of their gate outputs."
+)(difference(*SMALL_GAPS))
 APART.literal(
     "lemma-10.far", set_apart(*LARGE_GAPS), rate(at_least=1.0), where="Lemma 10, second case", instead="lemma-10.exact"
-).says(r"""They differ by Omega(delta) for gaps that are not small: the difference grows at least in proportion.
+).says("""They differ by Omega(delta) for gaps that are not small: the difference grows at least in proportion.
 
     The lemma's "otherwise" is read as gaps from 2 to 128, although Lemma 6 keeps gates, and so gate outputs, small.
-    $$|\pi_m - \pi_{m'}| = \Omega(\delta_\Theta)$$""")(difference(*LARGE_GAPS))
+    """)(difference(*LARGE_GAPS))
 APART.charitable(
     "lemma-10.far-bounded", set_apart(*BOUNDED_GAPS), rate(at_most=1.0), where="Lemma 10, second case, for bounded gaps"
 ).says(r"""
@@ -96,7 +95,6 @@ def shortfall(run) -> np.ndarray:
     "lemma-10.exact", set_apart(*GAPS), identity(within=TOLERANCE), where="replaces Lemma 10, second case"
 )
 def error_of_exact(run) -> np.ndarray:
-    r"""They differ by exactly (pi_m + pi_m') tanh(delta/2), which grows like delta for small gaps and stays below 1.
-    $$|\pi_m - \pi_{m'}| = (\pi_m + \pi_{m'}) \tanh (\delta_\Theta / 2)$$"""
+    """They differ by exactly (pi_m + pi_m') tanh(delta/2), which grows like delta for small gaps and stays below 1."""
     exact = probabilities_at(run, *GAPS).sum(axis=-1) * np.tanh(np.asarray(GAPS) / 2)
     return difference(*GAPS)(run) - exact.T

@@ -9,11 +9,16 @@ import numpy as np
 
 from moe_theory.continual import corrected, experiments, theory
 from moe_theory.runs import Run
+from moe_theory.verify.claim import Selection
 from moe_theory.verify.statement import alike, identity, probability, statement
 
 COVERAGE_SIZES = ((2, 2), (3, 3), (3, 6), (6, 12), (6, 24), (10, 53))  # sets N and experts M
 BY_SIZES = [f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in COVERAGE_SIZES]
-(NUM_TASKS, MANY), (NUM_CLUSTERS, FEW) = experiments.COVERAGE_EXPERTS.items()  # M = N ln(N / delta), K ln(K / delta)
+# M = N ln(N / delta) and K ln(K / delta).
+OF_TASKS, OF_CLUSTERS = (
+    Selection(experiments.COVERAGE, (f"{count} sets",), (f"{sets} = {count}, M = {number}",))
+    for sets, (count, number) in zip("NK", experiments.COVERAGE_EXPERTS.items(), strict=True)
+)
 
 WHY = """An expert specialises in the task for which its own gate output is largest, (11); M_n is the set of those who
 do in task n. The proof takes experts as independent, each in M_n with probability 1/N, but they share their past. A
@@ -41,20 +46,15 @@ TASKS = statement(
     disproof="orthogonal_tasks_coverage.py",
     derivation="two_sets_at_least.py",
 )
-CLUSTERS = statement(
+CLUSTERS = TASKS.twin(
     "lemma-11-fewer-experts",
     where="Appendix E, Lemma 11, M < N",
     says=r"""With Omega(K ln K) experts, though fewer than tasks, every cluster has a specialist, except with vanishing
     probability.
     $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""",
-    why=WHY,
     instance="""Six clusters of five tasks that are alike, orthonormal signals, sigma_0 = 0.01, M = 29 >= K ln(K/0.05):
     in 0 of 12 runs has every cluster a specialist. Two clusters have one each always, since gates that sum to 0 over
     experts cannot all prefer the same one of two signals.""",
-    corrected=CORRECTED,
-    witness="lemma_11.py",
-    disproof="orthogonal_tasks_coverage.py",
-    derivation="two_sets_at_least.py",
 )
 CLUSTERS.also("lemma-11.product", role="step")
 CLUSTERS.also("lemma-11.union", role="step")
@@ -62,30 +62,26 @@ CLUSTERS.also("lemma-11.union", role="step")
 
 @TASKS.charitable(
     "lemma-11.tasks",
-    experiments.COVERAGE.at(f"{NUM_TASKS} sets"),
+    OF_TASKS,
     probability(at_least=1 - experiments.FAILURE),
     where="Lemma 11, first case",
-    labels=[f"N = {NUM_TASKS}, M = {MANY}"],
-    hypotheses=[experiments.MORE_EXPERTS],
+    hypotheses=experiments.MORE,
     instead="lemma-11.two-tasks",
-).says(r"""
+).says("""
     With M = N ln(N/delta) experts, at T1 every task has one whose gate output is largest for it, but for delta.
 
-    At sigma_0 = 0.01.
-    $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n \in [N]\right) \geq 1 - \delta$$""")
+    At sigma_0 = 0.01.""")
 @CLUSTERS.charitable(
     "lemma-11.clusters",
-    experiments.COVERAGE.at(f"{NUM_CLUSTERS} sets"),
+    OF_CLUSTERS,
     probability(at_least=1 - experiments.FAILURE),
     where="Lemma 11, second case",
-    labels=[f"K = {NUM_CLUSTERS}, M = {FEW}"],
-    hypotheses=[experiments.FEWER_EXPERTS],
+    hypotheses=experiments.FEWER,
     instead="lemma-11.two-clusters",
-).says(r"""
+).says("""
     With M = K ln(K/delta) < N experts, at T1 every cluster has one that is best at a task of it, but for delta.
 
-    At sigma_0 = 0.01.
-    $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""")
+    At sigma_0 = 0.01.""")
 def no_set_is_empty(run) -> np.ndarray:
     sets = run.records.sets[np.searchsorted(run.rounds, experiments.stage_rounds(run.params))][
         : int(run.params.num_experts)
@@ -101,7 +97,7 @@ def shortfalls(bound: Callable[[int, int], float]) -> Callable[[Run], np.ndarray
 
 TASKS.step(
     "lemma-11.product",
-    experiments.COVERAGE.at(f"{NUM_TASKS} sets"),
+    OF_TASKS,
     identity(within=1e-9),
     where="Lemma 11, proof: first inequality of the union bound",
     labels=BY_SIZES,
@@ -116,7 +112,7 @@ TASKS.step(
     \frac{1}{N}\right)^M\right)^N$$""")(shortfalls(theory.lemma_11))
 TASKS.step(
     "lemma-11.union",
-    experiments.COVERAGE.at(f"{NUM_TASKS} sets"),
+    OF_TASKS,
     identity(within=1e-9),
     where="Lemma 11, proof, without the product",
     labels=BY_SIZES,
@@ -136,20 +132,12 @@ TWO_SETS = r"""experts prefer at least two between them, always: for every signa
     $$\left|\{n : |\mathcal{M}_n| \geq 1\}\right| \geq 2, \quad 1 \leq t \leq T_1$$"""
 
 
-@TASKS.replacement(
-    "lemma-11.two-tasks",
-    experiments.COVERAGE.at(f"{NUM_TASKS} sets"),
-    identity(within=0),
-    labels=[f"N = {NUM_TASKS}, M = {MANY}"],
-    hypotheses=[experiments.MORE_EXPERTS],
-).says(f"Of more than one task {TWO_SETS}")
-@CLUSTERS.replacement(
-    "lemma-11.two-clusters",
-    experiments.COVERAGE.at(f"{NUM_CLUSTERS} sets"),
-    identity(within=0),
-    labels=[f"K = {NUM_CLUSTERS}, M = {FEW}"],
-    hypotheses=[experiments.FEWER_EXPERTS],
-).says(f"Of clusters whose signals are alike {TWO_SETS}")
+@TASKS.replacement("lemma-11.two-tasks", OF_TASKS, identity(within=0), hypotheses=experiments.MORE).says(
+    f"Of more than one task {TWO_SETS}"
+)
+@CLUSTERS.replacement("lemma-11.two-clusters", OF_CLUSTERS, identity(within=0), hypotheses=experiments.FEWER).says(
+    f"Of clusters whose signals are alike {TWO_SETS}"
+)
 def num_rounds_with_one_set(run) -> np.ndarray:
     sets = run.records.sets[run.rounds <= experiments.stage_rounds(run.params), : int(run.params.num_experts)]
     return np.sum(np.all(sets == sets[:, :1], axis=1), axis=0).astype(float)

@@ -56,10 +56,9 @@ TASKS.also("proposition-1.contraction", role="corrected")
     instead="proposition-1.contraction",
 )
 def largest_correct_gradient(run) -> np.ndarray:
-    r"""With M > N, a task that meets an expert of its set moves nothing, so the locality loss has no gradient.
+    """With M > N, a task that meets an expert of its set moves nothing, so the locality loss has no gradient.
 
-    The largest entry of that gradient after T1, over the truths' root mean square.
-    $$m_t \in \mathcal{M}_n \Rightarrow \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc} = 0$$"""
+    The largest entry of that gradient after T1, over the truths' root mean square."""
     seen = run.records
     late = experiments.past_exploration(run)
     largest = np.max(np.where(seen.is_inside[late], seen.locality_gradient[late], 0), axis=0)
@@ -68,16 +67,12 @@ def largest_correct_gradient(run) -> np.ndarray:
 
 @CLUSTERS.charitable(
     "lemma-12.clusters", BY_FEW, rate(at_least=1.5), where="Lemma 12, case 2", instead="lemma-12.clusters-order"
-).says(r"""With M < N, a task that meets an expert of its cluster has a locality gradient of O(sigma_0^1.5).
+).says("""With M < N, a task that meets an expert of its cluster has a locality gradient of O(sigma_0^1.5).
 
-    The mean of its largest entry over such rounds of T1 + 1, ..., t_1.
-    $$m_t \in \mathcal{M}_k \Rightarrow \|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc}\|_\infty =
-    \mathcal{O}(\sigma_0^{1.5})$$""")
-@CLUSTERS.replacement(
-    "lemma-12.clusters-order", BY_FEW, rate(at_least=1.0), where="replaces Lemma 12, case 2"
-).says(r"""With M < N, that gradient is O(sigma_0), the order of the distance of any model to any truth.
-    $$m_t \in \mathcal{M}_k \Rightarrow \|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc}\|_\infty =
-    \mathcal{O}(\sigma_0)$$""")
+    The mean of its largest entry over such rounds of T1 + 1, ..., t_1.""")
+@CLUSTERS.replacement("lemma-12.clusters-order", BY_FEW, rate(at_least=1.0), where="replaces Lemma 12, case 2").says(
+    "With M < N, that gradient is O(sigma_0), the order of the distance of any model to any truth."
+)
 def correct_gradient(run) -> np.ndarray:
     """The mean locality gradient of arrivals of T1 + 1, ..., t_1 that meet an expert of their set."""
     rows = experiments.router_learning(run)

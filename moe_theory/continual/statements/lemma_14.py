@@ -5,6 +5,8 @@ import numpy as np
 from moe_theory.continual import experiments
 from moe_theory.verify.statement import rate, statement
 
+MANY, FEW = (experiments.NO_TERMINATION.over(cells) for cells in (experiments.MANY_CELLS, experiments.FEW_CELLS))
+
 LEMMA_14 = statement(
     "lemma-14",
     where="Lemma 14, Eq. (39)",
@@ -19,21 +21,11 @@ LEMMA_14 = statement(
 )
 
 
-@LEMMA_14.charitable(
-    "lemma-14.tasks",
-    experiments.NO_TERMINATION.over(experiments.MANY_CELLS),
-    rate(at_least=1.0),
-    hypotheses=[experiments.MORE_EXPERTS],
-).says(r"""From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M > N.
-    $$\|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{task} - \nabla_{\theta_t^{(m_t)}} \mathcal{L}_t^{task}\|_\infty =
-    \mathcal{O}(\sigma_0)$$""")
-@LEMMA_14.charitable(
-    "lemma-14.clusters",
-    experiments.NO_TERMINATION.over(experiments.FEW_CELLS),
-    rate(at_least=1.0),
-    hypotheses=[experiments.FEWER_EXPERTS],
-).says(r"""From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M < N.
-    $$\|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{task} - \nabla_{\theta_t^{(m_t)}} \mathcal{L}_t^{task}\|_\infty =
-    \mathcal{O}(\sigma_0)$$""")
+@LEMMA_14.charitable("lemma-14.tasks", MANY, rate(at_least=1.0), hypotheses=experiments.MORE).says(
+    "From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M > N."
+)
+@LEMMA_14.charitable("lemma-14.clusters", FEW, rate(at_least=1.0), hypotheses=experiments.FEWER).says(
+    "From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M < N."
+)
 def largest_gradient_gap(run) -> np.ndarray:
     return run.records.gradient_gap[experiments.router_learning(run)].max(axis=0).astype(np.float64)

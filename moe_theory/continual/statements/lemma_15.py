@@ -4,17 +4,7 @@ import numpy as np
 
 from moe_theory.continual import experiments
 from moe_theory.core.gating import pairs_of
-from moe_theory.verify.statement import identity, limit_probability, statement
-
-WHY = """A set says for which signal an expert's own output is largest, (11), and nothing of how it compares with
-other experts. The proof gets the comparison from (35), where an upper bound of O(sigma_0^0.5) on differences of
-outputs is turned into a lower bound Omega(sigma_0^0.5) by Lemma 10."""
-CORRECTED = r"""One of the two inequalities holds of every pair, if each argmax in (11) is unique: the outputs that
-(40) compares then add up to more than 0.
-$$\left[ h_m(X_n) - h_{m'}(X_n) \right] + \left[ h_{m'}(X_{n'}) - h_m(X_{n'}) \right] > 0, \quad
-m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$"""
-INSTANCE = """M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2, sigma_0 = 0.01 to 0.0001:
-already at T1 + 1 (40) holds in 2 to 8 % of the runs only."""
+from moe_theory.verify.statement import identity, statement
 
 TASKS = statement(
     "lemma-15-more-experts",
@@ -25,46 +15,36 @@ TASKS = statement(
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""",
     hypotheses=[*experiments.MORE, experiments.ENDLESS],
-    why=WHY,
-    instance=INSTANCE,
-    corrected=CORRECTED,
+    why="""A set says for which signal an expert's own output is largest, (11), and nothing of how it compares with
+    other experts. The proof gets the comparison from (35), where an upper bound of O(sigma_0^0.5) on differences of
+    outputs is turned into a lower bound Omega(sigma_0^0.5) by Lemma 10.""",
+    instance="""M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2, sigma_0 = 0.01 to 0.0001:
+    already at T1 + 1 (40) holds in 2 to 8 % of the runs only.""",
+    corrected=r"""One of the two inequalities holds of every pair, if each argmax in (11) is unique: the outputs that
+    (40) compares then add up to more than 0.
+    $$\left[ h_m(X_n) - h_{m'}(X_n) \right] + \left[ h_{m'}(X_{n'}) - h_m(X_{n'}) \right] > 0, \quad
+    m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""",
     derivation="lemma_15.py",
 )
-CLUSTERS = statement(
+CLUSTERS = TASKS.twin(
     "lemma-15-fewer-experts",
     where="Lemma 15, Eq. (40), M < N",
-    witness="lemma_15.py",
-    disproof="orthogonal_tasks_order.py",
     says=r"""Between T1 and t1 each of two specialists of different clusters has the higher probability for tasks of its
     own.
     $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
     \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""",
     hypotheses=[*experiments.FEWER, experiments.ENDLESS],
-    why=WHY,
-    instance=INSTANCE,
-    corrected=CORRECTED,
-    derivation="lemma_15.py",
 )
 
 
 @TASKS.charitable(
-    "lemma-15.tasks",
-    experiments.ENDLESS_MANY,
-    limit_probability(to=1, margin=experiments.FAILURE),
-    instead="lemma-15.one-of-two-tasks",
-).says(r"""With M > N, from T1 + 1 to t_1 a task's experts have larger probabilities for it than others, but for o(1).
+    "lemma-15.tasks", experiments.ENDLESS_MANY, experiments.LIKELY, instead="lemma-15.one-of-two-tasks"
+).says("""With M > N, from T1 + 1 to t_1 a task's experts have larger probabilities for it than others, but for o(1).
 
-    All tasks, experts and rounds at once; features are the signals alone.
-    $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
-    \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""")
+    All tasks, experts and rounds at once; features are the signals alone.""")
 @CLUSTERS.charitable(
-    "lemma-15.clusters",
-    experiments.ENDLESS_FEW,
-    limit_probability(to=1, margin=experiments.FAILURE),
-    instead="lemma-15.one-of-two-clusters",
-).says(r"""With M < N, from T1 + 1 to t_1 a cluster's experts have larger probabilities for it than all others.
-    $$\pi_m(X_n, \Theta_t) > \pi_{m'}(X_n, \Theta_t), \quad \pi_{m'}(X_{n'}, \Theta_t) > \pi_m(X_{n'}, \Theta_t),
-    \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""")
+    "lemma-15.clusters", experiments.ENDLESS_FEW, experiments.LIKELY, instead="lemma-15.one-of-two-clusters"
+).says("With M < N, from T1 + 1 to t_1 a cluster's experts have larger probabilities for it than all others.")
 def is_always_ordered(run) -> np.ndarray:
     return run.state.is_ordered
 

@@ -58,10 +58,9 @@ FROZEN.also("proposition-1.contraction", role="corrected")
     instead="proposition-1.contraction",
 )
 def largest_distance_change(run) -> np.ndarray:
-    r"""After T1 the squared error of an arrival's expert is what it was at T1 for that arrival's truth; M > N.
+    """After T1 the squared error of an arrival's expert is what it was at T1 for that arrival's truth; M > N.
 
-    The largest change over rounds, over the truths' mean square.
-    $$\|w_t^{(m_i)} - w_{n_i}\|^2 = \|w_{T_1}^{(m_i)} - w_{n_i}\|^2$$"""
+    The largest change over rounds, over the truths' mean square."""
     return (
         run.records.distance_change[experiments.stage_rounds(run.params) :].max(axis=0)
         / experiments.truth_length(run) ** 2
@@ -77,9 +76,7 @@ def history(run) -> np.ndarray:
 
 @HISTORY.charitable("lemma-16.history", LARGEST, equality(history, margin=0.02), instead="lemma-16.step")
 def explored_error(run) -> np.ndarray:
-    r"""At T1 the arrivals' mean squared error is that of (42), from the truths that each expert has met in order.
-    $$\mathbb{E}\|w_t^{(m_i)} - w_{n_i}\|^2 = r^{L_t^{(m_i)}} \mathbb{E}\|w_{n_i}\|^2 + \sum_{l=1}^{L_t^{(m_i)}} (1
-    - r) r^{L_t^{(m_i)} - l} \mathbb{E}\|w_{\tau(l)} - w_{n_i}\|^2$$"""
+    """At T1 the arrivals' mean squared error is that of (42), from the truths that each expert has met in order."""
     return experiments.explored(run, "generalization_error")[-1]
 
 
@@ -89,9 +86,7 @@ def explored_mean(name: str) -> Callable[[Run], np.ndarray]:
 
 HISTORY.replacement(
     "lemma-16.step", LARGEST, equality(explored_mean("step_expected"), margin=0.02)
-).says(r"""A step's expected squared distance to every truth, with the signal learned for sure and the rest at random.
+).says("""A step's expected squared distance to every truth, with the signal learned for sure and the rest at random.
 
     The signal's direction u is always among the s samples; the others project inside its complement. Means over the
-    rounds up to T1 and over all truths w_i; Pi = I - u u'.
-    $$\mathbb{E}\|w_t - w_i\|^2 = \frac{d-s}{d-1} \|\Pi (w_{t-1} - w_i)\|^2 + \|w_{n_t} - w_i\|^2 - \frac{d-s}{d-1}
-    \|\Pi (w_{n_t} - w_i)\|^2$$""")(explored_mean("step_error"))
+    rounds up to T1 and over all truths w_i; Pi = I - u u'.""")(explored_mean("step_error"))

@@ -7,7 +7,7 @@ import numpy as np
 
 from moe_theory.continual import experiments
 from moe_theory.continual.theory import error_contraction
-from moe_theory.verify.statement import bound, equality, limit_probability, limit_rate, statement
+from moe_theory.verify.statement import bound, equality, limit_rate, statement
 
 UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
 HARDLY = 0.9  # of the error of random tasks: what counts as no specialisation
@@ -15,7 +15,6 @@ LEARNED = 1e-4  # of the truths' mean square: squared errors below are too near 
 MANY = experiments.LIMIT_MANY
 FEW = experiments.LIMIT_FEW
 SMALLEST = MANY.experiment.at(experiments.specialization_cell(experiments.MANY_EXPERTS, experiments.LIMIT_SCALES[0]))
-LIKELY = limit_probability(to=1, margin=experiments.FAILURE)
 EMPTY = """It holds in the limit, and for a reason that says little: Algorithm 1 fixes nearly all gates within a few
 rounds of T1, and what is fixed cannot change. What the sets are worth is another matter, see (34) and Proposition 3."""
 THRESHOLD = """Early termination fixes the gates at once where Gamma is above all differences of outputs at T1 + 1, as
@@ -25,9 +24,6 @@ FLIPS = """Two opposite tasks, M = 3, alpha = sigma_0^1.5, Gamma = sigma_0^2: ro
 1/4, whatever sigma_0."""
 DRIFTS = """M = 12 and N = 6 orthonormal tasks (for M < N 24 in six clusters), d = 8, s = 2: within T1/2 rounds after T1
 some model drifts by at least 1.1, 1.2 and 1.25 sigma_0 in each of 100 runs, at sigma_0 = 0.01, 0.001 and 0.0001."""
-CORRECTED = r"""A repeat leaves (d - s)/(d - 1) of an expert's squared error in expectation, so that models settle
-slowly.
-$$\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = \frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2$$"""
 
 TASK_SETS = statement(
     "proposition-1-more-experts-set",
@@ -52,25 +48,20 @@ TASK_MODELS = statement(
     why="""It rests on Lemma 3, by which an expert does not move when its task repeats. It does: s samples show the
     truth on s of d directions only, so that each repeat takes away a part of the error and none takes all.""",
     instance=DRIFTS,
-    corrected=CORRECTED,
+    corrected=r"""A repeat leaves (d - s)/(d - 1) of an expert's squared error in expectation, so that models settle
+    slowly.
+    $$\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = \frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2$$""",
 )
-CLUSTER_SETS = statement(
+CLUSTER_SETS = TASK_SETS.twin(
     "proposition-1-fewer-experts-set",
     where="Proposition 1 (full version, M < N)",
     says=r"""With fewer experts than tasks every expert keeps, from T1 on, the one cluster it specialises in.
     $$\mathbb{P}\left(m \in \mathcal{M}_k \text{ for all } t > T_1\right) \geq 1 - \delta$$""",
     hypotheses=[*experiments.FEWER, experiments.PAST_T1],
-    disproof="small_threshold_sets.py",
-    amendment="Gamma = Theta(sigma_0^1.25) and, unless signals are orthogonal, alpha = o(sigma_0^0.75)",
-    why=THRESHOLD,
-    instance=FLIPS,
-    note=EMPTY,
 )
-CLUSTER_MODELS = statement(
+CLUSTER_MODELS = TASK_MODELS.twin(
     "proposition-1-fewer-experts-model",
     where="Proposition 1 (full version, M < N)",
-    witness="proposition_1.py",
-    disproof="opposite_truths_drift.py",
     says=r"""With fewer experts than tasks an expert's model stays within O(sigma_0^1.5), in every entry, of what it is
     just after T1.
     $$\|w_t^{(m)} - w_{T_1+1}^{(m)}\|_\infty = \mathcal{O}(\sigma_0^{1.5})$$""",
@@ -78,21 +69,16 @@ CLUSTER_MODELS = statement(
     why="""The proof bounds a model's move after T1 by the distances inside its cluster, as if the expert had learned
     the cluster by T1. One that has met other clusters is still of order sigma_0 away, and its next arrivals move it by
     that much.""",
-    instance=DRIFTS,
-    corrected=CORRECTED,
 )
 CLUSTER_MODELS.also("proposition-1.contraction", role="corrected")
 
 
 @TASK_SETS.charitable(
-    "proposition-1.sets-tasks", MANY, LIKELY, where="Proposition 1, and its full version, case 1"
-).says(r"""With M > N, every expert keeps its task's set in all rounds after T1, with probability 1 - o(1).
-    $$\mathbb{P}\left(m \in \mathcal{M}_n \text{ for all } t > T_1\right) \geq 1 - \delta$$""")
+    "proposition-1.sets-tasks", MANY, experiments.LIKELY, where="Proposition 1, and its full version, case 1"
+).says("With M > N, every expert keeps its task's set in all rounds after T1, with probability 1 - o(1).")
 @CLUSTER_SETS.charitable(
-    "proposition-1.sets-clusters", FEW, LIKELY, where="Proposition 1, full version, case 2"
-).says(r"""
-    With M < N, every expert keeps its cluster's set in all rounds after T1, with probability 1 - o(1).
-    $$\mathbb{P}\left(m \in \mathcal{M}_k \text{ for all } t > T_1\right) \geq 1 - \delta$$""")
+    "proposition-1.sets-clusters", FEW, experiments.LIKELY, where="Proposition 1, full version, case 2"
+).says("With M < N, every expert keeps its cluster's set in all rounds after T1, with probability 1 - o(1).")
 def is_always_stable(run) -> np.ndarray:
     return run.state.is_stable
 
@@ -100,16 +86,15 @@ def is_always_stable(run) -> np.ndarray:
 @TASK_MODELS.charitable(
     "proposition-1.unchanged",
     MANY,
-    LIKELY,
+    experiments.LIKELY,
     where="Proposition 1, and its full version, case 1",
-    hypotheses=[experiments.MORE_EXPERTS],
+    hypotheses=experiments.MORE,
     instead="proposition-1.contraction",
 )
 def is_unchanged(run) -> np.ndarray:
-    r"""With M > N, no expert moves after round T1 + 1, with probability 1 - o(1).
+    """With M > N, no expert moves after round T1 + 1, with probability 1 - o(1).
 
-    No move is one of at most a thousandth of the truths' root mean square, in every entry.
-    $$w_{T_1+1}^{(m)} = \cdots = w_T^{(m)}$$"""
+    No move is one of at most a thousandth of the truths' root mean square, in every entry."""
     return run.state.drift <= UNCHANGED * experiments.truth_length(run)
 
 
@@ -121,8 +106,7 @@ def is_unchanged(run) -> np.ndarray:
     instead="proposition-1.contraction",
 )
 def largest_drift(run) -> np.ndarray:
-    r"""With M < N, every expert stays within O(sigma_0^1.5) of what it was at round T1 + 1, in all later rounds.
-    $$\|w_t^{(m)} - w_{T_1+1}^{(m)}\|_\infty = \mathcal{O}(\sigma_0^{1.5})$$"""
+    """With M < N, every expert stays within O(sigma_0^1.5) of what it was at round T1 + 1, in all later rounds."""
     return run.state.drift
 
 
@@ -149,20 +133,19 @@ def contracted_errors(run) -> np.ndarray:
     where="replaces Proposition 1 and Lemma 12",
 )
 def remaining_errors(run) -> np.ndarray:
-    r"""After T1 a repeat of an expert's last task leaves (d - s)/(d - 1) of its squared error, in expectation.
+    """After T1 a repeat of an expert's last task leaves (d - s)/(d - 1) of its squared error, in expectation.
 
-    Sums over repeats of what is left, as a fraction, where the error before is not down to rounding.
-    $$\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = \frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2$$"""
+    Sums over repeats of what is left, as a fraction, where the error before is not down to rounding."""
     repeats, before = late_repeats(run)
     return np.sum(np.where(repeats, run.records.error / np.where(repeats, before, 1), 0), axis=0)
 
 
 @TASK_SETS.step(
-    "proposition-1.order-tasks", MANY, LIKELY, where="Proposition 1, proof: Eq. (34), M > N"
+    "proposition-1.order-tasks", MANY, experiments.LIKELY, where="Proposition 1, proof: Eq. (34), M > N"
 ).says(r"""With M > N, after T1 for each task's signal the experts of its set are above all others, but for o(1).
     $$\pi_m(X_n, \Theta_{T_1}) > \pi_{m'}(X_n, \Theta_{T_1}), \quad m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""")
 @CLUSTER_SETS.step(
-    "proposition-1.order-clusters", FEW, LIKELY, where="Proposition 1, proof: Eq. (34), M < N"
+    "proposition-1.order-clusters", FEW, experiments.LIKELY, where="Proposition 1, proof: Eq. (34), M < N"
 ).says(r"""With M < N, after T1 for each signal the experts of its cluster's set are above all others, but for o(1).
     $$\pi_m(X_k, \Theta_{T_1}) > \pi_{m'}(X_k, \Theta_{T_1}), \quad m \in \mathcal{M}_k, m' \in \mathcal{M}_{k'}$$""")
 def is_ordered_after_exploration(run) -> np.ndarray:
@@ -197,7 +180,7 @@ def largest_probability_gap(run) -> np.ndarray:
 
 
 def most_of_random(run) -> np.ndarray:
-    return HARDLY * np.asarray(experiments.gaps_of(run).task_gap)
+    return HARDLY * experiments.task_gap(run)
 
 
 @EQUATION_35.ours("equation-35.nothing-specialises", SMALLEST, bound(at_least=most_of_random))
@@ -208,4 +191,4 @@ def last_error(run) -> np.ndarray:
     sigma_0^1.25: their ratio goes to 0. Delta is the mean squared distance of two random tasks.
     At sigma_0 = 1e-6.
     $$\mathbb{E}[G_T] \geq 0.9\, \Delta, \quad \sigma_0 \to 0$$"""
-    return run.records[-1]
+    return run.records.generalization_error[-1]

@@ -19,27 +19,14 @@ the leader and lowered it. It adds a perturbation of size lambda = Theta(sigma_0
 lambda it chooses at random, so that outputs diffuse until steps and perturbation balance, at the geometric mean of the
 two. That is sigma_0^1.5 for steps of the auxiliary loss alone, and sigma_0^1.375 while models still move, whose steps
 are Theta(sigma_0^1.5)."""
-SAME = """Two experts, one task: .82, 1.30, 2.22 and 3.76 sigma_0^1.75
-at sigma_0 = 1e-2 to 1e-5, which is .22 sigma_0^1.5."""
-OTHER = """M = 6, N = 3 (for M < N nine in three clusters):
-the largest gap is .32, .14, .061 and .024 sigma_0^.75 at sigma_0 = .1 to .0001."""
-RETURN = """M = 6, N = 3 (for M < N nine in three clusters): the largest gap is 1.4 sigma_0^1.75 at sigma_0 = .01
-and 3.5 sigma_0^1.75 at .001."""
-WHY_OTHER = """The proof bounds the growth of the gap from T1 to t_1 above, by the largest gradient times the rounds,
-and then takes the bound as if it was attained: O(sigma_0^0.75) becomes Theta(sigma_0^0.75). The gradients'
-difference is itself in proportion to the small difference of the two probabilities."""
 WHY_ALL = """The same step as at t1: the proof stops at one step of the gates, O(sigma_0^1.75), and leaves the
 perturbation out, which is of size lambda = Theta(sigma_0^1.25) and larger. By t2 all outputs have come together, and
 diffuse until steps and perturbation balance, near the geometric mean sigma_0^1.5 of the two."""
-ALL_ORDER = r"""They are O(sigma_0) apart.
-$$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0)$$"""
 SAME_EXPONENT = 1.375  # (1.5 + 1.25) / 2, of a step eta sigma_0 of the gates and of lambda
 SAME_ORDER = r"""They are Theta(sigma_0^1.375) apart, the geometric mean of a step of the gates, Theta(eta sigma_0), and
 the perturbation lambda: the leader is lowered a little more often than it is raised, by its lead over lambda.
 $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sqrt{\eta \sigma_0 \lambda}) =
 \Theta(\sigma_0^{1.375})$$"""
-OTHER_ORDER = r"""They are at most O(sigma_0) apart, which is far less than Theta(sigma_0^0.75).
-$$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0)$$"""
 
 SAME_SET = statement(
     "proposition-2-more-experts-same-set",
@@ -51,7 +38,8 @@ SAME_SET = statement(
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
     hypotheses=MANY,
     why=WHY_SAME,
-    instance=SAME,
+    instance="""Two experts, one task: .82, 1.30, 2.22 and 3.76 sigma_0^1.75
+    at sigma_0 = 1e-2 to 1e-5, which is .22 sigma_0^1.5.""",
     corrected=SAME_ORDER,
 )
 OTHER_SET = statement(
@@ -63,9 +51,13 @@ OTHER_SET = statement(
     apart at round t1.
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$""",
     hypotheses=MANY,
-    why=WHY_OTHER,
-    instance=OTHER,
-    corrected=OTHER_ORDER,
+    why="""The proof bounds the growth of the gap from T1 to t_1 above, by the largest gradient times the rounds,
+    and then takes the bound as if it was attained: O(sigma_0^0.75) becomes Theta(sigma_0^0.75). The gradients'
+    difference is itself in proportion to the small difference of the two probabilities.""",
+    instance="""M = 6, N = 3 (for M < N nine in three clusters):
+    the largest gap is .32, .14, .061 and .024 sigma_0^.75 at sigma_0 = .1 to .0001.""",
+    corrected=r"""They are at most O(sigma_0) apart, which is far less than Theta(sigma_0^0.75).
+    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0)$$""",
     derivation="proposition_2_other_set.py",
 )
 ALL = statement(
@@ -77,47 +69,33 @@ ALL = statement(
     $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
     hypotheses=MANY,
     why=WHY_ALL,
-    instance=RETURN,
-    corrected=ALL_ORDER,
+    instance="""M = 6, N = 3 (for M < N nine in three clusters): the largest gap is 1.4 sigma_0^1.75 at sigma_0 = .01
+    and 3.5 sigma_0^1.75 at .001.""",
+    corrected=r"""They are O(sigma_0) apart.
+    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0)$$""",
 )
-SAME_SET_FEW = statement(
+SAME_SET_FEW = SAME_SET.twin(
     "proposition-2-fewer-experts-same-set",
     where="Proposition 2 (full version, M < N), 1), first case",
-    witness="proposition_2_same_set.py",
-    disproof="orthogonal_tasks_same_set.py",
     says=r"""At round t1 of endless learning the outputs of two specialists of one cluster are within O(sigma_0^1.75).
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
     hypotheses=FEW,
-    why=WHY_SAME,
-    instance=SAME,
-    corrected=SAME_ORDER,
 )
-OTHER_SET_FEW = statement(
+OTHER_SET_FEW = OTHER_SET.twin(
     "proposition-2-fewer-experts-other-set",
     where="Proposition 2 (full version, M < N), 1), second case",
-    witness="proposition_2.py",
-    disproof="opposite_tasks_spread.py",
     says=r"""At round t1 of endless learning the outputs of specialists of different clusters are Theta(sigma_0^0.75)
     apart.
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$""",
     hypotheses=FEW,
-    why=WHY_OTHER,
-    instance=OTHER,
-    corrected=OTHER_ORDER,
-    derivation="proposition_2_other_set.py",
 )
-ALL_FEW = statement(
+ALL_FEW = ALL.twin(
     "proposition-2-fewer-experts-all",
     where="Proposition 2 (full version, M < N), 2)",
-    witness="proposition_2.py",
-    disproof="equation_13.py",
     says=r"""At round t2 of endless learning, with fewer experts than tasks too, any two outputs are within
     O(sigma_0^1.75).
     $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$""",
     hypotheses=FEW,
-    why=WHY_ALL,
-    instance=RETURN,
-    corrected=ALL_ORDER,
 )
 
 
@@ -140,21 +118,17 @@ SAME_SET.charitable(
     limit_rate(at_least=1.75),
     where="Proposition 2, Eq. (12), first case, and its full version, M > N",
     instead="proposition-2.same-set-order",
-).says(r"""
+).says("""
     With M > N and no termination, at t_1 gate outputs of two experts of the task's set are O(sigma_0^1.75) apart.
 
-    The largest gap in the set, 0 in a set of fewer than two.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$
-    """)(own_gap)
+    The largest gap in the set, 0 in a set of fewer than two.""")(own_gap)
 SAME_SET_FEW.charitable(
     "proposition-2.same-set-clusters",
     BY_FEW,
     limit_rate(at_least=1.75),
     where="Proposition 2, full version, item 1, first case, M < N",
     instead="proposition-2.same-set-clusters-order",
-).says(r"""With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0^1.75) apart.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$
-    """)(own_gap)
+).says("With M < N and no termination, at t_1 gate outputs in a cluster's set are O(sigma_0^1.75) apart.")(own_gap)
 SAME_SET.replacement(
     "proposition-2.same-set-order",
     BY_MANY,
@@ -182,20 +156,18 @@ OTHER_SET.charitable(
     limit_rate(equal=0.75),
     where="Proposition 2, Eq. (12), second case, and its full version, M > N",
     instead="proposition-2.other-set-order",
-).says(r"""With M > N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
+).says("""With M > N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
 
-    The largest gap of two experts in different sets, so that the claim has the best chance.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$
-    """)(other_gap)
+    The largest gap of two experts in different sets, so that the claim has the best chance.""")(other_gap)
 OTHER_SET_FEW.charitable(
     "proposition-2.other-set-clusters",
     BY_FEW,
     limit_rate(equal=0.75),
     where="Proposition 2, full version, item 1, second case, M < N",
     instead="proposition-2.other-set-clusters-order",
-).says(r"""With M < N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.
-    $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sigma_0^{0.75})$$
-    """)(other_gap)
+).says("With M < N and no termination, at t_1 outputs of experts of different sets are Theta(sigma_0^.75) apart.")(
+    other_gap
+)
 OTHER_SET.replacement(
     "proposition-2.other-set-order",
     BY_MANY,
@@ -218,26 +190,28 @@ ALL.charitable(
     limit_rate(at_least=1.75),
     where="Proposition 2, Eq. (13), and its full version, M > N",
     instead="proposition-2.all-experts-order",
-).says(r"""With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.
-    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$
-    """)(any_gap)
+).says("With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.")(
+    any_gap
+)
 ALL_FEW.charitable(
     "proposition-2.all-experts-clusters",
     BY_FEW_LONG,
     limit_rate(at_least=1.75),
     where="Proposition 2, full version, item 2, M < N",
     instead="proposition-2.all-experts-clusters-order",
-).says(r"""With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.
-    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0^{1.75})$$
-    """)(any_gap)
+).says("With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.")(
+    any_gap
+)
 ALL.replacement(
     "proposition-2.all-experts-order", BY_MANY_LONG, limit_rate(at_least=1.0), where="replaces Proposition 2, Eq. (13)"
-).says(r"""With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.
-    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0)$$""")(any_gap)
+).says("With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.")(
+    any_gap
+)
 ALL_FEW.replacement(
     "proposition-2.all-experts-clusters-order",
     BY_FEW_LONG,
     limit_rate(at_least=1.0),
     where="replaces Proposition 2, full version, item 2, M < N",
-).says(r"""With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.
-    $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0)$$""")(any_gap)
+).says("With M < N and no termination, at t_2 the gate outputs of all experts are O(sigma_0) apart, as one step is.")(
+    any_gap
+)

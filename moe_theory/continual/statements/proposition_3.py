@@ -3,25 +3,13 @@
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.verify.statement import bound, equality, limit_probability, probability, ranged, statement
+from moe_theory.verify.statement import bound, equality, probability, ranged, statement
 
 MANY = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST)
 FEW = experiments.SPECIALIZATION.over(experiments.FEW_SMALLEST)
 AT_FIGURE_2 = experiments.SPECIALIZATION.over(experiments.MANY_FIGURE_2 + experiments.FEW_FIGURE_2)
 SHARE_MARGIN = 0.1  # of a share 1/|M_n|
 REDUCED_MARGIN = 0.05  # of all arrivals
-WHY = """The proof takes from Proposition 2 that outputs outside a set are lower by Theta(sigma_0^0.75), far more
-than the perturbation lambda = Theta(sigma_0^1.25) can bridge. Sets are not ordered so: (11) compares an expert's
-outputs for different tasks, and for a task an expert of another set may well be above those of the task's own, as
-Lemma 15's failure shows."""
-INSTANCE = """M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2: about half of the arrivals
-leave their set, at sigma_0 = 0.01 as at 0.0001."""
-CORRECTED = r"""Whether tasks keep to their experts is decided by kappa over lambda, how far a step of the gates
-moves an output over the perturbation, and not by sigma_0: the share of arrivals whose expert met their kind last is
-that of `continual.reduced`, to 0.05, where of an expert nothing is left but its expected distances to the truths. A
-leader's chance is 1/|M_n| plus the set's gap over lambda, at most: r_m has density 1/lambda.
-$$\mathbb{P}(m_t = m) \leq \frac{1}{|\mathcal{M}_{n_t}|} + \frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}} |h_m
-- h_{m'}|$$"""
 
 TERMINATION = statement(
     "proposition-3-termination",
@@ -38,41 +26,36 @@ TASKS = statement(
     disproof="opposite_truths_routing.py",
     says=r"""After T2 an arriving task goes to each of its specialists equally often, and to no other expert.
     $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2$$""",
-    why=WHY,
-    instance=INSTANCE,
-    corrected=CORRECTED,
+    why="""The proof takes from Proposition 2 that outputs outside a set are lower by Theta(sigma_0^0.75), far more
+    than the perturbation lambda = Theta(sigma_0^1.25) can bridge. Sets are not ordered so: (11) compares an expert's
+    outputs for different tasks, and for a task an expert of another set may well be above those of the task's own, as
+    Lemma 15's failure shows.""",
+    instance="""M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2: about half of the arrivals
+    leave their set, at sigma_0 = 0.01 as at 0.0001.""",
+    corrected=r"""Whether tasks keep to their experts is decided by kappa over lambda, how far a step of the gates
+    moves an output over the perturbation, and not by sigma_0: the share of arrivals whose expert met their kind last is
+    that of `continual.reduced`, to 0.05, where of an expert nothing is left but its expected distances to the truths. A
+    leader's chance is 1/|M_n| plus the set's gap over lambda, at most: r_m has density 1/lambda.
+    $$\mathbb{P}(m_t = m) \leq \frac{1}{|\mathcal{M}_{n_t}|} + \frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}} |h_m
+    - h_{m'}|$$""",
 )
-CLUSTERS = statement(
+CLUSTERS = TASKS.twin(
     "proposition-3-fewer-experts",
     where="Proposition 3 (full version, M < N)",
-    witness="lemma_15.py",
-    disproof="opposite_truths_routing.py",
     says=r"""After T2, with fewer experts than tasks, an arriving task goes to each specialist of its cluster equally
     often.
     $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}, \quad t > T_2$$""",
-    why=WHY,
-    instance=INSTANCE,
-    corrected=CORRECTED,
 )
 CLUSTERS.also("proposition-3.leader", role="corrected")
 CLUSTERS.also("proposition-3.inside-own", "proposition-3.uniform-own", role="ours")
-CLUSTERS.also("proposition-3.leader", role="corrected")
 
 
 @TERMINATION.charitable(
-    "proposition-3.time",
-    experiments.LIMIT_MANY,
-    limit_probability(to=1, margin=experiments.FAILURE),
-    where="Proposition 3, T2, M > N",
-).says(r"""With M > N, the gates are fixed by T2, but for o(1): they are by 1.25 T1, which is sooner.
-    $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)$$""")
+    "proposition-3.time", experiments.LIMIT_MANY, experiments.LIKELY, where="Proposition 3, T2, M > N"
+).says("With M > N, the gates are fixed by T2, but for o(1): they are by 1.25 T1, which is sooner.")
 @TERMINATION.charitable(
-    "proposition-3.time-clusters",
-    experiments.LIMIT_FEW,
-    limit_probability(to=1, margin=experiments.FAILURE),
-    where="Proposition 3, T2, M < N",
-).says(r"""With M < N, the gates are fixed by T2, but for o(1): they are by the end of runs that are shorter.
-    $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)$$""")
+    "proposition-3.time-clusters", experiments.LIMIT_FEW, experiments.LIKELY, where="Proposition 3, T2, M < N"
+).says("With M < N, the gates are fixed by T2, but for o(1): they are by the end of runs that are shorter.")
 def is_soon_terminated(run) -> np.ndarray:
     return run.state.state.terminated
 
@@ -105,9 +88,9 @@ def tolerated_outside(run) -> np.ndarray:
 @TASKS.charitable(
     "proposition-3.inside-tasks",
     experiments.LIMIT_MANY,
-    limit_probability(to=0, margin=experiments.FAILURE),
+    experiments.UNLIKELY,
     where="Proposition 3, and its full version, case 1",
-    hypotheses=[experiments.MORE_EXPERTS],
+    hypotheses=experiments.MORE,
 ).says(r"""With M > N, once the gates are fixed an arrival whose set is not empty goes outside it with probability o(1).
 
     Whether any of the first 20 does, which has probability o(1) too.
@@ -115,9 +98,9 @@ def tolerated_outside(run) -> np.ndarray:
 @CLUSTERS.charitable(
     "proposition-3.inside-clusters",
     experiments.LIMIT_FEW,
-    limit_probability(to=0, margin=experiments.FAILURE),
+    experiments.UNLIKELY,
     where="Proposition 3, full version, case 2",
-    hypotheses=[experiments.FEWER_EXPERTS],
+    hypotheses=experiments.FEWER,
 ).says(r"""With M < N, once the gates are fixed an arrival whose cluster has specialists goes to none with chance o(1).
     $$\mathbb{P}(m_t \notin \mathcal{M}_k) = o(1), \quad t > T_2$$""")
 def is_soon_outside(run) -> np.ndarray:
@@ -155,23 +138,20 @@ def bounded_share(run) -> np.ndarray:
     MANY,
     equality(even_share, margin=SHARE_MARGIN),
     where="Proposition 3, and its full version, case 1",
-    hypotheses=[experiments.MORE_EXPERTS],
+    hypotheses=experiments.MORE,
     instead="proposition-3.leader",
-).says(r"""
+).says("""
     With M > N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_n|.
 
-    Over arrivals past T2 with at least two experts in the set, as shares of all rounds.
-    $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2$$""")
+    Over arrivals past T2 with at least two experts in the set, as shares of all rounds.""")
 @CLUSTERS.literal(
     "proposition-3.uniform-clusters",
     FEW,
     equality(even_share, margin=SHARE_MARGIN),
     where="Proposition 3, full version, case 2",
-    hypotheses=[experiments.FEWER_EXPERTS],
+    hypotheses=experiments.FEWER,
     instead="proposition-3.leader",
-).says(r"""
-    With M < N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_k|.
-    $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_k) = \frac{1}{|\mathcal{M}_k|}, \quad t > T_2$$""")
+).says("With M < N, once the gates are fixed a set's expert of highest gate output is chosen as often as any, 1/|M_k|.")
 @TASKS.ours(
     "proposition-3.uniform-own",
     AT_FIGURE_2,
@@ -190,12 +170,10 @@ def bounded_share(run) -> np.ndarray:
     ),
     bound(at_most=bounded_share, trivial=lambda run: share(contested(run))),
     where="replaces Proposition 3, identical probabilities",
-).says(r"""
+).says("""
     Once the gates are fixed a set's leader is chosen with chance 1/|M_n| plus the set's gap over lambda, at most.
 
-    The density of r_m is 1/lambda: to close a gap moves the chance to win by the gap over lambda or less.
-    $$\mathbb{P}(m_t = m) \leq \frac{1}{|\mathcal{M}_{n_t}|} + \frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}}
-    |h_m - h_{m'}|$$""")
+    The density of r_m is 1/lambda: to close a gap moves the chance to win by the gap over lambda or less.""")
 def leader_share(run) -> np.ndarray:
     return share(contested(run) & run.records.led)
 
@@ -217,13 +195,13 @@ REDUCED = r"""the share of arrivals whose expert met their kind last is that of 
     "proposition-3.reduced-tasks",
     experiments.DRIVE_GRID.over(experiments.DRIVES_MANY),
     equality(reduced_share, margin=REDUCED_MARGIN, scale=1.0),
-    hypotheses=[experiments.MORE_EXPERTS],
+    hypotheses=experiments.MORE,
 ).says(f"With M > N, {REDUCED}")
 @CLUSTERS.replacement(
     "proposition-3.reduced-clusters",
     experiments.DRIVE_GRID.over(experiments.DRIVES_FEW),
     equality(reduced_share, margin=REDUCED_MARGIN, scale=1.0),
-    hypotheses=[experiments.FEWER_EXPERTS],
+    hypotheses=experiments.FEWER,
 ).says(f"With M < N, {REDUCED}")
 @ranged(0, 1)
 def full_share(run) -> np.ndarray:

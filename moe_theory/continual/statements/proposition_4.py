@@ -78,7 +78,7 @@ def task_gap(run) -> np.ndarray:
 
 
 def printed(name: str) -> Callable[[Run], np.ndarray]:
-    """What (17) or (18) says at the recorded rounds (V, B)."""
+    """Right side of (17) or (18) at the recorded rounds (V, B)."""
     ratio = theory.overparameterization_ratio(
         experiments.SINGLE_EXPERT.dims.num_features, experiments.SINGLE_EXPERT.dims.num_samples
     )
@@ -94,10 +94,9 @@ FORGETTING.charitable(
     ALONE,
     equality(printed("forgetting"), margin=0.02, scale=task_gap),
     instead="exact.forgetting",
-).says(r"""A single expert's expected forgetting is (W - Delta) times the mean of r^t - r^tau, and so vanishes.
-    $$\mathbb{E}[F_t] = \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left\{ \frac{r^t - r^\tau}{N} \sum_{n=1}^{N}
-    \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{r^\tau - r^t}{N^2} \sum_{n \neq n'} \left\lVert \mathbf{w}_{n'}
-    - \mathbf{w}_n \right\rVert^2 \right\}$$""")(experiments.metric("forgetting"))
+).says("A single expert's expected forgetting is (W - Delta) times the mean of r^t - r^tau, and so vanishes.")(
+    experiments.metric("forgetting")
+)
 FORGETTING.replacement("exact.forgetting", ALONE, equality(exact("forgetting"), margin=0.02, scale=task_gap)).says(
     r"""A single expert's expected forgetting is what the exact moment recursion gives.
     $$\mathbb{E}[F_t] = g_t - \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left( 2\, \text{tr}\, C_{t,\tau} +
@@ -109,10 +108,9 @@ GENERALIZATION_ERROR.charitable(
     ALONE,
     equality(printed("generalization_error"), margin=0.02),
     instead="exact.generalization-error",
-).says(r"""A single expert's expected overall generalization error after T rounds is r^T W + (1 - r^T) Delta.
-    $$\mathbb{E}[G_T] = \frac{r^T}{N} \sum_{n=1}^{N} \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{1 - r^T}{N^2}
-    \sum_{n \neq n'} \left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2$$
-    """)(experiments.metric("generalization_error"))
+).says("A single expert's expected overall generalization error after T rounds is r^T W + (1 - r^T) Delta.")(
+    experiments.metric("generalization_error")
+)
 GENERALIZATION_ERROR.replacement(
     "exact.generalization-error", ALONE, equality(exact("generalization_error"), margin=0.02)
 ).says(

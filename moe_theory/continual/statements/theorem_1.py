@@ -1,17 +1,15 @@
 """Theorem 1: bounds from the loads, with more experts than tasks."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from moe_theory.continual import experiments
-from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, bound, equality, ranged, statement
 
 EARLY = (20, 40)  # the recorded rounds up to T1 = 40 of M = 20
 JUST_AFTER = (50, 60, 70, 80, 90, 100)  # rounds soon after T1 = 40, where the mean comes nearest to (20)
 AFTER = (50, 70, 100)  # of these, where what routes make of tasks is compared
 LATE = (100, 200, 500, 1000, 2000)  # rounds at which the theorem is tested, the last being the paper's T
+MANY_LATE = experiments.by_rounds(experiments.FIGURE_2, experiments.MANY, *LATE)
 ENOUGH = Hypothesis(
     "M >= N ln N, the constant of Omega read as 1",
     lambda dims, run: run.params.num_experts >= dims.num_tasks * np.log(dims.num_tasks),
@@ -22,6 +20,10 @@ EQUATION_19 = r"""$$\mathbb{E}[F_t] < \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \left\
 r^{L_\tau^{(m_\tau)}}}{N} \sum_{n=1}^{N} \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{r^{L_\tau^{(m_\tau)}} -
 r^{L_t^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad
 2 \le t \le T_1$$"""
+
+EQUATION_20 = r"""\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} \left\{ \frac{r^{L_{T_1}^{(m_\tau)}}}{N}
+\sum_{n=1}^{N} \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{1 - r^{L_{T_1}^{(m_\tau)}}}{N^2} \sum_{n \neq n'}
+\left\lVert \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}"""
 
 GIVEN_ROUTES = """Given which tasks came and who had them, each expert has the moments of a single one along its own
 tasks: an exact recursion, as long as the features do not depend on the routes."""
@@ -71,10 +73,8 @@ DECAY = statement(
 GENERALIZATION_ERROR = statement(
     "theorem-1-generalization-error",
     where="Theorem 1, Eq. (20)",
-    says=r"""With enough experts the expected overall generalization error stays under a bound made of the loads at T1.
-    $$\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} \left\{ \frac{r^{L_{T_1}^{(m_\tau)}}}{N} \sum_{n=1}^{N}
-    \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{1 - r^{L_{T_1}^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert
-    \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}$$""",
+    says="With enough experts the expected overall generalization error stays under a bound made of the loads at T1."
+    f"$${EQUATION_20}$$",
     hypotheses=[ENOUGH],
     why="""E P = (s/d) I asks for samples that are all Gaussian, and (43) for experts whose tasks are alike. Where
     signals are along truths an expert learns each of its tasks more fully than r says, and so is wrong about the
@@ -95,17 +95,6 @@ def says_along_routes(name: str) -> str:
     return f"{GIVEN_ROUTES} To 2 % this is the mean {name.replace('_', ' ')}. {RECURSION}"
 
 
-def printed(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
-    """What the theorem says at some of the recorded rounds (V, B)."""
-
-    def values(run) -> np.ndarray:
-        return getattr(experiments.bounds_of(run, experiments.FIGURE_2.dims), name)[
-            np.searchsorted(run.rounds, rounds)
-        ].astype(np.float64)
-
-    return values
-
-
 def explored_pairs(run) -> tuple[np.ndarray, np.ndarray]:
     """For the arrivals up to T1 whether their expert has met a task before, and the squared distance to it (T1, B)."""
     rows = slice(experiments.stage_rounds(run.params))
@@ -116,7 +105,7 @@ def explored_pairs(run) -> tuple[np.ndarray, np.ndarray]:
 
 
 def random_distance(run) -> np.ndarray:
-    return explored_pairs(run)[0].mean(axis=0) * np.asarray(experiments.gaps_of(run).task_gap)
+    return explored_pairs(run)[0].mean(axis=0) * experiments.task_gap(run)
 
 
 @ranged(0, 1)
@@ -164,52 +153,37 @@ def frozen_forgetting(run) -> np.ndarray:
     return experiments.metric("forgetting", explored)(run) * (explored - 1) / (np.array(LATE)[:, None] - 1)
 
 
-def task_gap(run) -> np.ndarray:
-    return np.asarray(experiments.gaps_of(run).task_gap)[None]
-
-
 FORGETTING.charitable(
     "theorem-1.forgetting",
-    experiments.FIGURE_2.at(experiments.MANY),
-    bound(at_most=printed("forgetting", *EARLY)),
-    labels=experiments.at_rounds(*EARLY),
+    experiments.by_rounds(experiments.FIGURE_2, experiments.MANY, *EARLY),
+    bound(at_most=experiments.printed("forgetting", *EARLY)),
     instead="theorem-1.forgetting-given-routes",
-).says(
-    "With more experts than tasks, expected forgetting during exploration is below the load bound of (19)."
-    + EQUATION_19
-)(experiments.metric("forgetting", *EARLY))
+).says("With more experts than tasks, expected forgetting during exploration is below the load bound of (19).")(
+    experiments.metric("forgetting", *EARLY)
+)
 DECAY.charitable(
     "theorem-1.forgetting-decay",
-    experiments.FIGURE_2.at(experiments.MANY),
-    equality(frozen_forgetting, margin=0.05, scale=task_gap),
-    labels=experiments.at_rounds(*LATE),
+    MANY_LATE,
+    equality(frozen_forgetting, margin=0.05, scale=lambda run: experiments.task_gap(run)[None]),
     instead="theorem-1.late-forgetting-given-routes",
-).says(r"""After exploration nothing more is forgotten: E[F_t] = (T1 - 1)/(t - 1) E[F_T1] for t > T1.
-    $$\mathbb{E}[F_t] = \frac{T_1 - 1}{t - 1}\, \mathbb{E}[F_{T_1}], \quad T_1 < t \le T$$
-    """)(experiments.metric("forgetting", *LATE))
+).says("After exploration nothing more is forgotten: E[F_t] = (T1 - 1)/(t - 1) E[F_T1] for t > T1.")(
+    experiments.metric("forgetting", *LATE)
+)
 GENERALIZATION_ERROR.charitable(
-    "theorem-1.generalization-error",
-    experiments.FIGURE_2.at(experiments.MANY),
-    bound(at_most=printed("generalization_error", *LATE)),
-    labels=experiments.at_rounds(*LATE),
-).says(r"""
-    With more experts than tasks, the expected overall generalization error is below (20), for T from 100 to 2000.
-    $$\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} \left\{ \frac{r^{L_{T_1}^{(m_\tau)}}}{N} \sum_{n=1}^{N}
-    \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{1 - r^{L_{T_1}^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert
-    \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad 100 \le T \le 2000$$
-    """)(experiments.metric("generalization_error", *LATE))
+    "theorem-1.generalization-error", MANY_LATE, bound(at_most=experiments.printed("generalization_error", *LATE))
+).says(
+    "With more experts than tasks, the expected overall generalization error is below (20), for T from 100 to 2000."
+    rf"$${EQUATION_20}, \quad 100 \le T \le 2000$$"
+)(experiments.metric("generalization_error", *LATE))
 GENERALIZATION_ERROR.literal(
     "theorem-1.generalization-error-early",
-    experiments.JUST_EXPLORED.at(experiments.MANY),
-    bound(at_most=printed("generalization_error", *JUST_AFTER)),
-    labels=experiments.at_rounds(*JUST_AFTER),
+    experiments.by_rounds(experiments.JUST_EXPLORED, experiments.MANY, *JUST_AFTER),
+    bound(at_most=experiments.printed("generalization_error", *JUST_AFTER)),
     instead="theorem-1.error-given-routes",
-).says(r"""
-    With more experts than tasks, the expected overall generalization error is below (20), for T from 50 to 100.
-    $$\mathbb{E}[G_T] < \frac{1}{T} \sum_{\tau=1}^{T} \left\{ \frac{r^{L_{T_1}^{(m_\tau)}}}{N} \sum_{n=1}^{N}
-    \left\lVert \mathbf{w}_n \right\rVert^2 + \frac{1 - r^{L_{T_1}^{(m_\tau)}}}{N^2} \sum_{n \neq n'} \left\lVert
-    \mathbf{w}_{n'} - \mathbf{w}_n \right\rVert^2 \right\}, \quad 50 \le T \le 100$$
-    """)(experiments.metric("generalization_error", *JUST_AFTER))
+).says(
+    "With more experts than tasks, the expected overall generalization error is below (20), for T from 50 to 100."
+    rf"$${EQUATION_20}, \quad 50 \le T \le 100$$"
+)(experiments.metric("generalization_error", *JUST_AFTER))
 
 
 for told, id, name, rounds in (
@@ -217,30 +191,20 @@ for told, id, name, rounds in (
     (DECAY, "theorem-1.late-forgetting-given-routes", "forgetting", AFTER),
     (GENERALIZATION_ERROR, "theorem-1.error-given-routes", "generalization_error", AFTER),
 ):
-    told.replacement(
-        id,
-        experiments.JUST_EXPLORED.at(experiments.MANY),
-        equality(experiments.expected(name, *rounds), margin=ROUTES_MARGIN),
-        labels=experiments.at_rounds(*rounds),
-    ).says(says_along_routes(name))(experiments.metric(name, *rounds))
+    runs = experiments.by_rounds(experiments.JUST_EXPLORED, experiments.MANY, *rounds)
+    told.replacement(id, runs, equality(experiments.expected(name, *rounds), margin=ROUTES_MARGIN)).says(
+        says_along_routes(name)
+    )(experiments.metric(name, *rounds))
 
 ERROR_REDUCED = r"""the mean overall generalization error is that of Algorithm 1 reduced to its gates, to 0.05 Delta.
 
     For kappa/lambda from 0.01 to 100 and T = 1000: nothing is known beforehand of routes, nor of any expert but its
     expected distances to the truths.
     $$\left|\mathbb{E}[G_T] - \mathbb{E}[G_T^{\mathrm{reduced}}]\right| \leq 0.05\, \Delta$$"""
-REDUCED = equality(
-    lambda run: run.records.reduced_error[-1].astype(np.float64),
-    margin=0.05,
-    scale=lambda run: np.asarray(experiments.gaps_of(run).task_gap),
-)
-
-
-@GENERALIZATION_ERROR.replacement(
+REDUCED = equality(experiments.final("reduced_error"), margin=0.05, scale=experiments.task_gap)
+GENERALIZATION_ERROR.replacement(
     "theorem-1.error-reduced",
     experiments.DRIVE_GRID.over(experiments.DRIVES_MANY),
     REDUCED,
-    hypotheses=[experiments.MORE_EXPERTS],
-).says(f"With more experts than tasks {ERROR_REDUCED}")
-def last_error(run) -> np.ndarray:
-    return run.records.generalization_error[-1].astype(np.float64)
+    hypotheses=experiments.MORE,
+).says(f"With more experts than tasks {ERROR_REDUCED}")(experiments.final("generalization_error"))

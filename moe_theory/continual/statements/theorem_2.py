@@ -1,7 +1,6 @@
 """Theorem 2: bounds from the loads, with fewer experts than tasks."""
 
 import functools
-from collections.abc import Callable
 
 import numpy as np
 
@@ -12,15 +11,14 @@ from moe_theory.continual.statements.theorem_1 import (
     GIVEN_ROUTES,
     REDUCED,
     ROUTES_MARGIN,
-    last_error,
     says_along_routes,
 )
-from moe_theory.runs import Run
 from moe_theory.verify.statement import Hypothesis, bound, equality, statement
 
 EXPLORING = (5, 10)  # the recorded rounds up to T1 = 10 of M = 5
 AFTER = (20, 50, 100)  # of those soon after T1, where what routes make of tasks is compared
 LATE = (100, 200, 500, 1000, 2000)  # rounds at which the theorem is tested, the last being the paper's T
+FEW_LATE = experiments.by_rounds(experiments.FIGURE_2, experiments.FEW, *LATE)
 ENOUGH = Hypothesis(
     "M >= K ln K, the constant of Omega read as 1",
     lambda dims, run: run.params.num_experts >= run.params.num_clusters * np.log(run.params.num_clusters),
@@ -101,61 +99,46 @@ GENERALIZATION_ERROR = statement(
 )
 
 
-def printed(name: str, *rounds: int, form: Callable[..., theory.Bound]) -> Callable[[Run], np.ndarray]:
-    """What a theorem says at some of the recorded rounds (V, B)."""
-
-    def values(run) -> np.ndarray:
-        said = getattr(experiments.bounds_of(run, experiments.FIGURE_2.dims, form), name)
-        return said[np.searchsorted(run.rounds, rounds)].astype(np.float64)
-
-    return values
-
-
 EXPLORATION.charitable(
     "theorem-2.exploration-forgetting",
-    experiments.JUST_EXPLORED.at(experiments.FEW),
-    bound(at_most=printed("forgetting", *EXPLORING, form=theory.theorem_1)),
+    experiments.by_rounds(experiments.JUST_EXPLORED, experiments.FEW, *EXPLORING),
+    bound(at_most=experiments.printed("forgetting", *EXPLORING)),
     where="Theorem 2, first line, Eq. (19)",
-    labels=experiments.at_rounds(*EXPLORING),
     instead="theorem-2.exploration-given-routes",
 ).says(
-    "With fewer experts than tasks, expected forgetting during exploration is below the load bound of (19) "
-    "as well." + EQUATION_19
+    "With fewer experts than tasks, expected forgetting during exploration is below the load bound of (19) as well."
 )(experiments.metric("forgetting", *EXPLORING))
 FORGETTING.literal(
-    "theorem-2.forgetting",
-    experiments.FIGURE_2.at(experiments.FEW),
-    bound(at_most=printed("forgetting", *LATE, form=theory.theorem_2)),
-    labels=experiments.at_rounds(*LATE),
-).says(
-    "With fewer experts than tasks, expected forgetting is below (21) as printed, for t from 100 to 2000." + EQUATION_21
-)(experiments.metric("forgetting", *LATE))
+    "theorem-2.forgetting", FEW_LATE, bound(at_most=experiments.printed("forgetting", *LATE, form=theory.theorem_2))
+).says("With fewer experts than tasks, expected forgetting is below (21) as printed, for t from 100 to 2000.")(
+    experiments.metric("forgetting", *LATE)
+)
 FORGETTING.charitable(
     "theorem-2.forgetting-exponent",
-    experiments.FIGURE_2.at(experiments.FEW),
-    bound(at_most=printed("forgetting", *LATE, form=corrected.theorem_2)),
+    FEW_LATE,
+    bound(at_most=experiments.printed("forgetting", *LATE, form=corrected.theorem_2)),
     where="Theorem 2, Eq. (21), third term as Appendix J derives it",
-    labels=experiments.at_rounds(*LATE),
     instead="theorem-2.forgetting-given-routes",
 ).says("Expected forgetting after exploration is below (21) with r^(L_tau - L_T1) in its third term." + APPENDIX_21)(
     experiments.metric("forgetting", *LATE)
 )
 GENERALIZATION_ERROR.charitable(
     "theorem-2.generalization-error",
-    experiments.FIGURE_2.at(experiments.FEW),
-    bound(at_most=printed("generalization_error", *LATE, form=theory.theorem_2)),
-    labels=experiments.at_rounds(*LATE),
+    FEW_LATE,
+    bound(at_most=experiments.printed("generalization_error", *LATE, form=theory.theorem_2)),
     instead="theorem-2.error-given-routes",
-).says(
-    "With fewer experts than tasks, expected overall generalization error is below (22), for T from 100 to "
-    "2000." + EQUATION_22
-)(experiments.metric("generalization_error", *LATE))
+).says("With fewer experts than tasks, expected overall generalization error is below (22), for T from 100 to 2000.")(
+    experiments.metric("generalization_error", *LATE)
+)
 GENERALIZATION_ERROR.literal(
     "theorem-2.generalization-error-appendix",
-    experiments.FIGURE_2.at(experiments.FEW),
-    bound(at_most=printed("generalization_error", *LATE, form=functools.partial(theory.theorem_2, form="appendix"))),
+    FEW_LATE,
+    bound(
+        at_most=experiments.printed(
+            "generalization_error", *LATE, form=functools.partial(theory.theorem_2, form="appendix")
+        )
+    ),
     where="Theorem 2, Eq. (22) as Appendix J ends",
-    labels=experiments.at_rounds(*LATE),
 ).says(
     "The expected overall generalization error is below the appendix's form of (22), with exponents lower by "
     "1." + APPENDIX_22
@@ -165,12 +148,10 @@ for told, id, name, rounds in (
     (FORGETTING, "theorem-2.forgetting-given-routes", "forgetting", AFTER),
     (GENERALIZATION_ERROR, "theorem-2.error-given-routes", "generalization_error", AFTER),
 ):
-    told.replacement(
-        id,
-        experiments.JUST_EXPLORED.at(experiments.FEW),
-        equality(experiments.expected(name, *rounds), margin=ROUTES_MARGIN),
-        labels=experiments.at_rounds(*rounds),
-    ).says(says_along_routes(name))(experiments.metric(name, *rounds))
+    runs = experiments.by_rounds(experiments.JUST_EXPLORED, experiments.FEW, *rounds)
+    told.replacement(id, runs, equality(experiments.expected(name, *rounds), margin=ROUTES_MARGIN)).says(
+        says_along_routes(name)
+    )(experiments.metric(name, *rounds))
 GENERALIZATION_ERROR.replacement(
     "theorem-2.error-reduced", experiments.DRIVE_GRID.over(experiments.DRIVES_FEW), REDUCED
-).says(f"With fewer experts than tasks {ERROR_REDUCED}")(last_error)
+).says(f"With fewer experts than tasks {ERROR_REDUCED}")(experiments.final("generalization_error"))

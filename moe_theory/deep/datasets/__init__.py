@@ -1,4 +1,4 @@
-"""The papers' data sets and one's own, read from a folder that the user names: checked, and never downloaded."""
+"""The papers' data sets and users' own, read from a folder that the user names: checked, and never downloaded."""
 
 import functools
 from collections import Counter
@@ -14,9 +14,9 @@ from moe_theory.core.fields import documented
 from moe_theory.deep.datasets import cifar, folders, mnist, own, tiny_imagenet
 from moe_theory.deep.datasets.decoder import Frame as Frame
 from moe_theory.deep.datasets.files import DataSet as DataSet
-from moe_theory.deep.datasets.files import Found, Layout, is_system, locate, no_folder_error, reading
 from moe_theory.deep.datasets.files import Images as Images
 from moe_theory.deep.datasets.files import Inventory as Inventory
+from moe_theory.deep.datasets.files import Layout, LocatedFiles, is_system, locate, no_folder_error, reading
 from moe_theory.deep.datasets.own import from_arrays as from_arrays
 
 _GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits into a byte
@@ -24,7 +24,7 @@ _GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits
 
 @documented
 class Loader(NamedTuple):
-    """How a data set is read.
+    """Reader of a data set.
 
     Examples:
         >>> from moe_theory.deep import datasets
@@ -103,7 +103,7 @@ def found_in(folder: Path | str) -> list[str]:
     """
     found = {name: place for name, place in _looked_for(Path(folder)).items() if not isinstance(place, Exception)}
     found = {name: place for name, place in found.items() if name not in OWN} or found
-    changed = {name: len(place.changed) if isinstance(place, Found) else 0 for name, place in found.items()}
+    changed = {name: len(place.changed) if isinstance(place, LocatedFiles) else 0 for name, place in found.items()}
     fewest = min(changed.values(), default=0)
     return sorted((name for name in found if changed[name] == fewest), key=lambda name: not _is_called(name, found))
 
@@ -142,7 +142,7 @@ def missing(folder: Path | str) -> MissingDataError:
 
 
 def _looked_for(folder: Path) -> dict[str, Any]:
-    """What is found of each data set, or the MissingDataError that says what is not."""
+    """Files found of each data set, or the MissingDataError that says what is missing."""
     found: dict[str, Any] = {}
     for name, (title, _, layouts, find) in DATASETS.items():
         if layouts:
@@ -154,7 +154,7 @@ def _looked_for(folder: Path) -> dict[str, Any]:
 
 
 def _is_called(name: str, found: dict[str, Any]) -> bool:
-    parts = found[name].folder.parts[-3:] if isinstance(found[name], Found) else ()
+    parts = found[name].folder.parts[-3:] if isinstance(found[name], LocatedFiles) else ()
     return name.replace("-", "") in ("".join(filter(str.isalnum, part)).lower() for part in parts)
 
 

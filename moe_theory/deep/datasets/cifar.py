@@ -117,7 +117,7 @@ def _read_python(cifar: Cifar, path: Path) -> Images:
     if not isinstance(data, np.ndarray) or data.ndim != 2 or data.shape[1] != _PIXELS or not len(data):
         what = f"has shape {data.shape}" if isinstance(data, np.ndarray) else f"is a {type(data).__name__}"
         raise DamagedDataError(path, f"its data {what}, not an array of bytes (images, {_PIXELS})")
-    if isinstance(labels, np.ndarray) and labels.ndim == 1:  # of bytes, as somebody has saved them again
+    if isinstance(labels, np.ndarray) and labels.ndim == 1:  # of bytes, from a file that was saved again
         labels = labels.tolist()
     if type(labels) is not list or not all(type(label) is int for label in labels):
         raise DamagedDataError(path, f"its {cifar.labels_key} are not a list of whole numbers")

@@ -1,4 +1,4 @@
-"""The one decoder of images: any format that Pillow reads safely, told by content, as bytes of red, green and blue.
+"""The one decoder of images: any format that Pillow reads safely, by content, as bytes of red, green and blue.
 
 What it changes is counted: orientation, depth, transparency, colours, further frames and size. Nothing is clipped.
 """
@@ -85,8 +85,8 @@ def frame(size: str | None, resize: str | None) -> Frame | None:
     return Frame(wanted, resize or RESIZES[0]).checked()
 
 
-class Header(NamedTuple):
-    """What an image is before it is decoded."""
+class ImageHeader(NamedTuple):
+    """Format and size of an image that is not decoded yet."""
 
     path: Path
     format: str
@@ -97,13 +97,13 @@ class Header(NamedTuple):
     highest: int = 0  # pixel, of more than 8 bits; of colours in steps of 256
 
 
-def headers(paths: Sequence[Path]) -> list[Header | None]:
-    """Of all files, in threads: Pillow releases the interpreter's lock. None for what is no image.
+def headers(paths: Sequence[Path]) -> list[ImageHeader | None]:
+    """Headers of all files, read in threads: Pillow releases the interpreter's lock. None for what is no image.
 
     Raises: DamagedDataError for a file with an image's ending or beginning that cannot be read.
     """
 
-    def tried(path: Path) -> Header | DamagedDataError | None:
+    def tried(path: Path) -> ImageHeader | DamagedDataError | None:
         try:
             return _header(path)
         except DamagedDataError as failure:
@@ -122,7 +122,7 @@ def headers(paths: Sequence[Path]) -> list[Header | None]:
 
 
 def decode(
-    found: Sequence[Header], resize: str, size: tuple[int, int], shift: int, converted: Counter[str]
+    found: Sequence[ImageHeader], resize: str, size: tuple[int, int], shift: int, converted: Counter[str]
 ) -> UInt8[np.ndarray, "n h w 3"]:
     """Images of one (height, width), and what was done to them, counted.
 
@@ -155,7 +155,7 @@ def decode(
     return pixels
 
 
-def kinds_of(found: Sequence[Header]) -> dict[str, Counter[str]]:
+def kinds_of(found: Sequence[ImageHeader]) -> dict[str, Counter[str]]:
     """Counts of endings, formats, modes and sizes."""
     return {
         "ending": Counter(each.path.suffix.lower() or "none" for each in found),
@@ -165,7 +165,7 @@ def kinds_of(found: Sequence[Header]) -> dict[str, Counter[str]]:
     }
 
 
-def size_of(found: Sequence[Header], frame: Frame) -> tuple[int, int]:
+def size_of(found: Sequence[ImageHeader], frame: Frame) -> tuple[int, int]:
     """Height and width for all: those asked for, or those of most images, or the medians, at most 64 a side."""
     if frame.size is not None:
         return frame.size
@@ -177,9 +177,9 @@ def size_of(found: Sequence[Header], frame: Frame) -> tuple[int, int]:
     return max(round(size[1] * scale), 1), max(round(size[0] * scale), 1)
 
 
-def shift_of(found: Sequence[Header]) -> int:
-    """By how many bits pixels of more than 8 are shifted: as few as make the largest of all of them a byte, so that 12
-    bits in a file of 16 do not become black, and all images keep one scale.
+def shift_of(found: Sequence[ImageHeader]) -> int:
+    """Bits by which pixels of more than 8 are shifted: as few as make the largest of them all a byte, so that 12 bits
+    in a file of 16 do not become black, and all images keep one scale.
 
     Raises: DamagedDataError for 16-bit colours, of which Pillow keeps the high byte, that use too few of these.
     """
@@ -197,7 +197,7 @@ def shift_of(found: Sequence[Header]) -> int:
     return max(max(grey, default=0).bit_length() - 8, 0)
 
 
-def _header(path: Path) -> Header | None:
+def _header(path: Path) -> ImageHeader | None:
     if path.suffix.lower() not in ENDINGS:
         with reading(path), open_file(path) as file:
             if not _BEGINNING.match(file.read(16)):
@@ -218,18 +218,18 @@ def _header(path: Path) -> Header | None:
                 raise DamagedDataError(path, reason, "Save it with 8 or 16 bits, or as arrays in an .npz file.")
             highest = max(int(values.max()) * (1 if mode.startswith("I") else 256), 1)
             mode = f"{mode}, {bits if bits > 8 else 16} bits"
-        return Header(path, form, mode, size, turned, frames, highest)
+        return ImageHeader(path, form, mode, size, turned, frames, highest)
 
 
 def _bits(image: Any) -> int:
-    """Of a channel, as the file has them: Pillow makes bytes of colours while it reads them."""
+    """Bits of a channel in the file: Pillow makes bytes of colours while it reads them."""
     if image.format == "PNG":
         return image.fp.getbuffer()[_BITS_OF_PNG]
     found = image.tag_v2.get(_BITS_OF_TIFF, 8) if image.format == "TIFF" else 8
     return max(found) if isinstance(found, tuple) else int(found)
 
 
-def _seen(header: Header) -> list[str]:
+def _seen(header: ImageHeader) -> list[str]:
     done = ["turned upright, as EXIF says"] if header.is_turned else []
     if header.has_frames:
         done.append("the first frame or page of several")
@@ -259,7 +259,7 @@ def _colours(image: Any, shift: int) -> tuple[Any, list[str]]:
 
 
 def _resized(image: Any, size: tuple[int, int], wanted: tuple[int, int], resize: str) -> tuple[Any, list[str]]:
-    """From (width, height) to (height, width), and how."""
+    """Resize an image from (width, height) to (height, width), and say how."""
     (width, height), (high, wide) = size, wanted
     if (width, height) == (wide, high):
         return image, []
@@ -310,7 +310,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Without Pillow's warnings: what is wrong with an image is told in a line, or is none of its user's business."""
+    """Without Pillow's warnings: what is wrong with an image is reported in one line, or does not concern its user."""
     logging.getLogger("PIL").addHandler(_NO_HANDLER)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -29,7 +29,7 @@ class Images(NamedTuple):
 
 @documented
 class Inventory(NamedTuple):
-    """What was found in a folder, what of it was read, and how that was changed on the way.
+    """Files found in a folder, those that were read, and how images were converted.
 
     Examples:
         >>> from moe_theory.deep import datasets
@@ -75,7 +75,7 @@ class Layout(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class LocatedFiles:
     layout: Layout
     folder: Path
     files: list[Path]  # in the layout's order
@@ -93,11 +93,11 @@ class Found:
         return bool(self.layout.md5 or (self.layout.packed_md5 and all(path.suffix == ".gz" for path in self.files)))
 
     def title(self, title: str) -> str:
-        """What a data set is called that has these files: its published name is for what was published."""
+        """The data set's title, with a remark if its files are not those that were published under it."""
         return f"{title} (not as published)" if self.changed and self.is_known else title
 
     def inventory(self, title: str, published: tuple[int, int], counts: tuple[int, int], *notes: str) -> Inventory:
-        """Of a published data set with so many images in its two splits, and as many as were found."""
+        """Inventory of a published data set, from the images that its two splits have as published and as found."""
         changed, by = self.changed, f"the names of its files in {self.folder}"
         if not self.is_known:
             notes = (*notes, f"no MD5 of {title} in this form is known: what these files are, their names alone say")
@@ -113,7 +113,7 @@ class Found:
         return Inventory(f"{title}, by {by}", tuple(self.files), {"ending": endings}, {}, {}, notes, changed)
 
 
-def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> Found:
+def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> LocatedFiles:
     """The first complete layout, in `folder` itself or in a subfolder that archives unpack to."""
     folder = folder.expanduser().absolute()
     if not folder.is_dir():
@@ -128,7 +128,7 @@ def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> Found:
             files = {pattern: _found(place, pattern, layout.endings) for pattern in layout.files}
             present = [path for path in files.values() if path]
             if len(present) == len(files):
-                return Found(layout, place, present)
+                return LocatedFiles(layout, place, present)
             if len(present) > len(most):
                 most = present
                 absent = tuple(pattern for pattern, path in files.items() if not path)
@@ -143,18 +143,18 @@ def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> Found:
 
 
 def is_system(name: str) -> bool:
-    """Whether nobody has put a file of this name there: hidden ones, and what file managers leave behind."""
+    """Whether a file of this name is hidden, or one that file managers leave behind."""
     return name.startswith(".") or name.lower() in _SYSTEM
 
 
 def folders(folder: Path) -> list[Path]:
-    """Those in it that somebody has put there, by name."""
+    """Folders in it, by name, without system folders."""
     with reading(folder):
         return sorted(path for path in folder.iterdir() if path.is_dir() and not is_system(path.name))
 
 
 def md5_of(path: Path, is_packed: bool = False) -> str:
-    """Of what a file holds, or of the file; empty for more than any published file does, of which no more is read."""
+    """MD5 of a file's unpacked content, or of the file; empty if it is larger than any published one."""
     known, size = hashlib.md5(usedforsecurity=False), 0
     with opened(path, is_packed) as file:
         while data := file.read(_PIECE):

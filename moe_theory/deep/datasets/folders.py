@@ -12,11 +12,11 @@ from jaxtyping import Bool, Int
 
 from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
 from moe_theory.deep.datasets import decoder
-from moe_theory.deep.datasets.decoder import ENDINGS, UNREAD, Frame, Header
+from moe_theory.deep.datasets.decoder import ENDINGS, UNREAD, Frame, ImageHeader
 from moe_theory.deep.datasets.files import DataSet, Images, Inventory, folders, is_system, reading
 
 TITLE = "images in folders"
-TESTED = 5  # every so many are the test split of data that have none
+TESTED = 5  # every 5th image is held out if there is no test split
 _DEPTH = 3  # folders in a folder that archives unpack to
 _SPLITS = {  # names of folders, in any case
     split: re.compile(rf"({names})([-_ ]?(set|data|images|split))?", re.IGNORECASE)
@@ -26,7 +26,7 @@ _LAYOUTS = "train/CLASS and test/CLASS (or val/CLASS), or CLASS alone, of which 
 _NEAR = 2  # how near a layout is where a folder has one of its kind, in files of a published data set
 
 
-class Tree(NamedTuple):
+class ClassFolders(NamedTuple):
     """A folder of classes, of two splits or of one that is to be divided."""
 
     root: Path
@@ -45,7 +45,7 @@ def images(folder: Path) -> list[Path]:
     return [folder / name for name in names if os.path.splitext(name)[1].lower() in ENDINGS and not is_system(name)]
 
 
-def find_tree(folder: Path) -> Tree:
+def find_tree(folder: Path) -> ClassFolders:
     """The folders of classes in a folder, or in the only one in it.
 
     Raises: MissingDataError, with what is there and what it lacks.
@@ -102,7 +102,7 @@ def load_folders(folder: Path, frame: Frame | None = None) -> DataSet:
 
 
 def every_fifth(labels: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
-    """Which rows are held out: every fifth of each class, and none of a class that has one alone."""
+    """Mask of held-out rows: every fifth of each class, and none of a class with a single row."""
     is_test = np.zeros(len(labels), bool)
     for label in np.unique(labels):
         rows = np.flatnonzero(labels == label)
@@ -110,7 +110,7 @@ def every_fifth(labels: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
     return is_test
 
 
-def gathered(split: Path, names: Sequence[str]) -> tuple[list[Header], Int[np.ndarray, " n"]]:
+def gathered(split: Path, names: Sequence[str]) -> tuple[list[ImageHeader], Int[np.ndarray, " n"]]:
     """All images in the folders of these classes and in those inside, and their labels.
 
     Raises: DamagedDataError for a folder of another class, an image that cannot be read, or formats that never are.
@@ -140,8 +140,8 @@ def check_filled(split: Path, names: Sequence[str], labels: Int[np.ndarray, " n"
         raise DamagedDataError(split, reason, "Put images there, or remove the folders.")
 
 
-def _split_tree(place: Path) -> Tree | None:
-    """Of folders that are called as splits are; None where there are none."""
+def _split_tree(place: Path) -> ClassFolders | None:
+    """Class folders below folders named like splits; None if there are none."""
     named: dict[str, Path] = {}
     for path in folders(place):
         if split := _split_of(path):
@@ -172,11 +172,11 @@ def _split_tree(place: Path) -> Tree | None:
         else:
             test = path
     why = f"{train.name}/CLASS" + (f" and {test.name}/CLASS" if test else "") + f" in {place}"
-    return Tree(place, train, test, why, unused)
+    return ClassFolders(place, train, test, why, unused)
 
 
-def _flat_tree(place: Path) -> Tree:
-    """Of folders of classes alone."""
+def _flat_tree(place: Path) -> ClassFolders:
+    """Class folders without splits."""
     inside = folders(place)
     for path in inside:
         _check_undivided(path, [each.name for each in folders(path)])
@@ -191,11 +191,11 @@ def _flat_tree(place: Path) -> Tree:
             f"{', '.join(idle[:5])}. Remove these, or put images there.",
             _NEAR,
         )
-    return Tree(place, place, None, f"{len(holding)} folders with images in {place}", {})
+    return ClassFolders(place, place, None, f"{len(holding)} folders with images in {place}", {})
 
 
 def _files(folder: Path) -> list[Path]:
-    """In a class's folder, if there is one, and in those in it, but for links to others, which may lead anywhere."""
+    """Files in a class's folder and below, but not behind links, which may lead anywhere."""
     found = []
     with reading(folder):
         for place, inside, names in os.walk(folder):
@@ -214,7 +214,7 @@ def _check_undivided(folder: Path, inside: Sequence[str]) -> None:
         )
 
 
-def _left_out(tree: Tree, read: set[Path], tops: set[Path]) -> Counter[str]:
+def _left_out(tree: ClassFolders, read: set[Path], tops: set[Path]) -> Counter[str]:
     """Every file below the root that is not read, by the reason."""
     counts = Counter[str]()
     for top in (tree.root, *(path for path in tops if path.is_symlink())):
@@ -228,7 +228,7 @@ def _left_out(tree: Tree, read: set[Path], tops: set[Path]) -> Counter[str]:
     return +counts
 
 
-def _reason(tree: Tree, path: Path, tops: set[Path]) -> str:
+def _reason(tree: ClassFolders, path: Path, tops: set[Path]) -> str:
     parts, ending = path.relative_to(tree.root).parts, path.suffix.lower() or "no ending"
     if any(map(is_system, parts)):
         return "of the system, or hidden"

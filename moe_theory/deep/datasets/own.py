@@ -1,4 +1,4 @@
-"""Images and features of one's own: as arrays, or as the `.npz` file or the `.csv` files of a folder."""
+"""A user's own images and features: as arrays, or as the `.npz` file or the `.csv` files of a folder."""
 
 import dataclasses
 import io
@@ -227,7 +227,7 @@ def _is_test(path: Path) -> bool:
 
 
 def _labels_of(path: Path) -> tuple[int, int] | None:
-    """Which column of a table has labels, and how many lines come before its numbers; None for another table."""
+    """Column of a table that has labels, and number of lines before its numbers; None for another table."""
     with reading(path), open_file(path) as file:
         lines = [*file.read(_HEAD).decode("utf-8", "replace").splitlines(), "", ""]
     names, row = ([cell.strip(' "\t\ufeff').lower() for cell in line.split(",")] for line in lines[:2])

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
-from moe_theory.deep.datasets.decoder import Header, decode, headers, kinds_of
-from moe_theory.deep.datasets.files import DataSet, Found, Images, Inventory, Layout, locate, read_lines
+from moe_theory.deep.datasets.decoder import ImageHeader, decode, headers, kinds_of
+from moe_theory.deep.datasets.files import DataSet, Images, Inventory, Layout, LocatedFiles, locate, read_lines
 from moe_theory.deep.datasets.folders import check_filled, folders, gathered, images
 
 TITLE = "Tiny ImageNet"
@@ -42,7 +42,7 @@ _WNIDS = frozenset(  # of its 200 classes, without the n of nouns
 )
 
 
-def find_tiny_imagenet(folder: Path) -> Found:
+def find_tiny_imagenet(folder: Path) -> LocatedFiles:
     """Its folders, if the classes in them are among its own: others have train/ and val/ too.
 
     Raises: MissingDataError for anything else.
@@ -105,7 +105,7 @@ def _class_names(folder: Path, classes: dict[str, int]) -> tuple[str, ...]:
     return tuple(words.get(name, name) for name in classes)
 
 
-def _annotated(val: Path, classes: dict[str, int]) -> tuple[list[Header], np.ndarray]:
+def _annotated(val: Path, classes: dict[str, int]) -> tuple[list[ImageHeader], np.ndarray]:
     """Images with a list of their classes beside them: a line has the file's name, the class and a box."""
     listed = val / "val_annotations.txt"
     if not listed.is_file():

@@ -1,29 +1,21 @@
 """The papers' figures of deep experiments, from the small presets that run on the digits in minutes."""
 
-from typing import TYPE_CHECKING
-
+from moe_theory import plot
 from moe_theory.deep.figures import drive, edge_figure_4, figures_3_to_7, routing
 from moe_theory.deep.presets import EDGE, Preset, expert_cell
 from moe_theory.verify.claim import Runs
-from moe_theory.verify.figures import FigureSpec as FigureSpec
-from moe_theory.verify.figures import across_replicates
 
-if TYPE_CHECKING:
-    from matplotlib.figure import FigureBase
-
-FIGURES: dict[str, FigureSpec] = {
-    figure.name: figure for figure in (*figures_3_to_7.FIGURES, edge_figure_4.FIGURE, routing.FIGURE, drive.FIGURE)
-}
+FIGURES = plot.figures(*figures_3_to_7.FIGURES, edge_figure_4.picture, routing.picture, drive.picture)
 
 
-def draw_runs(preset: Preset, title: str, runs: Runs, figure: "FigureBase") -> None:
+def draw_runs(preset: Preset, title: str, runs: Runs, canvas: plot.Canvas) -> None:
     """Draw the runs of any preset, all metrics, in the layout of its paper's figures."""
     if preset.paper == EDGE:
-        edge_figure_4.draw(edge_figure_4.summarize(preset, runs), figure)
-        figure.legends[0].set_title(title)  # a suptitle would lie over a legend at the top
+        edge_figure_4.picture.draw(edge_figure_4.summarize(preset, runs), canvas)
+        canvas.legends[0].set_title(title)  # a suptitle would lie over a legend at the top
         return
     scales = preset.scales or (None,)
-    parts = figure.subfigures(len(scales), squeeze=False).flat if preset.scales else [figure]
+    parts = canvas.subfigures(len(scales), squeeze=False).flat if preset.scales else [canvas]
     for part, scale in zip(parts, scales, strict=True):
         begins = expert_cell(1, gate_scale=scale).removesuffix(expert_cell(1))
         own = {cell.removeprefix(begins): run for cell, run in runs.items() if cell.startswith(begins)}
@@ -32,7 +24,7 @@ def draw_runs(preset: Preset, title: str, runs: Runs, figure: "FigureBase") -> N
         for place, metric in enumerate(figures_3_to_7.SYMBOLS):
             panel = part.axes[2 * place]  # with termination, which a single network has no need of
             for number, name in enumerate(preset.others):
-                mean = across_replicates(getattr(runs[name].records, metric))["mean"]
+                mean = plot.across_replicates(getattr(runs[name].records, metric))["mean"]
                 panel.plot(runs[name].rounds, mean, color=f"C{3 + number}", linewidth=1.2, label=name)
             if preset.others and place == 0:
                 panel.legend(loc="upper left")

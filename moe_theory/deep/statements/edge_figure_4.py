@@ -32,7 +32,7 @@ def errors_of(num_experts: int, *policies: str) -> Callable[[Runs], np.ndarray]:
 
 
 def gains(num_experts: int, factor: float = 1.0) -> Callable[[Runs], np.ndarray]:
-    """What the adaptive gate gains on each of the existing strategies, times a factor (V, B)."""
+    """Gain of the adaptive gate on each of the existing strategies, times a factor (V, B)."""
     return lambda runs: factor * (errors_of(num_experts, *EXISTING)(runs) - errors_of(num_experts, "adaptive")(runs))
 
 
@@ -85,7 +85,7 @@ FEW_SERVERS = statement(
     "is our choice.",
 )
 FEW_SERVERS.ours(
-    "edge-figure-4.too-few", EDGE_MNIST, ordering(below=gains(ENOUGH, factor=0.5)), where=WHERE, labels=EXISTING
+    "edge-figure-4.too-few", EDGE_MNIST, ordering(below=gains(ENOUGH, factor=0.5)), labels=EXISTING
 ).says(r"""With 5 servers the adaptive gate fails too: its gain is less than half of that with 10.
     $$\mathbb{E}[G_T^{\text{existing}} - G_T^{\text{adaptive}} \mid M = 5] < \frac{1}{2}
     \mathbb{E}[G_T^{\text{existing}} - G_T^{\text{adaptive}} \mid M = 10]$$""")(gains(FEW))
@@ -93,7 +93,6 @@ FEW_SERVERS.ours(
     "edge-figure-4.large-error",
     EDGE_MNIST,
     ordering(below=errors_of(FEW, "adaptive")),
-    where=WHERE,
     labels=["adaptive"],
 ).says(r"""The adaptive gate has a larger final error with 5 servers than with 10.
     $$\mathbb{E}[G_T \mid M = 10] < \mathbb{E}[G_T \mid M = 5]$$""")(errors_of(ENOUGH, "adaptive"))
@@ -108,7 +107,7 @@ GAIN = statement(
     note="On digits it is better than the nearest and the fastest server, and than a random one.",
 )
 GAIN.ours(
-    "edge-figure-4.gain", EDGE_MNIST, ordering(below=errors_of(ENOUGH, *EXISTING)), where=WHERE, labels=EXISTING
+    "edge-figure-4.gain", EDGE_MNIST, ordering(below=errors_of(ENOUGH, *EXISTING)), labels=EXISTING
 ).says(r"""With 10 servers the adaptive gate has a smaller final error than the nearest and the fastest server.
     $$\mathbb{E}[G_T \mid \text{adaptive}] < \mathbb{E}[G_T \mid \text{existing}], \quad M = 10$$
     """)(errors_of(ENOUGH, *("adaptive",) * len(EXISTING)))

@@ -5,21 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from moe_theory.deep import experiments
-from moe_theory.deep.experiments import (
-    DRIVE,
-    EXPLORES,
-    MOSTLY,
-    Measure,
-    by_size,
-    of_experts,
-)
 from moe_theory.deep.gate import FREEZING_DRIVES
 from moe_theory.deep.presets import SMALL, STRONG, WEAK, expert_cell
 from moe_theory.verify import Experiment
 from moe_theory.verify.statement import Hypothesis, statement
 
 
-class Panel(NamedTuple):
+class FigureMetric(NamedTuple):
     """A metric of a figure; smaller is better."""
 
     short: str  # in a claim's id
@@ -34,15 +26,15 @@ class Figure(NamedTuple):
     says: str
     experiment: Experiment
     sizes: tuple[int, ...]  # numbers M of experts above 1
-    panels: tuple[Panel, ...]
+    panels: tuple[FigureMetric, ...]
     images: str  # of the figure
     note: str = ""  # what the runs here show
 
 
 final_error = experiments.final("generalization_error")
-ERROR = Panel("error", "a smaller generalization error", final_error, "G_T")
-FORGETTING = Panel("forgetting", "less forgetting", experiments.final("forgetting"), "F_T")
-MISSES = Panel("accuracy", "a smaller error rate", lambda run: 1 - experiments.final("accuracy")(run), "1 - A_T")
+ERROR = FigureMetric("error", "a smaller generalization error", final_error, "G_T")
+FORGETTING = FigureMetric("forgetting", "less forgetting", experiments.final("forgetting"), "F_T")
+MISSES = FigureMetric("accuracy", "a smaller error rate", lambda run: 1 - experiments.final("accuracy")(run), "1 - A_T")
 
 FIGURES = (
     Figure(
@@ -105,7 +97,7 @@ MADE = {
         paper="continual",
         where=figure.where,
         says=figure.says,
-        hypotheses=[EXPLORES],
+        hypotheses=[experiments.EXPLORES],
         untestable=NOT_HERE % (figure.images, figure.experiment.name.removesuffix(SMALL)),
         note=figure.note + " Beside it: small networks on digits of 8 x 8 pixels, run by run on the same tasks.",
     )
@@ -113,39 +105,36 @@ MADE = {
 }
 
 
-def claim_below(figure: Figure, panel: Panel, short: str, others: Measure, words: str, other: tuple[str, str]) -> None:
-    """That in most runs of the same tasks every number of experts ends with less than others do."""
+# By the ends of ids: who has less, than whom, and how formulas call these.
+RIVALS = {
+    "moe": ("With termination a Mixture-of-Experts", "a single expert", "one expert"),
+    "termination": ("A Mixture-of-Experts that terminates its gate updates", "one that never does", "no termination"),
+}
+
+
+def claim_below(figure: Figure, panel: FigureMetric, short: str) -> None:
+    """That in most runs of the same tasks every number of experts ends with less than its rival does."""
+    words, other, symbol = RIVALS[short]
     listed = ", ".join(map(str, figure.sizes))
     among = rf"\quad M \in \{{{listed}\}}" if len(figure.sizes) > 1 else rf"\quad M = {listed}"
-    own = of_experts(panel.metric, figure.sizes)
+    own, endless = (experiments.of_experts(panel.metric, figure.sizes, ends) for ends in (True, False))
+    others = endless if short == "termination" else experiments.of_experts(panel.metric, (1,) * len(figure.sizes))
     MADE[figure.id].ours(
         f"{figure.id.removesuffix('-transfer')}.{short}-{panel.short}",
         figure.experiment,
-        MOSTLY,
-        where=f"continual, {figure.where}",
-        labels=by_size(figure.sizes),
+        experiments.MOSTLY,
+        labels=experiments.by_size(figure.sizes),
     ).says(
-        f"{words} (M = {listed}) ends, in most runs, with {panel.words} than {other[0]}."
-        rf"$$\mathbb{{P}}\left( {panel.symbol}^{{(M)}} < {panel.symbol}^{{\text{{{other[1]}}}}} \right) \ge "
+        f"{words} (M = {listed}) ends, in most runs, with {panel.words} than {other}."
+        rf"$$\mathbb{{P}}\left( {panel.symbol}^{{(M)}} < {panel.symbol}^{{\text{{{symbol}}}}} \right) \ge "
         rf"\frac{{1}}{{2}}, {among}$$"
     )(lambda runs: own(runs) < others(runs))
 
 
 for figure in FIGURES:
     for panel in figure.panels:
-        one = of_experts(panel.metric, (1,) * len(figure.sizes))
-        endless = of_experts(panel.metric, figure.sizes, terminate=False)
-        claim_below(
-            figure, panel, "moe", one, "With termination a Mixture-of-Experts", ("a single expert", "one expert")
-        )
-        claim_below(
-            figure,
-            panel,
-            "termination",
-            endless,
-            "A Mixture-of-Experts that terminates its gate updates",
-            ("one that never does", "no termination"),
-        )
+        for short in RIVALS:
+            claim_below(figure, panel, short)
 
 
 FIGURE_3, KEY_DESIGN = MADE["figure-3-transfer"], "continual, Sec. 6: Key design II beyond linear models"
@@ -172,19 +161,14 @@ HIGH = Hypothesis(
     lambda dims, run: bool(run.params.terminate) or median_drive(run) > HIGH_DRIVE,
 )
 AT_WEAK, AT_STRONG = (
-    DRIVE.together(*(expert_cell(DRIVE_EXPERTS, terminate, scale) for terminate in (False, True)))
+    experiments.DRIVE.together(*(expert_cell(DRIVE_EXPERTS, terminate, scale) for terminate in (False, True)))
     for scale in (WEAK, STRONG)
 )
 LABEL = [f"M = {DRIVE_EXPERTS}"]
 
 
 @FIGURE_3.ours(
-    "drive.superfluous",
-    AT_STRONG,
-    MOSTLY,
-    where=f"replaces {KEY_DESIGN}",
-    labels=LABEL,
-    hypotheses=[HIGH],
+    "drive.superfluous", AT_STRONG, experiments.MOSTLY, where=f"replaces {KEY_DESIGN}", labels=LABEL, hypotheses=[HIGH]
 )
 def costs_little(endless, ended) -> np.ndarray:
     r"""Where gate steps move the router far, it freezes by itself: never terminating costs, in most runs of the same
@@ -196,7 +180,7 @@ def costs_little(endless, ended) -> np.ndarray:
 @FIGURE_3.ours(
     "drive.strong",
     AT_STRONG,
-    MOSTLY,
+    experiments.MOSTLY,
     where=KEY_DESIGN,
     labels=LABEL,
     hypotheses=[HIGH],
@@ -205,7 +189,7 @@ def costs_little(endless, ended) -> np.ndarray:
     "Where gate steps move the router far (kappa above 20), never terminating costs, in most runs of the same tasks, "
     "at least 25 % more error too." + COSTS
 )
-@FIGURE_3.ours("drive.weak", AT_WEAK, MOSTLY, where=KEY_DESIGN, labels=LABEL, hypotheses=[LOW]).says(
+@FIGURE_3.ours("drive.weak", AT_WEAK, experiments.MOSTLY, where=KEY_DESIGN, labels=LABEL, hypotheses=[LOW]).says(
     "Where gate steps move the router little (kappa below 10), never terminating costs, in most runs of the same "
     "tasks, at least 25 % more error." + COSTS
 )

@@ -44,17 +44,16 @@ for table, where, says, runs, sizes in (  # accuracy rises along the sizes, with
         f"{table}.order",
         runs,
         MOSTLY,
-        where=f"continual, {where}",
         labels=[f"M = {one} below M = {other}" for one, other in zip(lower, higher, strict=True)],
     ).says(
         f"In most runs average incremental accuracy, with termination, rises from M = {' to '.join(map(str, sizes))}."
         r"$$\mathbb{P}\left( \bar A^{(M)} < \bar A^{(M')} \right) \ge \frac{1}{2}$$"
     )(mostly_below(of_experts(average_accuracy, lower), of_experts(average_accuracy, higher)))
-    made.ours(f"{table}.termination", runs, MOSTLY, where=f"continual, {where}", labels=by_size(others)).says(
+    made.ours(f"{table}.termination", runs, MOSTLY, labels=by_size(others)).says(
         "In most runs average incremental accuracy without termination is below that of the same experts with it."
         + BELOW % r"\text{terminate}"
     )(mostly_below(endless, of_experts(average_accuracy, others)))
-    made.ours(f"{table}.below-one", runs, MOSTLY, where=f"continual, {where}", labels=by_size(others)).says(
+    made.ours(f"{table}.below-one", runs, MOSTLY, labels=by_size(others)).says(
         "In most runs average incremental accuracy without termination is even below that of a single expert."
         + BELOW % "M = 1"
     )(mostly_below(endless, of_experts(average_accuracy, (1,) * len(others))))

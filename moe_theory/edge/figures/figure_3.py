@@ -4,13 +4,14 @@ Errors are per coordinate, G_t / p: truths have deviation sigma_0 an entry, so |
 compares with sigma_0^2 and sigma_0, as in Section VI. G_t is flushed: pending tasks count as completed.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Int
 
+from moe_theory import plot
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error_flushed, system
@@ -29,49 +30,23 @@ from moe_theory.edge.experiments import (
 )
 from moe_theory.edge.params import PROPORTIONAL, Dims
 from moe_theory.edge.policies import POLICIES
-from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
-from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import (
-    Curves,
-    FigureSpec,
-    Panel,
-    across_replicates,
-    chosen_experts,
-    closing,
-    log_axis_cells,
-    provenance,
-    resized,
-)
+from moe_theory.plot import roles
+from moe_theory.runs import Cell, Run
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
-
-DIMS = FIGURE_3_DIMS
-DIMENSIONS = ("policy", "experts", "round")
 THEORY = ("theorem_1", "proposition_4", "exact")  # NaN for policies that it is not about
-VALUES = ("mean", "low", "high", "error", *THEORY)
-
-STYLES: dict[str, dict[str, Any]] = {
-    "adaptive": {"color": "C0", "linewidth": 1.6},
-    "nearest": {"color": "C3", "linewidth": 4.0},
-    "uniform": {"color": "C2", "linewidth": 2.2},
-    "fastest": {"color": "0.45", "linewidth": 1.2},
-    "band": {"color": "C0", "linewidth": 0, "alpha": 0.16},
-    "printed": {"color": "C1", "linewidth": 1.5, "linestyle": (0, (4, 1.6))},
-    "exact": {"color": "black", "linestyle": "none", "marker": "o", "markersize": 3, "markerfacecolor": "white"}
-    | {"clip_on": False, "zorder": 4},
-    "level": {"color": "0.3", "linewidth": 0.8, "linestyle": (0, (1, 1.5)), "zorder": 0},
-    "explored": {"color": "0.55", "linewidth": 0.8, "zorder": 0},
+BLIND = {  # lines that lie on each other go from wide to narrow
+    "nearest": roles.OTHER_RIVAL(linewidth=4.0),
+    "uniform": roles.RIVAL(linewidth=2.2),
+    "fastest": roles.BASELINE(linestyle="solid"),
 }
-NOTE: dict[str, Any] = {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 1}}
+LABELS = {"theory": "(a) Theorem 1, (b) Proposition 4", "exact": "(a) theory along routes, (b) of loads"}
 
 # A single expert's exact moments converge as ((p - s)/(p - 1))^L: here to 13 digits within so many arrivals.
 CONVERGED = 32
 
 
 class Records(NamedTuple):
-    """What is recorded of a round."""
+    """Records of a round."""
 
     flushed: Float[Array, ""]
     loads: Int[Array, " M"]
@@ -83,75 +58,45 @@ def observe(state: State, info: Info) -> Records:
     return Records(generalization_error_flushed(state), state.visits)
 
 
-class Routes(NamedTuple):
-    """What is recorded of every round of the adaptive policy."""
+class AdaptiveRoutes(NamedTuple):
+    """Records of every round of the adaptive policy."""
 
     truth: Float[Array, " p"]
     task: Int[Array, ""]
     expert: Int[Array, ""]
 
 
-def observe_routes(state: State, info: Info) -> Routes:
+def observe_routes(state: State, info: Info) -> AdaptiveRoutes:
     del state
-    return Routes(info.truth, info.task, info.expert)
+    return AdaptiveRoutes(info.truth, info.task, info.expert)
 
 
-def compute(
-    reading: ReadingLike,
-    replicates: int,
-    seed: int,
-    progress: Progress = quiet,
-    *,
-    num_rounds: int | None = None,
-    experts: Sequence[int] | None = None,  # numbers of servers
-    dims: Mapping[str, Any] | None = None,
-) -> xr.Dataset:
-    """Means and bands of G_t / p by policy and number of servers, with Theorem 1, Proposition 4 and exact theory.
-
-    Raises: InvalidRunError, InvalidParamsError or InvalidDimsError for what cannot be run.
-    """
-    length = FIGURE_3_ROUNDS if num_rounds is None else num_rounds
-    numbers = chosen_experts(experts, FIGURE_3_EXPERTS)
-    sizes = resized(DIMS, dims, max(numbers))
-    settings = {cell_name(number): reading.params(num_experts=number) for number in numbers}
-    explored = [exploration_rounds(params, max_delay=longest_delay(sizes)) for params in settings.values()]
-    cells = [
-        cell
-        for name, policy in POLICIES.items()
-        for cell in log_axis_cells(
-            {f"{name}, {key}": params for key, params in settings.items()},
-            system(sizes, policy),
-            observe,
-            length,
-            also=explored,
-        )
-    ]
+def compute(setup: plot.Setup) -> xr.Dataset:
+    """Means and bands of G_t / p by policy and number of servers, with Theorem 1, Proposition 4 and exact theory."""
+    numbers, dims, length = setup.experts, setup.dims, setup.rounds
+    settings = {cell_name(number): setup.params(num_experts=number) for number in numbers}
+    explored = [exploration_rounds(params, max_delay=longest_delay(dims)) for params in settings.values()]
+    cells = []
+    for name, policy in POLICIES.items():
+        own = {f"{name}, {key}": params for key, params in settings.items()}
+        cells += plot.log_axis_cells(own, system(dims, policy), observe, length, also=explored)
     cells += [
-        Cell(f"routes, {key}", system(sizes, POLICIES["adaptive"]), params, length, 1, observe_routes)
+        Cell(f"routes, {key}", system(dims, POLICIES["adaptive"]), params, length, 1, observe_routes)
         for key, params in settings.items()
     ]
-    runs = run_cells(cells, replicates, seed=seed, progress=progress, what="figure-3")
+    runs = setup.run(cells)
     first = next(iter(runs.values()))
-    single = np.stack([single_expert_errors(pool, sizes, first.params, length) for pool in pools_of(first)])
-    rows = [
-        [_values_of(runs[f"{name}, {key}"], name, single, sizes, runs[f"routes, {key}"]) for key in settings]
-        for name in POLICIES
-    ]
-    about = provenance(
-        "edge", "figure-3", reading, replicates, seed, length, rounds=num_rounds, experts=experts, dims=dims
-    )
-    return xr.Dataset(
-        {value: (DIMENSIONS, np.array([[cell[value] for cell in row] for row in rows])) for value in VALUES},
-        {
-            "policy": list(POLICIES),
-            "experts": list(numbers),
-            "round": first.rounds,
-            "explored": ("experts", explored),
-        },
-        about
-        | {"within": float(np.mean(gaps_of(first).within_gap)) / sizes.num_features}
-        | {name: getattr(sizes, name) for name in ("num_tasks", "num_features", "num_samples", "max_delay")}
-        | {name: float(getattr(first.params, name)) for name in ("learning_rate", "truth_scale")},
+    single = np.stack([single_expert_errors(pool, dims, first.params, length) for pool in pools_of(first)])
+
+    def values_of(policy: str, number: int) -> dict[str, Float[np.ndarray, " R"]]:
+        key = cell_name(number)
+        return _values_of(runs[f"{policy}, {key}"], policy, single, dims, runs[f"routes, {key}"])
+
+    data = plot.over(values_of, {"round": first.rounds}, policy=list(POLICIES), experts=numbers)
+    return data.assign_coords(explored=("experts", explored)).assign_attrs(
+        {"within": float(np.mean(gaps_of(first).within_gap)) / dims.num_features}
+        | {name: getattr(dims, name) for name in ("num_tasks", "num_features", "num_samples", "max_delay")}
+        | {name: float(getattr(first.params, name)) for name in ("learning_rate", "truth_scale")}
     )
 
 
@@ -172,7 +117,7 @@ def _values_of(
         errors = [corrected.by_loads(by_load, loads[:, index]) for index, by_load in enumerate(single)]
         samples = {"proposition_4": proposition_4(run, dims), "exact": np.stack(errors, axis=1)}
     theories = {name: np.mean(samples[name], axis=1) * scale if name in samples else missing for name in THEORY}
-    return across_replicates(run.records.flushed.astype(np.float64) * scale) | theories
+    return plot.across_replicates(run.records.flushed.astype(np.float64) * scale) | theories
 
 
 def longest_delay(dims: Dims) -> int:
@@ -200,125 +145,86 @@ def single_expert_errors(pool: Pool, dims: Dims, params: Any, max_load: int) -> 
     return np.concatenate([errors, (sums[-1] + (sums[-1] - sums[-2]) * (counts - last)) / counts])
 
 
-def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """Rows (a) the adaptive policy and (b) the others, a column for each number of servers."""
-    axes = figure.subplots(2, data.sizes["experts"], sharex=True, sharey=True, squeeze=False)
-    top = float(data[["high", *THEORY]].to_array().max())
-    for column, num_experts in enumerate(data.experts.values):
-        here = data.sel(experts=num_experts)
-        for row, draw_panel in enumerate((_draw_adaptive, _draw_blind)):
-            panel = axes[row, column]
-            panel.set_xscale("log")
-            panel.set_xlim(here["round"][0], data.attrs["num_rounds"])
-            panel.set_ylim(0, 1.06 * top)
-            draw_panel(panel, here)
-        axes[0, column].set_title(f"$M$ = {num_experts}")
-        axes[1, column].set_xlabel("round $t$")
-    axes[0, 0].set_ylabel("(a) adaptive\n$G_t/p$")
-    axes[1, 0].set_ylabel("(b) nearest, uniform, fastest\n$G_t/p$")
-    _draw_legend(figure)
-
-
-def _draw_adaptive(panel: "Axes", here: xr.Dataset) -> None:
-    run, rounds, scale = here.sel(policy="adaptive"), here["round"].values, here.attrs["truth_scale"]
-    panel.axhline(scale**2, **STYLES["level"])
-    _note(panel, rounds[0], scale**2, r"$\sigma_0^2$", 2)
-    panel.axvline(int(here.explored), **STYLES["explored"])
-    panel.fill_between(rounds, run.low, run.high, **STYLES["band"])
-    panel.plot(rounds, run["mean"], **STYLES["adaptive"])
-    panel.plot(rounds, run.theorem_1, **STYLES["printed"])
-    panel.plot(rounds, run.exact, markevery=_marks(rounds), **STYLES["exact"])
-    text = f"$G_T/p$ = {float(run['mean'][-1]):.2f}"
-    panel.text(0.98, 1.0, text, transform=panel.transAxes, ha="right", va="top", **NOTE)
-
-
-def _draw_blind(panel: "Axes", here: xr.Dataset) -> None:
-    rounds, scale = here["round"].values, here.attrs["truth_scale"]
-    panel.axhline(scale, **STYLES["level"])
-    _note(panel, rounds[0], scale, r"$\sigma_0$", -5)  # below where Proposition 4 begins
-    panel.fill_between(rounds, here.low.sel(policy="nearest"), here.high.sel(policy="nearest"), **STYLES["band"])
-    for policy in ("nearest", "uniform", "fastest"):
-        run = here.sel(policy=policy)
-        panel.plot(rounds, run["mean"], **STYLES[policy])
-    for policy in ("nearest", "fastest"):
-        run = here.sel(policy=policy)
-        panel.plot(rounds, run.exact, markevery=_marks(rounds), **STYLES["exact"])
-        panel.plot(rounds, run.proposition_4, **STYLES["printed"])
-
-
-def _marks(rounds: Int[np.ndarray, " R"]) -> list[int]:
-    """Places of about ten rounds, evenly spread on the axis."""
-    return np.unique(np.searchsorted(rounds, np.geomspace(rounds[0], rounds[-1], 10).astype(int))).tolist()
-
-
-def _note(panel: "Axes", x: float, y: float, text: str, shift: float) -> None:
-    place = "bottom" if shift > 0 else "top"
-    panel.annotate(text, (x, y), (3, shift), textcoords="offset points", va=place)
-
-
-def _draw_legend(figure: "FigureBase") -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    labels = {
-        "adaptive": "adaptive: mean",
-        "nearest": "nearest: mean",
-        "uniform": "uniform: mean",
-        "fastest": "fastest: mean",
-        "band": "10–90 % of replicates",
-        "printed": "(a) Theorem 1, (b) Proposition 4",
-        "exact": "(a) theory along routes, (b) of loads",
-        "explored": "(a) end of exploration $T_1$",
-    }
-    handles = [
-        Patch(**STYLES[name], label=label) if name == "band" else Line2D([], [], **STYLES[name], label=label)
-        for name, label in labels.items()
-    ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=3)
-
-
-def caption(data: xr.Dataset) -> str:
-    """What is drawn, and how to draw it again."""
-    explored = ", ".join(str(int(rounds)) for rounds in data.explored)
-    about, last = data.attrs, data.attrs["num_rounds"]
+def caption_words(data: xr.Dataset) -> Mapping[str, Any]:
+    last = data.attrs["num_rounds"]
     beyond = [str(int(number)) for number in data.experts[data.explored.values > last]]
-    which = f", beyond the last round for M = {', '.join(beyond)}" if beyond else ""
-    return (
-        f"Overall generalization error per coordinate, G_t/p, of N = {about['num_tasks']} kinds of tasks on M servers "
-        f"with delays of up to d_u = {about['max_delay']} rounds (Section VI: p = {about['num_features']}, s = "
-        f"{about['num_samples']}, η = {about['learning_rate']:g}). Pending tasks count as completed. Every "
-        "replicate draws a pool of its own. (a) The paper's policy. Theorem 1 is (23) from each replicate's pool and "
-        f"loads, with the gap inside a cluster, {about['within']:.2f}, for its O(σ₀²), and T₁ = {explored} at "
-        f"δ = {FAILURE:g}{which}. (b) Policies that ignore the task. Proposition 4 is (22) from each replicate's pool "
-        "and loads; of each pair the upper is for fastest, the lower for nearest. Circles: the moment recursion, (a) "
-        "given which tasks came and who had them, (b) given the loads.\n" + closing(data)
-    )
+    return {
+        "failure": FAILURE,
+        "explored": ", ".join(str(int(rounds)) for rounds in data.explored),
+        "which": f", beyond the last round for M = {', '.join(beyond)}" if beyond else "",
+    }
 
 
-FIGURE = FigureSpec(
-    name="figure-3",
+@plot.figure(
+    "edge.figure-3",
+    compute,
     title="Generalization error of the adaptive policy and of policies that do not look at the task",
     summary="Fig. 3 (a), (b): means and bands against Theorem 1, Proposition 4 and the moment recursion.",
-    replicates=64,
+    words=caption_words,
     size=(7.2, 4.4),
-    compute=compute,
-    draw=draw,
-    caption=caption,
+    rounds=FIGURE_3_ROUNDS,
+    experts=FIGURE_3_EXPERTS,  # numbers of servers
+    dims=FIGURE_3_DIMS,
     claims=("edge.figure-3.*", "edge.theorem-1.*", "edge.proposition-4.*", "edge.exact.*"),
 )
+def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
+    """Overall generalization error per coordinate, G_t/p, of N = {num_tasks} kinds of tasks on M servers with delays of
+    up to d_u = {max_delay} rounds (Section VI: p = {num_features}, s = {num_samples}, η = {learning_rate:g}). Pending
+    tasks count as completed. Every replicate draws a pool of its own. (a) The paper's policy. Theorem 1 is (23) from
+    each replicate's pool and loads, with the gap inside a cluster, {within:.2f}, for its O(σ₀²), and T₁ = {explored} at
+    δ = {failure:g}{which}. (b) Policies that ignore the task. Proposition 4 is (22) from each replicate's pool and
+    loads; of each pair the upper is for fastest, the lower for nearest. Circles: the moment recursion, (a) given which
+    tasks came and who had them, (b) given the loads.
+    """
+    axes = canvas.subplots(2, data.sizes["experts"], sharex=True, sharey=True, squeeze=False)
+    top = float(data[["high", *THEORY]].to_array().max())
+    for num_experts, column in zip(data.experts.values, axes.T, strict=True):
+        here = data.sel(experts=num_experts)
+        for panel, draw_panel in zip(column, (_draw_adaptive, _draw_blind), strict=True):
+            panel.set(xscale="log", xlim=(here["round"][0], data.attrs["num_rounds"]), ylim=(0, 1.06 * top))
+            draw_panel(panel, here)
+        column[0].set_title(f"$M$ = {num_experts}")
+        column[1].set_xlabel("round $t$")
+    axes[0, 0].set_ylabel("(a) adaptive\n$G_t/p$")
+    axes[1, 0].set_ylabel("(b) nearest, uniform, fastest\n$G_t/p$")
+    plot.legend(canvas, 3)
 
 
-def overview_curves(
-    reading: ReadingLike, replicates: int, seed: int, progress: Progress, verdicts: Mapping[str, Any]
-) -> Curves:
+def _draw_adaptive(panel: plot.Axes, here: xr.Dataset) -> None:
+    run, rounds, scale = here.sel(policy="adaptive"), here["round"].values, here.attrs["truth_scale"]
+    panel.axhline(scale**2, **roles.REFERENCE)
+    plot.note(panel, r"$\sigma_0^2$", (rounds[0], scale**2), (3, 2))
+    plot.curve(panel, rounds, run, "adaptive: mean", "10–90 % of replicates", **roles.MEASURED)
+    panel.plot(rounds, run.theorem_1, **roles.PRINTED, label=LABELS["theory"])
+    panel.plot(rounds, run.exact, **roles.RIGHT, label=LABELS["exact"])
+    panel.axvline(int(here.explored), **roles.REFERENCE, label="(a) end of exploration $T_1$")
+    text, box = f"$G_T/p$ = {float(run['mean'][-1]):.2f}", {"facecolor": "white", "edgecolor": "none", "pad": 1}
+    panel.text(0.98, 1.0, text, transform=panel.transAxes, ha="right", va="top", bbox=box)
+
+
+def _draw_blind(panel: plot.Axes, here: xr.Dataset) -> None:
+    rounds, scale = here["round"].values, here.attrs["truth_scale"]
+    panel.axhline(scale, **roles.REFERENCE)
+    plot.note(panel, r"$\sigma_0$", (rounds[0], scale), (3, -5))  # below where Proposition 4 begins
+    nearest = here.sel(policy="nearest")
+    panel.fill_between(rounds, nearest.low, nearest.high, **roles.BAND)
+    for policy, role in BLIND.items():
+        panel.plot(rounds, here["mean"].sel(policy=policy), **role, label=f"{policy}: mean")
+    for policy in ("nearest", "fastest"):
+        panel.plot(rounds, here.proposition_4.sel(policy=policy), **roles.PRINTED, label=LABELS["theory"])
+        panel.plot(rounds, here.exact.sel(policy=policy), **roles.RIGHT, label=LABELS["exact"])
+
+
+def overview_curves(setup: plot.Setup, verdicts: Mapping[str, Any]) -> plot.Curves:
     """G_t per coordinate of the adaptive policy on 30 servers, with (23) and the recursion along its routes."""
     del verdicts
-    here = FIGURE.compute(reading, replicates, seed, progress).sel(policy="adaptive", experts=30)
+    data = picture.compute(setup.reading, setup.replicates, setup.seed, setup.progress)
+    here = data.sel(policy="adaptive", experts=30)
     columns = (here["mean"], here.low, here.high, here.theorem_1, here.exact)
-    return Curves(here["round"].values, *(column.values for column in columns))
+    return plot.Curves(here["round"].values, *(column.values for column in columns))
 
 
-OVERVIEW = Panel(
+OVERVIEW = plot.Panel(
     title="Mobile edge computing: error of 30 servers",
     note="Adaptive policy, per coordinate, bounds from each replicate's pool and loads.",
     printed="edge.theorem-1.generalization-error",

@@ -10,24 +10,19 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
+from moe_theory import plot
 from moe_theory.edge import theory
 from moe_theory.edge.algorithm import Info, State, generalization_error_flushed, system
 from moe_theory.edge.experiments import FAILURE, FIGURE_3_EXPERTS, MAX_DELAY, figure_3_dims, gaps_of
 from moe_theory.edge.params import gate_drive
-from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
-from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, closing, provenance
+from moe_theory.runs import Cell, Run
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.collections import QuadMesh
-    from matplotlib.figure import FigureBase
 
 EXPERTS = (5, 8, 12, 20, 33, 52, 83, 130)  # beyond all of Proposition 1's lines, and off them
 DRIVES = (0.05, 0.12, 0.28, 0.66, 1.5, 3.6, 8.5, 20.0)
 DIMS = figure_3_dims(EXPERTS[-1])
-NUM_ROUNDS = 1500
-DIMENSIONS = ("drive", "experts")
 LINES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("needed", {"quantile": "normal"}),
     ("stated", {"quantile": "normal", "rule": "stated"}),
@@ -52,49 +47,36 @@ def signal_scale(params: Any, drive: float) -> float:
     return float(np.sqrt(drive / gate_drive(params._replace(signal_scale=1.0), DIMS.num_features)))
 
 
-def compute(
-    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
-) -> xr.Dataset:
-    """Means over replicates of G_T / Delta, and of the shares of tasks dropped and misrouted, for each cell.
-
-    Raises: InvalidRunError for replicates or rounds that cannot be run.
-    """
-    length = NUM_ROUNDS if num_rounds is None else num_rounds
-    cells = []
+def compute(setup: plot.Setup) -> xr.Dataset:
+    """Means over replicates of G_T / Delta, and of the shares of tasks dropped and misrouted, for each cell."""
+    length, cells = setup.rounds, []
     for drive in DRIVES:
         for number in EXPERTS:
-            params = reading.params(num_experts=number, signal_scale=1.0)  # which the drive decides
+            params = setup.params(num_experts=number, signal_scale=1.0)  # which the drive decides
             params = params._replace(signal_scale=signal_scale(params, drive))
             cells.append(Cell(_name(drive, number), system(DIMS), params, length, length, observe))
-    runs = run_cells(cells, replicates, seed=seed, progress=progress, what="phase")
-    rows = [[_values_of(runs[_name(drive, number)], length) for number in EXPERTS] for drive in DRIVES]
-    names = rows[0][0].keys()
-    return xr.Dataset(
-        {name: (DIMENSIONS, np.array([[cell[name] for cell in row] for row in rows])) for name in names},
-        {
-            "drive": list(DRIVES),
-            "experts": list(EXPERTS),
-            "reading_drive": ("experts", [_reading_drive(reading, number) for number in EXPERTS]),
-        },
-        provenance("edge", "phase", reading, replicates, seed, length, rounds=num_rounds)
-        | {"figure_3_drives": [_reading_drive(reading, number) for number in FIGURE_3_EXPERTS]},
-    )
+    runs = setup.run(cells)
+
+    def drives(numbers: tuple[int, ...]) -> list[float]:
+        return [gate_drive(setup.params(num_experts=number), DIMS.num_features) for number in numbers]
+
+    def values_of(drive: float, number: int) -> dict[str, Any]:
+        return _values_of(runs[_name(drive, number)], length)
+
+    data = plot.over(values_of, drive=DRIVES, experts=EXPERTS)
+    data = data.assign_coords(reading_drive=("experts", drives(EXPERTS)))
+    return data.assign_attrs(figure_3_drives=drives(FIGURE_3_EXPERTS))
 
 
 def _name(drive: float, num_experts: int) -> str:
     return f"kappa = {drive:g}, M = {num_experts}"
 
 
-def _reading_drive(reading: ReadingLike, num_experts: int) -> float:
-    return gate_drive(reading.params(num_experts=num_experts), DIMS.num_features)
-
-
-def _values_of(run: Run, num_rounds: int) -> dict[str, float]:
-    ratios = run.records[-1].astype(np.float64) / gaps_of(run).task_gap
-    count = len(ratios)
+def _values_of(run: Run, num_rounds: int) -> dict[str, Any]:
+    across = plot.across_replicates(run.records[-1].astype(np.float64) / gaps_of(run).task_gap)
     return {
-        "ratio": float(np.mean(ratios)),
-        "error": float(np.std(ratios, ddof=1) / np.sqrt(count)) if count > 1 else np.nan,
+        "ratio": across["mean"],
+        "error": across["error"],
         "dropped": float(np.mean(run.state.dropped)) / num_rounds,
         "misrouted": float(np.mean(run.state.misrouted / np.sum(run.state.visits, axis=0))),
     }
@@ -115,22 +97,34 @@ def servers_by_line() -> list[tuple[str, float]]:
     return sorted(lines, key=lambda line: line[1])
 
 
-def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """A heat map with its numbers, Proposition 1's lines, and where Fig. 3 lies."""
-    panel = figure.subplots()
+@plot.figure(
+    "edge.phase",
+    compute,
+    title="Final error over gate drive and number of servers",
+    summary="G/D over the gate drive and the number of servers, with the numbers that Proposition 1 asks for.",
+    replicates=16,
+    size=(7.2, 4.2),
+    rounds=1500,
+    claims=("edge.proposition-1.*-quantile*", "edge.proposition-1.arriving-task", "edge.proposition-3.*"),
+)
+def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
+    """Mean final error of the adaptive policy in units of the task gap Δ, which policies that do not look at the task
+    approach, over gate drive κ (how far one gate step moves a gate output) and number of servers M; N = 10, d_u =
+    {MAX_DELAY}. Two arrivals of one kind are 2pτ² apart, so that 0 cannot be reached. Vertical: servers that
+    Proposition 1 asks for at δ = {FAILURE:g}, with its normal quantile (16) and with the binomial one; Chernoff: what
+    its proof asks for. Dotted: the gate drive of this reading; points: the cells of Fig. 3.
+    """
+    panel = canvas.subplots()
     drives, experts = data.drive.values, data.experts.values
-    mesh = panel.pcolormesh(
-        _edges(experts), _edges(drives), data.ratio.values, cmap="viridis", vmin=LEVELS[0], vmax=LEVELS[1]
-    )
+    levels = dict(zip(("vmin", "vmax"), LEVELS, strict=True))
+    mesh = panel.pcolormesh(_edges(experts), _edges(drives), data.ratio.values, cmap="viridis", **levels)
     panel.set(xscale="log", yscale="log", xlabel="servers $M$", ylabel=r"gate drive $\kappa$")
     _label_cells(panel, data, mesh)
     _draw_lines(panel)
     _draw_path(panel, data)
-    panel.set_xticks(experts, [str(number) for number in experts])
-    panel.set_yticks(drives, [f"{drive:g}" for drive in drives])
-    panel.minorticks_off()
-    bar = figure.colorbar(mesh, ax=panel, pad=0.015, aspect=32)
-    bar.set_label(r"final error $G_T/\Delta$")
+    plot.name_values(panel.xaxis, experts)
+    plot.name_values(panel.yaxis, drives)
+    canvas.colorbar(mesh, ax=panel, pad=0.015, aspect=32, label=r"final error $G_T/\Delta$")
 
 
 def _edges(centres: np.ndarray) -> np.ndarray:
@@ -140,7 +134,7 @@ def _edges(centres: np.ndarray) -> np.ndarray:
     return np.exp(np.r_[2 * logs[0] - middles[0], middles, 2 * logs[-1] - middles[-1]])
 
 
-def _label_cells(panel: "Axes", data: xr.Dataset, mesh: "QuadMesh") -> None:
+def _label_cells(panel: plot.Axes, data: xr.Dataset, mesh: "QuadMesh") -> None:
     """Each cell's number, on its own colour, over the lines."""
     for drive in data.drive.values:
         for number in data.experts.values:
@@ -150,7 +144,7 @@ def _label_cells(panel: "Axes", data: xr.Dataset, mesh: "QuadMesh") -> None:
             panel.text(number, drive, f"{ratio:.2f}", ha="center", va="center", color=colour, bbox=ground, zorder=3)
 
 
-def _draw_lines(panel: "Axes") -> None:
+def _draw_lines(panel: plot.Axes) -> None:
     for index, (name, number) in enumerate(servers_by_line()):
         panel.axvline(number, **LINE)
         panel.annotate(
@@ -166,35 +160,10 @@ def _draw_lines(panel: "Axes") -> None:
         )
 
 
-def _draw_path(panel: "Axes", data: xr.Dataset) -> None:
+def _draw_path(panel: plot.Axes, data: xr.Dataset) -> None:
     """The reading's own gate drive over M, and the cells of Fig. 3."""
     bottom, top = panel.get_ylim()
     panel.plot(data.experts, data.reading_drive, color="white", linewidth=2.2)
     panel.plot(data.experts, data.reading_drive, **PATH)
     panel.plot(FIGURE_3_EXPERTS, data.attrs["figure_3_drives"], linestyle="none", **POINT)
     panel.set_ylim(bottom, top)
-
-
-def caption(data: xr.Dataset) -> str:
-    """What is drawn, and how to draw it again."""
-    return (
-        "Mean final error of the adaptive policy in units of the task gap Δ, which policies that do not look at the "
-        "task approach, over gate drive κ (how far one gate step moves a gate output) and number of servers M; N = 10, "
-        f"d_u = {MAX_DELAY}. Two arrivals of one kind are 2pτ² apart, so that 0 cannot be reached. Vertical: servers "
-        f"that Proposition 1 asks for at δ = {FAILURE:g}, with its normal quantile (16) and with the binomial one; "
-        "Chernoff: what its proof asks for. Dotted: the gate drive of this reading; points: the cells of Fig. 3.\n"
-        + closing(data)
-    )
-
-
-FIGURE = FigureSpec(
-    name="phase",
-    title="Final error over gate drive and number of servers",
-    summary="G/D over the gate drive and the number of servers, with the numbers that Proposition 1 asks for.",
-    replicates=16,
-    size=(7.2, 4.2),
-    compute=compute,
-    draw=draw,
-    caption=caption,
-    claims=("edge.proposition-1.*-quantile*", "edge.proposition-1.arriving-task", "edge.proposition-3.*"),
-)

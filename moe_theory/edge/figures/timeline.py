@@ -4,37 +4,30 @@ Two policies meet the same arrivals. A bar is a task from the round in which it 
 done; its number and colour are its kind, which the router does not know.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Array, Int
 
+from moe_theory import plot
 from moe_theory.edge.algorithm import DROPPED, Info, State, system
 from moe_theory.edge.experiments import MAX_DELAY, figure_3_dims
 from moe_theory.edge.policies import POLICIES
-from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
-from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, closing, provenance
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
+from moe_theory.plot import roles
+from moe_theory.runs import Cell, Run
 
 DIMS = figure_3_dims(20)
 SHOWN = ("adaptive", "nearest")
-NUM_ROUNDS = 3000
 WINDOW = 50  # rounds drawn of the beginning, and of the end
-DIMENSIONS = ("policy", "round")
 # Ten hues that the colour-blind can tell apart (P. Tol's muted scheme, and grey): the kinds' numbers say the rest.
 COLOURS = tuple("#332288 #88ccee #44aa99 #117733 #999933 #ddcc77 #cc6677 #882255 #aa4499 #bbbbbb".split())
 DARK = (0, 3, 7, 8)  # colours that need white numbers
 HEIGHT = 0.84  # of a bar, of its row
 LEAST_NUMBERED = 2  # rounds of a bar that is long enough for its number
-LOST: dict[str, Any] = {"color": "black", "linestyle": "none", "marker": "x", "markersize": 4, "clip_on": False}
 
 
-class Routes(NamedTuple):
+class ServerRoutes(NamedTuple):
     """Which server got which arrival, and for how long."""
 
     task: Int[Array, ""]
@@ -42,44 +35,39 @@ class Routes(NamedTuple):
     delay: Int[Array, ""]
 
 
-def observe(state: State, info: Info) -> Routes:
+def observe(state: State, info: Info) -> ServerRoutes:
     """The arrival's kind, its server and its delay."""
     del state
-    return Routes(info.task, info.expert, info.delay)
+    return ServerRoutes(info.task, info.expert, info.delay)
 
 
-def compute(
-    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
-) -> xr.Dataset:
-    """The arrivals of replicate 0 in the first and the last rounds; kinds and servers count from 1, 0 is no server.
-
-    Raises: InvalidRunError for replicates or rounds that cannot be run.
-    """
-    length = NUM_ROUNDS if num_rounds is None else num_rounds
-    params = reading.params(num_experts=DIMS.max_experts)
-    cells = [Cell(name, system(DIMS, POLICIES[name]), params, length, 1, observe) for name in SHOWN]
-    runs = run_cells(cells, replicates, seed=seed, progress=progress, what="timeline")
+def compute(setup: plot.Setup) -> xr.Dataset:
+    """The arrivals of replicate 0 in the first and the last rounds; kinds and servers count from 1, 0 is no server."""
+    length = setup.rounds
+    params = setup.params(num_experts=DIMS.max_experts)
+    runs = setup.run(Cell(name, system(DIMS, POLICIES[name]), params, length, 1, observe) for name in SHOWN)
     rounds = np.arange(1, length + 1)
     # Tasks pending in the last window began at most a delay before it.
     shown = (rounds <= WINDOW) | (rounds > length - WINDOW - MAX_DELAY)
-    tasks, experts, delays = (
-        np.stack([getattr(runs[name].records, field)[shown, 0] for name in SHOWN]) for field in Routes._fields
-    )
-    commonest = np.stack([_commonest(runs[name], 0) for name in SHOWN])
-    order = np.argsort(np.argsort(commonest, axis=1, kind="stable"), axis=1) + 1
-    kinds, rows = (np.take_along_axis(of_server, np.maximum(experts, 0), axis=1) for of_server in (commonest, order))
-    return xr.Dataset(
-        {
-            "kind": (DIMENSIONS, tasks + 1),
-            "server": (DIMENSIONS, np.where(experts == DROPPED, 0, experts + 1)),
-            "delay": (DIMENSIONS, delays),
-            "server_kind": (DIMENSIONS, np.where(experts == DROPPED, 0, kinds + 1)),
-            "row": (DIMENSIONS, np.where(experts == DROPPED, 0, rows)),
-            "own_kind": ("policy", [share_of_own_kind(runs[name]) for name in SHOWN]),
-        },
-        {"policy": list(SHOWN), "round": rounds[shown], "replicate": 0},
-        provenance("edge", "timeline", reading, replicates, seed, length, rounds=num_rounds),
-    )
+
+    def arrivals(policy: str) -> dict[str, Any]:
+        tasks, experts, delays = (part[shown, 0] for part in runs[policy].records)
+        commonest = _commonest(runs[policy], 0)
+        rows = np.argsort(np.argsort(commonest, kind="stable")) + 1
+
+        def of_server(values: Int[np.ndarray, " M"]) -> Int[np.ndarray, " T"]:
+            return np.where(experts == DROPPED, 0, values[np.maximum(experts, 0)])
+
+        return {
+            "kind": tasks + 1,
+            "server": np.where(experts == DROPPED, 0, experts + 1),
+            "delay": delays,
+            "server_kind": of_server(commonest + 1),
+            "row": of_server(rows),
+            "own_kind": share_of_own_kind(runs[policy]),
+        }
+
+    return plot.over(arrivals, {"round": rounds[shown]}, policy=SHOWN).assign_coords(replicate=0)
 
 
 def _commonest(run: Run, replicate: int) -> Int[np.ndarray, " M"]:
@@ -100,28 +88,45 @@ def share_of_own_kind(run: Run) -> float:
     return float(np.mean(shares))
 
 
-def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """A row a policy; the first rounds on the left, the last ones on the right."""
-    axes = figure.subplots(data.sizes["policy"], 2, sharey=True, squeeze=False)
+@plot.figure(
+    "edge.timeline",
+    compute,
+    title="Busy servers before and after they specialise",
+    summary="The tasks at each server of one network, early and late, under the adaptive policy and the nearest one.",
+    words=lambda data: {"over": ", over all replicates" if data.attrs["replicates"] > 1 else ""},
+    replicates=1,
+    size=(7.2, 5.6),
+    rounds=3000,
+    claims=("edge.proposition-2.*", "edge.proposition-3.*"),
+)
+def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
+    """The first {WINDOW} and the last {WINDOW} of {num_rounds} rounds in one network (replicate 0) of M =
+    {DIMS.max_experts} servers under two policies, which meet the same arrivals of N = 10 kinds. A bar: a task at its
+    server, from its routing to its completion. Rows are servers, ordered by the kind that each got most often in the
+    second half of the run, at the right; shares: tasks of that half that are of their server's commonest kind{over}.
+    """
+    axes = canvas.subplots(data.sizes["policy"], 2, sharey=True, squeeze=False)
     last = data.attrs["num_rounds"]
     windows = ((1, min(WINDOW, last)), (max(last - WINDOW + 1, 1), last))
-    for policy, row in zip(data.policy.values, axes, strict=True):
+    for kind, colour in enumerate(COLOURS, start=1):
+        axes[0, 0].bar([0], [0], 0, color=colour, label=f"{kind}")
+    for letter, policy, row in zip("ab", data.policy.values, axes, strict=True):
         here = data.sel(policy=policy)
         for panel, (first, end) in zip(row, windows, strict=True):
             _draw_tasks(panel, here, first, end)
         _draw_kinds(row[1], here)
-        row[0].set_title(f"({'ab'[list(SHOWN).index(policy)]}) {policy}: the first rounds", loc="left")
+        row[0].set_title(f"({letter}) {policy}: the first rounds", loc="left")
         row[1].set_title("the last rounds", loc="left")
         row[1].set_title(f"{float(here.own_kind):.0%} of tasks at a server of their kind", loc="right")
         row[0].set_ylabel("servers, ordered by kind")
     for panel in axes[-1]:
         panel.set_xlabel("round $t$")
-    _draw_legend(figure)
+    plot.legend(canvas, 11, title="kind of the task", handlelength=1.2, columnspacing=1)
 
 
-def _draw_tasks(panel: "Axes", here: xr.Dataset, first: int, end: int) -> None:
+def _draw_tasks(panel: plot.Axes, here: xr.Dataset, first: int, end: int) -> None:
     for row in range(1, DIMS.max_experts + 1):
-        panel.axhline(row, color="0.88", linewidth=0.5, zorder=0)
+        panel.axhline(row, **roles.GROUND)
     chosen = here.isel(round=(here["round"].values + here.delay.values > first) & (here["round"].values <= end))
     for kind, colour in enumerate(COLOURS, start=1):
         of_kind = chosen.isel(round=(chosen.kind.values == kind) & (chosen.row.values > 0))
@@ -137,48 +142,14 @@ def _draw_tasks(panel: "Axes", here: xr.Dataset, first: int, end: int) -> None:
                 panel.text(middle, row, str(kind), size=5.5, color=tone, ha="center", va="center_baseline")
     lost = chosen["round"].values[chosen.row.values == 0]
     if len(lost) > 0:
-        panel.plot(lost + 0.5, np.full(len(lost), 0.25), **LOST)
+        panel.plot(lost + 0.5, np.full(len(lost), 0.25), **roles.LOST, clip_on=False, label="dropped")
     panel.set(xlim=(first, end + 1), ylim=(DIMS.max_experts + 0.6, 0.0), yticks=[])
     panel.spines["left"].set_visible(False)
 
 
-def _draw_kinds(panel: "Axes", here: xr.Dataset) -> None:
+def _draw_kinds(panel: plot.Axes, here: xr.Dataset) -> None:
     """The commonest kind of each server that is seen at all, beside its row."""
     for row, kind in {*zip(here.row.values.tolist(), here.server_kind.values.tolist(), strict=True)}:
         if row > 0:
-            place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-            panel.annotate(str(kind), (1, row), (4, 0), size=5.5, va="center_baseline", **place)
-
-
-def _draw_legend(figure: "FigureBase") -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    kinds = [Patch(facecolor=colour, label=f"{kind}") for kind, colour in enumerate(COLOURS, start=1)]
-    handles = [*kinds, Line2D([], [], **LOST, label="dropped")]
-    layout: dict[str, Any] = {"loc": "outside upper center", "ncols": 11, "handlelength": 1.2, "columnspacing": 1}
-    figure.legend(handles=handles, title="kind of the task", **layout)
-
-
-def caption(data: xr.Dataset) -> str:
-    """What is drawn, and how to draw it again."""
-    return (
-        f"The first {WINDOW} and the last {WINDOW} of {data.attrs['num_rounds']} rounds in one network (replicate 0) "
-        f"of M = {DIMS.max_experts} servers under two policies, which meet the same arrivals of N = 10 kinds. A bar: a "
-        "task at its server, from its routing to its completion. Rows are servers, ordered by the kind that each got "
-        "most often in the second half of the run, at the right; shares: tasks of that half that are of their server's "
-        f"commonest kind{', over all replicates' if data.attrs['replicates'] > 1 else ''}.\n" + closing(data)
-    )
-
-
-FIGURE = FigureSpec(
-    name="timeline",
-    title="Busy servers before and after they specialise",
-    summary="The tasks at each server of one network, early and late, under the adaptive policy and the nearest one.",
-    replicates=1,
-    size=(7.2, 5.6),
-    compute=compute,
-    draw=draw,
-    caption=caption,
-    claims=("edge.proposition-2.*", "edge.proposition-3.*"),
-)
+            at_edge: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center_baseline"}
+            plot.note(panel, str(kind), (1, row), (4, 0), size=5.5, **at_edge)

@@ -7,17 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from moe_theory.edge.experiments import (
-    ADAPTIVE,
-    BY_ENOUGH,
-    FASTEST,
-    FIGURE_3_DIMS,
-    FIGURE_3_ROUNDS,
-    NEAREST,
-    error_at,
-    exact_errors,
-    final_error,
-)
+from moe_theory.edge import experiments
 from moe_theory.edge.params import FIGURE_3_FEATURES, SIGMA_0
 from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, ordering, probability, ranged, statement
@@ -27,14 +17,14 @@ BLIND = """The paper leaves open how large signals are, and that decides how far
 gate drive kappa = eta E|w| E|v|^2 E[beta^2] / M. Far below 1 no router specialises within T = 3000."""
 ALONG_ROUTES = """Given which tasks came and who had them, with M = 30 Algorithm 1's mean error follows a recursion, to
 1 % under every reading: `edge.theorem-1.given-routes`."""
-TEN = ADAPTIVE.over("num_experts", 10)
-BY_NEAREST, BY_FASTEST = NEAREST.over("num_experts"), FASTEST.over("num_experts")
+TEN = experiments.ADAPTIVE.over("num_experts", 10)
+BY_NEAREST, BY_FASTEST = experiments.NEAREST.over("num_experts"), experiments.FASTEST.over("num_experts")
 
 
 @ranged(0)
 def per_coordinate(run) -> np.ndarray:
     """The final error over the number of features (B,)."""
-    return final_error(run) / FIGURE_3_FEATURES
+    return experiments.final_error(run) / FIGURE_3_FEATURES
 
 
 BELOW_VARIANCE = statement(
@@ -49,11 +39,17 @@ BELOW_VARIANCE = statement(
 )
 BELOW_VARIANCE.also("theorem-1.given-routes", role="corrected")
 BELOW_VARIANCE.literal(
-    "figure-3.below-variance", BY_ENOUGH, bound(at_most=VARIANCE), instead="figure-3.below-variance-per-coordinate"
+    "figure-3.below-variance",
+    experiments.BY_ENOUGH,
+    bound(at_most=VARIANCE),
+    instead="figure-3.below-variance-per-coordinate",
 ).says(r"""With M = 30, 50 or 70 servers the error ends below sigma_0^2 = 0.36, as a squared distance of models.
-    $$\mathbb{E}[G_T] \le \sigma_0^2 = 0.36, \quad M \in \{30, 50, 70\}$$""")(final_error)
+    $$\mathbb{E}[G_T] \le \sigma_0^2 = 0.36, \quad M \in \{30, 50, 70\}$$""")(experiments.final_error)
 BELOW_VARIANCE.figure(
-    "figure-3.below-variance-per-coordinate", BY_ENOUGH, probability(at_least=0.5), where="Sec. VI, Fig. 3 (a), G / p"
+    "figure-3.below-variance-per-coordinate",
+    experiments.BY_ENOUGH,
+    probability(at_least=0.5),
+    where="Sec. VI, Fig. 3 (a), G / p",
 ).says(r"""With M = 30, 50 or 70 servers the error per coordinate ends below sigma_0^2 = 0.36 in most runs.
     $$\mathbb{P}\left[ \frac{G_T}{p} \le \sigma_0^2 = 0.36 \right] \ge \frac{1}{2}, \quad M \in \{30, 50, 70\}$$""")(
     lambda run: per_coordinate(run) <= VARIANCE
@@ -72,7 +68,7 @@ TOO_FEW.figure(
 TOO_FEW.literal(
     "figure-3.too-few-raw", TEN, bound(at_least=VARIANCE)
 ).says(r"""With M = 10 servers the error, as a squared distance of models, stays above sigma_0^2 = 0.36.
-    $$\mathbb{E}[G_T] \ge \sigma_0^2 = 0.36, \quad M = 10$$""")(final_error)
+    $$\mathbb{E}[G_T] \ge \sigma_0^2 = 0.36, \quad M = 10$$""")(experiments.final_error)
 
 
 DECREASES = statement(
@@ -87,11 +83,11 @@ DECREASES = statement(
 DECREASES.also("theorem-1.given-routes", role="corrected")
 
 
-@DECREASES.figure("figure-3.decreases", BY_ENOUGH, ordering(below=error_at(300)))
+@DECREASES.figure("figure-3.decreases", experiments.BY_ENOUGH, ordering(below=experiments.error_at(300)))
 def error_decreases(run) -> np.ndarray:
     r"""With M = 30, 50 or 70 servers the error is lower at the end than after 300 rounds.
     $$\mathbb{E}[G_T] < \mathbb{E}[G_{300}], \quad M \in \{30, 50, 70\}$$"""
-    return final_error(run)
+    return experiments.final_error(run)
 
 
 @statement(
@@ -104,15 +100,15 @@ def error_decreases(run) -> np.ndarray:
     "independent-signal, 2,800 under scaled-signal and 3,700 under sibling.",
 ).figure(
     "figure-3.more-servers-are-slower",
-    ADAPTIVE.together("M = 50", "M = 70"),
-    ordering(below=lambda fewer, more: final_error(more)),
+    experiments.ADAPTIVE.together("M = 50", "M = 70"),
+    ordering(below=lambda fewer, more: experiments.final_error(more)),
     where="Sec. VI, Fig. 3 (a)",
     labels=["M = 70"],
 )
 def error_of_fewer(fewer, more) -> np.ndarray:
     r"""Beyond sufficiency more servers worsen the error within the same horizon: M = 50 ends below M = 70.
     $$\mathbb{E}[G_T \mid M = 50] < \mathbb{E}[G_T \mid M = 70]$$"""
-    return final_error(fewer)
+    return experiments.final_error(fewer)
 
 
 EXCEEDS = statement(
@@ -135,7 +131,9 @@ def exact_at(time: int) -> Callable[[Run], np.ndarray]:
     def expected(run: Run) -> np.ndarray:
         place = np.searchsorted(run.rounds, time)
         loads = run.records.loads[place : place + 1]
-        return exact_errors(run._replace(records=run.records._replace(loads=loads)), FIGURE_3_DIMS)[0]
+        return experiments.exact_errors(
+            run._replace(records=run.records._replace(loads=loads)), experiments.FIGURE_3_DIMS
+        )[0]
 
     return expected
 
@@ -154,8 +152,8 @@ for server, cells, condition, models in (
     EXCEEDS.literal(f"figure-3.{server}-exceeds-raw", cells, bound(at_least=SIGMA_0)).says(
         f"Always choosing the {condition} server ends with {models} above sigma_0 = 0.6, for every M."
         rf"$$\mathbb{{E}}[G_T \mid {given}] \ge \sigma_0 = 0.6, {grid}$$"
-    )(final_error)
-    INCREASES.figure(f"figure-3.{server}-increases", cells, ordering(below=exact_at(FIGURE_3_ROUNDS))).says(
+    )(experiments.final_error)
+    INCREASES.figure(f"figure-3.{server}-increases", cells, ordering(below=exact_at(experiments.FIGURE_3_ROUNDS))).says(
         f"Under the {condition.replace(' ', '-')}-server strategy the exact expected error is higher at the end than "
         rf"after 100 rounds, for every M.$$\mathbb{{E}}[G_{{100}} \mid {given}] < \mathbb{{E}}[G_T \mid {given}], "
         rf"{grid}$$"

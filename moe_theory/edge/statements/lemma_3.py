@@ -8,30 +8,29 @@ from moe_theory.edge.experiments import BY_SCALE, BY_SERVERS, EXPLORES, MARGIN, 
 from moe_theory.edge.statements.lemma_1 import UPDATES
 from moe_theory.verify.statement import alike, identity, limit_rate, statement
 
-WHY = """The sign of a step is that of <sum_i X_i, v>, and the noise of s - 1 columns turns it with a chance that does
-not fall with sigma_0. The proof leaves noise out."""
-INSTANCE = """Noise of deviation (s - 1)^0.5 sigma_t = beta |v| or more: the first step has the wrong signs with a
-chance above 1/19."""
-TRIED = "Tried: signals ten times as long, and strengths down to 0."
-
 
 def largest_step(run, name: str, sign: int) -> np.ndarray:
     """The largest change by a gate step, of this sign, over the recorded rounds up to T1 with one completion (B,)."""
     return float(run.params.learning_rate) * np.nanmax(sign * explored(run, name), axis=0)
 
 
-@statement(
+LEMMA_3_OWN = statement(
     "lemma-3-own",
     where="Appendix C, Lemma 3, first case",
     says="Up to T1 completing a task lowers the expert's own output for its signal by O(sigma_0).",
     hypotheses=EXPLORES,
-    note=TRIED,
+    note="Tried: signals ten times as long, and strengths down to 0.",
     disproof="noise_turns_steps.py",
     amendment="without noise in the features",
-    why=WHY,
-    instance=INSTANCE,
+    why="""The sign of a step is that of <sum_i X_i, v>, and the noise of s - 1 columns turns it with a chance that does
+    not fall with sigma_0. The proof leaves noise out.""",
+    instance="""Noise of deviation (s - 1)^0.5 sigma_t = beta |v| or more: the first step has the wrong signs with a
+    chance above 1/19.""",
     proof="lemma_03_signs.py",
-).charitable("lemma-3.own", BY_SCALE, limit_rate(at_least=1, margin=MARGIN), where="Lemma 3, first case")
+)
+
+
+@LEMMA_3_OWN.charitable("lemma-3.own", BY_SCALE, limit_rate(at_least=1, margin=MARGIN), where="Lemma 3, first case")
 def own_step(run) -> np.ndarray:
     r"""Completing a task of kind n lowers the expert's own output <theta, v_n> by O(sigma_0), in all rounds up to T1.
     $$\left\langle \theta_t^{(m)} - \theta_{t-1}^{(m)}, \mathbf{v}_n \right\rangle = -\mathcal{O}(\sigma_0)
@@ -41,20 +40,14 @@ def own_step(run) -> np.ndarray:
 
 OTHERS = r"""$$\left\langle \theta_t^{(m)} - \theta_{t-1}^{(m)}, \mathbf{v}_n \right\rangle = \mathcal{O}(%s)
 \quad \text{if another expert completes a task of } \mathcal{W}_n \text{ at } t \le T_1$$"""
-LEMMA_3_OTHERS = statement(
+LEMMA_3_OTHERS = LEMMA_3_OWN.twin(
     "lemma-3-others",
     where="Lemma 3, second case",
     says="Up to T1 it raises every other expert's output for that signal by O(sigma_0 / M)."
     + OTHERS % r"M^{-1} \sigma_0",
-    hypotheses=EXPLORES,
     note="""That steps sum to zero over the experts bounds the mean of the other M - 1 steps, not each of them: the step
     of expert m is in proportion to pi_m. In the limit sigma_0 -> 0 gates are so small that every pi_m is about 1/M, and
     it holds for each; at Fig. 3's sigma_0 = 0.6 with strong signals one expert takes most of it.""",
-    disproof="noise_turns_steps.py",
-    amendment="without noise in the features",
-    why=WHY,
-    instance=INSTANCE,
-    proof="lemma_03_signs.py",
 )
 
 

@@ -24,6 +24,5 @@ from moe_theory.verify.statement import limit_rate, statement
     ln(M/delta).""",
 ).charitable("lemma-4.gates", BY_SCALE, limit_rate(at_least=0.5, margin=MARGIN), where="Lemma 4")
 def largest_gate(run) -> np.ndarray:
-    r"""Up to T1 the gates stay O(sigma_0^(1/2)) in every entry.
-    $$\left\lVert \theta_t^{(m)} \right\rVert_\infty = \mathcal{O}(\sigma_0^{1/2}), \quad 1 \le t \le T_1$$"""
+    """Up to T1 the gates stay O(sigma_0^(1/2)) in every entry."""
     return explored(run, "gate_size").max(axis=0)

@@ -55,7 +55,6 @@ LEMMA_5_APART = statement(
     corrected=r"""With the smaller of the two probabilities as the factor the inequality holds for all pairs.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \min(\pi_m, \pi_{m'}) \left\lvert h_m - h_{m'} \right\rvert$$""",
     note="Holds with two hypotheses that it leaves out: bounded outputs, and a number of experts that stays.",
-    witness="lemma_5.py",
     disproof="powers_of_two.py",
     proof="lemma_05_apart.py",
     amendment="for bounded outputs and a fixed number of experts",
@@ -92,8 +91,7 @@ def printed_shortfall(run) -> np.ndarray:
     "lemma-5.lower-of-the-smaller", PAIRS, identity(within=TOLERANCE), where="replaces Lemma 5, second case"
 )
 def smaller_shortfall(run) -> np.ndarray:
-    r"""|pi_m - pi_m'| is at least min(pi_m, pi_m') |h_m - h_m'|, for all pairs of experts.
-    $$\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \min(\pi_m, \pi_{m'}) \left\lvert h_m - h_{m'} \right\rvert$$"""
+    """|pi_m - pi_m'| is at least min(pi_m, pi_m') |h_m - h_m'|, for all pairs of experts."""
     gap, difference, other = gaps_of_pairs(run)
     smaller = np.minimum(other, other.transpose(1, 0, 2))
     return np.maximum(smaller * gap - difference, 0).max(axis=(0, 1))

@@ -2,16 +2,7 @@
 
 import numpy as np
 
-from moe_theory.edge.experiments import (
-    BY_RATE,
-    BY_SCALE,
-    CONVERGES,
-    EXPLORES,
-    MARGIN,
-    drives,
-    explored,
-    log_probabilities,
-)
+from moe_theory.edge import experiments
 from moe_theory.verify.statement import limit_rate, statement
 
 GAP = r"""$$\left\lVert \theta_{T_1}^{(m)} - \theta_{T_1}^{(m')} \right\rVert_\infty = \mathcal{O}(%s),
@@ -21,7 +12,7 @@ LEMMA_8 = statement(
     where="Lemma 8",
     says="When exploration ends the gates of two experts differ by O(eta^-0.5 sigma_0) in every entry."
     + GAP % r"\eta^{-1/2} \sigma_0",
-    hypotheses=EXPLORES,
+    hypotheses=experiments.EXPLORES,
     note="""Gates shrink with eta, where it would let them grow: where servers are alike it holds with a whole order
     of eta to spare. Tried: signals ten times as long, and strengths down to 0.""",
     disproof="slow_servers_gates.py",
@@ -33,16 +24,17 @@ LEMMA_8 = statement(
 )
 
 
-@LEMMA_8.charitable("lemma-8.learning-rate", BY_RATE, limit_rate(at_least=-0.5, margin=MARGIN)).says(
+@LEMMA_8.charitable(
+    "lemma-8.learning-rate", experiments.BY_RATE, limit_rate(at_least=-0.5, margin=experiments.MARGIN)
+).says(
     "At T1 the gates of two experts are within O(eta^(-1/2)) of each other in every entry, for small eta."
     + GAP % r"\eta^{-1/2}"
 )
-@LEMMA_8.charitable("lemma-8.scale", BY_SCALE, limit_rate(at_least=0.75, margin=MARGIN)).says(
+@LEMMA_8.charitable("lemma-8.scale", experiments.BY_SCALE, limit_rate(at_least=0.75, margin=experiments.MARGIN)).says(
     "At T1 the gates of two experts are within O(eta^-0.5 sigma_0), which is O(sigma_0^0.75) for eta = sigma_0^0.5."
-    + GAP % r"\eta^{-1/2} \sigma_0"
 )
 def largest_difference(run) -> np.ndarray:
-    return explored(run, "gate_gap")[-1]
+    return experiments.explored(run, "gate_gap")[-1]
 
 
 @statement(
@@ -51,7 +43,7 @@ def largest_difference(run) -> np.ndarray:
     says=r"""At T1 any two experts' probabilities for a task are within O(sigma_0 eta^-0.5) of each other.
     $$\left\lvert \pi_m(\mathbf{X}_n, \Theta_{T_1}) - \pi_{m'}(\mathbf{X}_n, \Theta_{T_1}) \right\rvert =
     \mathcal{O}(\sigma_0 \eta^{-1/2})$$""",
-    hypotheses=CONVERGES,
+    hypotheses=experiments.CONVERGES,
     note="""For all pairs of experts, whichever sets they are in: that is what contradicts (28) and the second line of
     (17). Tried: signals ten times as long.""",
     disproof="slow_servers_gates.py",
@@ -59,9 +51,9 @@ def largest_difference(run) -> np.ndarray:
     why="It rests on Lemma 8, which needs servers alike.",
     instance="""Servers of three, two and one round: the gap is 0.006 sigma_0^0.5 ln(M/delta), and sigma_0^0.75 is
     claimed.""",
-).charitable("equation-33.all-pairs", BY_SCALE, limit_rate(at_least=0.75, margin=MARGIN))
+).charitable("equation-33.all-pairs", experiments.BY_SCALE, limit_rate(at_least=0.75, margin=experiments.MARGIN))
 def gap_of_any(run) -> np.ndarray:
     r"""At T1 any two experts' probabilities are within O(sigma_0 eta^-0.5), O(sigma_0^0.75) for eta = sigma_0^0.5.
     $$\underset{m, m', n}{\max} \left\lvert \pi_m(\mathbf{X}_n, \Theta_{T_1}) - \pi_{m'}(\mathbf{X}_n, \Theta_{T_1})
     \right\rvert = \mathcal{O}(\sigma_0 \eta^{-1/2}) = \mathcal{O}(\sigma_0^{3/4})$$"""
-    return np.ptp(np.exp(log_probabilities(drives(run))), axis=0).max(axis=0)
+    return np.ptp(np.exp(experiments.log_probabilities(experiments.drives(run))), axis=0).max(axis=0)

@@ -2,16 +2,7 @@
 
 import numpy as np
 
-from moe_theory.edge.experiments import (
-    BY_SCALE,
-    CONVERGES,
-    FIRST_TASKS,
-    HISTORY,
-    HISTORY_DIMS,
-    ISOTROPIC,
-    exploration_rounds,
-    gaps_of,
-)
+from moe_theory.edge import experiments
 from moe_theory.edge.statements.theorem_1 import late_errors
 from moe_theory.edge.theory import overparameterization_ratio
 from moe_theory.verify.statement import Hypothesis, bound, equality, statement
@@ -19,7 +10,7 @@ from moe_theory.verify.statement import Hypothesis, bound, equality, statement
 
 def both_errors(run) -> np.ndarray:
     """Twice the task gap: two errors of routing that does not look at the task (B,)."""
-    return 2 * np.asarray(gaps_of(run).task_gap)
+    return 2 * experiments.task_gap(run)
 
 
 SETTLED = statement(
@@ -28,7 +19,7 @@ SETTLED = statement(
     says=r"""After T1 a later task's error at its expert is what it was with that expert's model at T1, up to
     O(sigma_0^2). $$\left\lVert \mathbf{w}_t^{(m_i)} - \mathbf{w}_{n_i} \right\rVert^2 = \left\lVert
     \mathbf{w}_{T_1}^{(m_i)} - \mathbf{w}_{n_i} \right\rVert^2 + \mathcal{O}(\sigma_0^2), \quad t > T_1$$""",
-    hypotheses=CONVERGES,
+    hypotheses=experiments.CONVERGES,
     why="""Truths and models are of size sigma_0, so that both errors are O(sigma_0^2) by themselves, and so is any
     difference between them, whatever the router does. With O(sigma_0^4) in its place, as for tasks of one cluster, it
     would be the claim that models stay as they are, which Proposition 3 makes and which is false.""",
@@ -36,13 +27,12 @@ SETTLED = statement(
     corrected="How a task's error goes on after T1 follows from the tasks that its server gets: "
     "`edge.theorem-1.given-routes`.",
     note="The paper takes it from Propositions 2 and 3 without a proof of its own.",
-    witness="theorem_1.py",
     proof="blind_routing_satisfies_it.py",
 )
 SETTLED.also("theorem-1.given-routes", role="corrected")
 
 
-@SETTLED.charitable("lemma-9.settled", BY_SCALE, bound(at_most=both_errors, trivial=both_errors))
+@SETTLED.charitable("lemma-9.settled", experiments.BY_SCALE, bound(at_most=both_errors, trivial=both_errors))
 def change_of_error(run) -> np.ndarray:
     r"""The mean error of the tasks past T1 differs by O(sigma_0^2) between the models at T and those at T1.
     $$\left\lvert \left\lVert \mathbf{w}_t^{(m_i)} - \mathbf{w}_{n_i} \right\rVert^2 - \left\lVert
@@ -67,8 +57,10 @@ def history_sum(run) -> np.ndarray:
     r^{L_t^{(m_i)}} \mathbb{E}\left\lVert \mathbf{w}_{n_i} \right\rVert^2 + \sum_{l=1}^{L_t^{(m_i)}} (1 - r)\,
     r^{L_t^{(m_i)} - l} \mathbb{E}\left\lVert \mathbf{w}_{\tau^{(m_i)}(l)} - \mathbf{w}_{n_i} \right\rVert^2$$""",
     hypotheses=(
-        Hypothesis("at most T_1 rounds are run", lambda dims, run: run.rounds[-1] <= exploration_rounds(run.params)),
-        ISOTROPIC,
+        Hypothesis(
+            "at most T_1 rounds are run", lambda dims, run: run.rounds[-1] <= experiments.exploration_rounds(run.params)
+        ),
+        experiments.ISOTROPIC,
     ),
     note="""The rotational symmetry that its proof takes is a hypothesis: E|P(w - w')|^2 = (s/p)|w - w'|^2 needs
     features without a preferred direction. One column is the signal. Drawn apart from the truths it does no harm that
@@ -84,10 +76,10 @@ def history_sum(run) -> np.ndarray:
     instance="Signals along truths: a task just learned has no error, and (34) gives it r^L |w|^2 or more.",
 ).charitable(
     "lemma-9.history",
-    FIRST_TASKS,
+    experiments.FIRST_TASKS,
     equality(history_sum, margin=0.02),
     where="Lemma 9, Eq. (34)",
-    labels=[f"t = {HISTORY.num_rounds}"],
+    labels=[f"t = {experiments.HISTORY.num_rounds}"],
 )
 def last_error(run) -> np.ndarray:
     r"""Under uniform routing the mean error is that of (34), from the truths that each expert has met in their order.
@@ -100,7 +92,7 @@ def last_error(run) -> np.ndarray:
 
 def history_part(expert: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """The same for replicates with experts (T, B) and truths (T, p, B)."""
-    ratio = overparameterization_ratio(HISTORY_DIMS.num_features, HISTORY_DIMS.num_samples)
+    ratio = overparameterization_ratio(experiments.HISTORY_DIMS.num_features, experiments.HISTORY_DIMS.num_samples)
     is_routed = expert >= 0
     together = (expert[:, None] == expert[None, :]) & is_routed[:, None]
     loads = together.sum(axis=1)

@@ -1,10 +1,13 @@
 """Proposition 1: how many servers keep an idle specialist for every task."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from moe_theory.edge import corrected, theory
 from moe_theory.edge.experiments import BY_FAILURE, CONVERGES, FEW_DELAYS, FEW_TASKS, MARGIN, MAX_DELAY, SUFFICIENT
 from moe_theory.edge.statements.lemma_1 import UPDATES
+from moe_theory.runs import Run
 from moe_theory.verify.claim import Selection
 from moe_theory.verify.statement import Hypothesis, alike, identity, limit_probability, limit_rate, statement
 
@@ -21,13 +24,13 @@ ENOUGH_SERVERS = (
     SHORT_DELAYS,
     Hypothesis("M >= N M_th ln(1/delta)", lambda dims, run: run.params.num_experts in SUFFICIENT.values()),
 )
-COMPUTED = UPDATES.at("M = 4")  # a run that is not looked at
+# A run that is not looked at.
+COMPUTED = Selection(UPDATES, ("M = 4",), tuple(f"delta = {delta:g}" for delta in DELTAS), is_computed=True)
 
 NORMAL_QUANTILE = r"M_{th} = \frac{d_u}{N} + \Phi^{-1}(1 - \delta) \sqrt{\frac{d_u}{N} \left( 1 - \frac{1}{N} \right)}"
 BINOMIAL_QUANTILE = r"M_{th} = \min\left\{ k : \mathbb{P}[\text{Binomial}(d_u, 1/N) > k] < \delta \right\}"
 TAIL = r"\mathbb{P}[A_n > %s] \le \delta, \quad %s"
 CEILING = r"\lceil M_{th} \rceil"
-LABELS = [f"delta = {delta:g}" for delta in DELTAS]
 
 QUANTILE = statement(
     "proposition-1-quantile",
@@ -41,7 +44,6 @@ QUANTILE = statement(
     instance="d_u = 10, N = 10: M_th = 2.56 for delta = 0.05 is exceeded with probability 0.0702; M_th = 5.51 for "
     "delta = 1e-6 with 1.5e-4, and rounded up to 6 with 9.1e-6.",
     corrected=f"The binomial's own quantile.$${BINOMIAL_QUANTILE}$$",
-    witness="proposition_1.py",
     disproof="poisson_arrivals.py",
     amendment="for a d_u / N that grows, at a fixed delta",
 )
@@ -49,10 +51,9 @@ QUANTILE = statement(
 
 @QUANTILE.charitable(
     "proposition-1.normal-quantile-limit",
-    Selection(UPDATES, ("M = 4",), abscissa=WINDOWS),
+    Selection(UPDATES, ("M = 4",), abscissa=WINDOWS, is_computed=True),
     limit_rate(at_most=-0.25, margin=MARGIN),
     labels=[f"d_u = {window}" for window in WINDOWS],
-    exact=True,
 )
 def relative_error(run) -> np.ndarray:
     r"""For long d_u, at delta = 0.05, the probability tends to delta: it is off by less than d_u^(-1/4) of it.
@@ -65,54 +66,35 @@ def relative_error(run) -> np.ndarray:
     return alike(run, worst)
 
 
-def excess(run, quantile: str, round_up: bool = False) -> np.ndarray:
+def excess(quantile: str, round_up: bool = False) -> Callable[[Run], np.ndarray]:
     """How far the exact tail beyond M_th is above delta, over delta."""
-    needed = [theory.specialists_needed(MAX_DELAY, NUM_TASKS, delta, quantile) for delta in DELTAS]
-    tails = [theory.tail(MAX_DELAY, NUM_TASKS, np.ceil(each) if round_up else each) for each in needed]
-    return alike(run, np.maximum(np.array(tails) / DELTAS - 1, 0))
+
+    def of(run: Run) -> np.ndarray:
+        needed = [theory.specialists_needed(MAX_DELAY, NUM_TASKS, delta, quantile) for delta in DELTAS]
+        tails = [theory.tail(MAX_DELAY, NUM_TASKS, np.ceil(each) if round_up else each) for each in needed]
+        return alike(run, np.maximum(np.array(tails) / DELTAS - 1, 0))
+
+    return of
 
 
-@QUANTILE.literal(
-    "proposition-1.normal-quantile",
-    COMPUTED,
-    EXACTLY,
-    labels=LABELS,
-    instead="proposition-1.binomial-quantile",
-    exact=True,
-).says(
+QUANTILE.literal("proposition-1.normal-quantile", COMPUTED, EXACTLY, instead="proposition-1.binomial-quantile").says(
     "A kind of task arrives more than M_th times in d_u = 10 rounds with probability at most delta, with (16) as it is."
-    f"$${TAIL % ('M_{th}', NORMAL_QUANTILE)}$$"
-)
-def normal_excess(run) -> np.ndarray:
-    return excess(run, "normal")
-
-
-@QUANTILE.literal(
+)(excess("normal"))
+QUANTILE.literal(
     "proposition-1.normal-quantile-rounded-up",
     COMPUTED,
     EXACTLY,
     where="Proposition 1, Eq. (16), to whole experts",
-    labels=LABELS,
     instead="proposition-1.binomial-quantile",
-    exact=True,
-).says(f"The same for M_th rounded up to whole experts.$${TAIL % (CEILING, NORMAL_QUANTILE)}$$")
-def rounded_excess(run) -> np.ndarray:
-    return excess(run, "normal", round_up=True)
-
-
-@QUANTILE.replacement(
-    "proposition-1.binomial-quantile",
-    COMPUTED,
-    EXACTLY,
-    where="replaces Proposition 1, Eq. (16)",
-    labels=LABELS,
-    exact=True,
+).says(f"The same for M_th rounded up to whole experts.$${TAIL % (CEILING, NORMAL_QUANTILE)}$$")(
+    excess("normal", round_up=True)
+)
+QUANTILE.replacement(
+    "proposition-1.binomial-quantile", COMPUTED, EXACTLY, where="replaces Proposition 1, Eq. (16)"
 ).says(
     "A kind of task arrives more than M_th times in d_u = 10 rounds with probability at most delta, M_th binomial."
     f"$${TAIL % ('M_{th}', BINOMIAL_QUANTILE)}$$"
-)
-def binomial_excess(run) -> np.ndarray:
-    return excess(run, "binomial")
+)(excess("binomial"))
 
 
 @QUANTILE.replacement(
@@ -120,8 +102,6 @@ def binomial_excess(run) -> np.ndarray:
     COMPUTED,
     EXACTLY,
     where="replaces Proposition 1, Eq. (16), for the task that arrives",
-    labels=LABELS,
-    exact=True,
 )
 def unserved_excess(run) -> np.ndarray:
     r"""So many specialists that the kinds of d_u - 1 earlier tasks leave one idle for the next, but for chance delta.

@@ -3,17 +3,7 @@
 import numpy as np
 
 from moe_theory.core.gating import pairs_of
-from moe_theory.edge.experiments import (
-    BY_SCALE,
-    CONVERGES,
-    EXPLORES,
-    MARGIN,
-    drives,
-    explored_record,
-    log_probabilities,
-    misrouted_share,
-    specialists,
-)
+from moe_theory.edge import experiments
 from moe_theory.verify.statement import identity, limit_probability, limit_rate, statement
 
 VANISHING = limit_rate(at_least=0.4, margin=0.2)  # of a share: one that falls slower than sigma_0^0.2 stays
@@ -26,8 +16,8 @@ CLOSE = """Gates at T1 are of order eta sigma_0, while Proposition 2 needs them 
 
 def probabilities_of(run) -> tuple[np.ndarray, np.ndarray]:
     """pi of every expert for every kind at T1, and who specialises in which, (M, N, B) both."""
-    outputs = drives(run)
-    return np.exp(log_probabilities(outputs)), specialists(outputs)
+    outputs = experiments.drives(run)
+    return np.exp(experiments.log_probabilities(outputs)), experiments.specialists(outputs)
 
 
 @statement(
@@ -35,7 +25,7 @@ def probabilities_of(run) -> tuple[np.ndarray, np.ndarray]:
     where="Proposition 2, Eq. (17), first case",
     says=r"""After T1 the gate probabilities of two specialists of the arriving kind are within O(sigma_0).
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}(\sigma_0), \quad m, m' \in \mathcal{M}_n$$""",
-    hypotheses=CONVERGES,
+    hypotheses=experiments.CONVERGES,
     note="""It holds of any two experts, in one set or not: `edge.equation-33`. Tried: signals ten times as
     long; at Fig. 3's sigma_0 = 0.6 they put specialists up to 1 apart, but not as sigma_0 falls.""",
     disproof="slow_servers_gates.py",
@@ -45,8 +35,8 @@ def probabilities_of(run) -> tuple[np.ndarray, np.ndarray]:
     sigma_0 is claimed.""",
 ).charitable(
     "proposition-2.same-set",
-    BY_SCALE,
-    limit_rate(at_least=1, margin=MARGIN),
+    experiments.BY_SCALE,
+    limit_rate(at_least=1, margin=experiments.MARGIN),
     where="Proposition 2, Eq. (17), first line",
 )
 def same_gaps(run) -> np.ndarray:
@@ -65,7 +55,7 @@ OTHER_SET = statement(
     says=r"""After T1 the gate probabilities of a specialist of the arriving kind and of any other expert are
     Omega(sigma_0^0.5) apart. $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \Omega(\sigma_0^{1/2}), \quad
     m \in \mathcal{M}_n, m' \notin \mathcal{M}_n$$""",
-    hypotheses=CONVERGES,
+    hypotheses=experiments.CONVERGES,
     why="""The proof's own (33) bounds the gap of any two experts, in one set or not, by O(sigma_0 eta^-0.5), which for
     eta = sigma_0^0.5 is O(sigma_0^0.75) and leaves no room for sigma_0^0.5. What it is set against, (28), turns an
     upper bound into a lower one.""",
@@ -83,8 +73,8 @@ OTHER_SET.also("equation-33.all-pairs", role="corrected")
 
 @OTHER_SET.charitable(
     "proposition-2.other-set",
-    BY_SCALE,
-    limit_rate(at_most=0.5, margin=MARGIN),
+    experiments.BY_SCALE,
+    limit_rate(at_most=0.5, margin=experiments.MARGIN),
     where="Proposition 2, Eq. (17), second line",
     instead="equation-33.all-pairs",
 )
@@ -106,7 +96,7 @@ EQUATION_30 = statement(
     says=r"""At T1 an expert of one set has the higher probability for its kind, and one of another set for its own.
     $$\pi_m(\mathbf{X}_n) > \pi_{m'}(\mathbf{X}_n), \quad \pi_{m'}(\mathbf{X}_{n'}) > \pi_m(\mathbf{X}_{n'}), \quad
     m \in \mathcal{M}_n, m' \in \mathcal{M}_{n'}$$""",
-    hypotheses=CONVERGES,
+    hypotheses=experiments.CONVERGES,
     why="""A set (15) compares one expert's outputs between kinds, and (30) two experts' for one kind, which does not
     follow: one of them may have the larger output for both. The proof excludes that by (28), which is false.""",
     instance="M = 13, N = 2, orthonormal signals: a third of such pairs violates it, at any sigma_0 below 0.2.",
@@ -118,23 +108,23 @@ EQUATION_30 = statement(
 )
 
 
-@EQUATION_30.charitable("equation-30.pairs", BY_SCALE, VANISHING, instead="equation-30.one-of-two")
+@EQUATION_30.charitable("equation-30.pairs", experiments.BY_SCALE, VANISHING, instead="equation-30.one-of-two")
 def share_out_of_order(run) -> np.ndarray:
     r"""At T1 the share of pairs of experts of different sets for which (30) fails tends to 0.
     $$\mathbb{P}\left[ \pi_m(\mathbf{X}_n) \le \pi_{m'}(\mathbf{X}_n) \text{ or }
     \pi_{m'}(\mathbf{X}_{n'}) \le \pi_m(\mathbf{X}_{n'}) \right] = o(1)$$"""
-    pairs = pairs_of(drives(run))
+    pairs = pairs_of(experiments.drives(run))
     count = np.maximum(pairs.exist.sum(axis=(0, 1)), 1)
     return np.sum(pairs.exist & (pairs.trail | pairs.swapped), axis=(0, 1)) / count
 
 
-@EQUATION_30.replacement("equation-30.one-of-two", BY_SCALE, identity(within=0))
+@EQUATION_30.replacement("equation-30.one-of-two", experiments.BY_SCALE, identity(within=0))
 def num_without_order(run) -> np.ndarray:
     r"""At T1 at least one of the two inequalities of (30) holds of every pair of experts of different sets.
 
     This follows from the sets alone.
     $$\pi_m(\mathbf{X}_n) > \pi_{m'}(\mathbf{X}_n) \text{ or } \pi_{m'}(\mathbf{X}_{n'}) > \pi_m(\mathbf{X}_{n'})$$"""
-    pairs = pairs_of(drives(run))
+    pairs = pairs_of(experiments.drives(run))
     return np.sum(pairs.exist & pairs.trail & pairs.swapped, axis=(0, 1)).astype(float)
 
 
@@ -143,7 +133,7 @@ ROUTING = statement(
     where="Proposition 2, last sentence",
     says=r"""After T1 the router sends every task to one of its specialists.
     $$m_t \in \mathcal{M}_{n_t}, \quad t > T_1$$""",
-    hypotheses=CONVERGES,
+    hypotheses=experiments.CONVERGES,
     why=CLOSE
     + """ The router compares outputs of different experts for one kind, and the sets (15) the outputs of one
     expert; so a share of the tasks, which does not fall with sigma_0, goes to an expert of another set.""",
@@ -156,13 +146,12 @@ ROUTING = statement(
     witness="limit.py",
     disproof="opposite_truths_routing.py",
 )
-ROUTING.charitable("proposition-2.routing", BY_SCALE, VANISHING, instead="proposition-2.share-stays").says(
+ROUTING.charitable("proposition-2.routing", experiments.BY_SCALE, VANISHING, instead="proposition-2.share-stays").says(
     f"The share of tasks past T1 that go to an expert that specialises in another kind tends to 0.$${SHARE} = o(1)$$"
-)(misrouted_share)
-ROUTING.replacement("proposition-2.share-stays", BY_SCALE, limit_rate(equal=0, margin=0.1)).says(
+)(experiments.misrouted_share)
+ROUTING.replacement("proposition-2.share-stays", experiments.BY_SCALE, limit_rate(equal=0, margin=0.1)).says(
     "The share of tasks past T1 that go to an expert that specialises in another kind stays as it is as sigma_0 falls."
-    f"$${SHARE} = \\Theta(1)$$"
-)(misrouted_share)
+)(experiments.misrouted_share)
 
 
 @statement(
@@ -170,14 +159,14 @@ ROUTING.replacement("proposition-2.share-stays", BY_SCALE, limit_rate(equal=0, m
     where="Appendix C, proof of Proposition 2, after Lemma 8",
     says=r"""Each expert has been explored at least eta^-1 sigma_0^-0.5 times by T1, except with probability delta.
     $$L_{T_1}^{(m)} \ge \eta^{-1} \sigma_0^{-1/2}, \quad m \in \mathbb{M}$$""",
-    hypotheses=EXPLORES,
+    hypotheses=experiments.EXPLORES,
     note="""The proof multiplies a bound for one visit by eta^-1 sigma_0^-0.5, for which its chance delta would have to
     be multiplied too; but on average each expert is explored ln(M/delta) times as often. Tried: the least explored
     expert of all, under every reading.""",
     proof="everyone_explored.py",
-).charitable("proposition-2.exploration", BY_SCALE, limit_probability(to=0, margin=0.1))
+).charitable("proposition-2.exploration", experiments.BY_SCALE, limit_probability(to=0, margin=0.1))
 def is_rarely_explored(run) -> np.ndarray:
     r"""At T1 the chance that some expert has had fewer than eta^-1 sigma_0^-0.5 tasks tends to 0.
     $$\mathbb{P}\left[ \underset{m \in \mathbb{M}}{\min}\, L_{T_1}^{(m)} < \eta^{-1} \sigma_0^{-1/2} \right] = o(1)$$"""
-    loads = run.records.loads[explored_record(run)][: int(run.params.num_experts)]
+    loads = run.records.loads[experiments.explored_record(run)][: int(run.params.num_experts)]
     return loads.min(axis=0) < float(run.params.learning_rate) ** -1 * float(run.params.truth_scale) ** -0.5

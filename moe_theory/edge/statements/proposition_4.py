@@ -53,7 +53,6 @@ PROPOSITION_4 = statement(
     "error 0.900.",
     corrected="Given the loads each expert has a single one's error, exact by a recursion for the moments of its model."
     + BY_LOADS,
-    witness="proposition_4.py",
     disproof="opposite_truths_offloading.py",
     derivation="haar_moments.py",
 )
@@ -68,9 +67,9 @@ for server, cells, offloading, mixture in (
         equality(by(theory.proposition_4), margin=0.02),
         hypotheses=[ISOTROPIC],
         instead=f"exact.{server}",
-    ).says(f"{under} is {mixture}.{EQUATION_22}")(observed)
+    ).says(f"{under} is {mixture}.")(observed)
     PROPOSITION_4.replacement(f"exact.{server}", cells, equality(exact, margin=0.02)).says(
-        f"{under} given the loads is the exact moment recursion's.{BY_LOADS}"
+        f"{under} given the loads is the exact moment recursion's."
     )(observed)
 PROPOSITION_4.replacement(
     "proposition-4.nearest-own-task",
@@ -103,8 +102,6 @@ statement(
 ).charitable(
     "proposition-4.limit",
     NEAREST.over("num_experts", 10),
-    equality(lambda run: np.asarray(experiments.gaps_of(run).task_gap), margin=0.02),
+    equality(experiments.task_gap, margin=0.02),
     instead="exact.nearest",
-).says(f"With a long horizon the nearest-server strategy's error approaches the gap between two random tasks.{LIMIT}")(
-    observed
-)
+).says("With a long horizon the nearest-server strategy's error approaches the gap between two random tasks.")(observed)

@@ -5,22 +5,6 @@ from collections.abc import Callable
 import numpy as np
 
 from moe_theory.edge import corrected, experiments, theory
-from moe_theory.edge.experiments import (
-    BY_EXPLORED,
-    BY_SCALE,
-    CONVERGES,
-    ENOUGH,
-    FIGURE_3_DIMS,
-    LIMIT,
-    LONG,
-    MARGIN,
-    ROUTED,
-    ROUTED_ROUNDS,
-    error_given_routes,
-    explored_record,
-    final_error,
-    misrouted_share,
-)
 from moe_theory.verify.statement import (
     Criterion,
     Hypothesis,
@@ -32,20 +16,18 @@ from moe_theory.verify.statement import (
     statement,
 )
 
-RATIO = theory.overparameterization_ratio(FIGURE_3_DIMS.num_features, FIGURE_3_DIMS.num_samples)
+RATIO = theory.overparameterization_ratio(experiments.FIGURE_3_DIMS.num_features, experiments.FIGURE_3_DIMS.num_samples)
 LEAST_GAIN = 0.05  # our reading of a "significantly" smaller error
 SPECIALISES = Hypothesis(
-    "past T1 at most a quarter of the tasks is misrouted", lambda dims, run: misrouted_share(run).mean() <= 0.25
+    "past T1 at most a quarter of the tasks is misrouted",
+    lambda dims, run: experiments.misrouted_share(run).mean() <= 0.25,
 )
-SUFFICIENT = Hypothesis("as many servers as Fig. 3 calls enough", lambda dims, run: run.params.num_experts >= ENOUGH[0])
+SUFFICIENT = Hypothesis(
+    "as many servers as Fig. 3 calls enough", lambda dims, run: run.params.num_experts >= experiments.ENOUGH[0]
+)
 
 
-def task_gap(run) -> np.ndarray:
-    """The mean squared distance of two tasks: what one expert's error tends to (B,)."""
-    return np.asarray(experiments.gaps_of(run).task_gap)
-
-
-def below(formula: Callable, floor: Callable, trivial: Callable = task_gap) -> Criterion:
+def below(formula: Callable, floor: Callable, trivial: Callable = experiments.task_gap) -> Criterion:
     """A bound by (23), or its correction, from each replicate's loads, L_T1 from the first record past T1, with the
     floor that `floor` makes of the pool's gaps.
     """
@@ -62,7 +44,7 @@ def below(formula: Callable, floor: Callable, trivial: Callable = task_gap) -> C
 def blind_error(run) -> np.ndarray:
     """The exact error, at the end, of routing that is blind to the task but has the same loads (B,)."""
     final = run._replace(records=run.records._replace(loads=run.records.loads[-1:]))
-    return experiments.exact_errors(final, FIGURE_3_DIMS)[0]
+    return experiments.exact_errors(final, experiments.FIGURE_3_DIMS)[0]
 
 
 EQUATION_23 = r"""$$
@@ -79,7 +61,7 @@ W = \mathbb{E}\left\lVert \mathbf{w}_n \right\rVert^2, \; \Delta =
 
 def late_errors(run) -> tuple[np.ndarray, np.ndarray]:
     """The mean error of the tasks past T1, with the models at T and with those at T1 (B,)."""
-    first = explored_record(run)
+    first = experiments.explored_record(run)
     records = [getattr(run.records, name).astype(np.float64) for name in ("experts", "residuals", "loads")]
     (before, after), (early, every), (few, all_loads) = ((part[first], part[-1]) for part in records)
     change, squared = after - before, run.records.squared_error.astype(np.float64)
@@ -107,36 +89,38 @@ THEOREM_1 = statement(
     where="Theorem 1, Eq. (23)",
     says="With enough servers Algorithm 1's expected error is below a bound that fades with the loads after T1, but "
     "for O(sigma_0^2)." + EQUATION_23,
-    hypotheses=(*CONVERGES, SUFFICIENT),
+    hypotheses=(*experiments.CONVERGES, SUFFICIENT),
     why="""Truths are of size sigma_0, so that the task gap itself is O(sigma_0^2): the mean squared distance of two
     random tasks, which the theorem is to improve on, is 2 p (1 - 1/N) sigma_0^2. With an unnamed constant in
     O(sigma_0^2) routing that does not look at the task satisfies (23) as well.""",
     instance="Fig. 3's settings: the task gap is 27 sigma_0^2, and uniform routing ends at 27 sigma_0^2.",
     corrected=f"{EARLY_TASKS} {ALONG_ROUTES}{EARLY_TASKS_KEEP}",
     note="What the text under it says O(sigma_0^2) is, the gap inside a cluster, is judged in `edge.theorem-1-floor`.",
-    witness="theorem_1.py",
     proof="blind_routing_satisfies_it.py",
 )
 THEOREM_1.charitable(
-    "theorem-1.any-constant", BY_EXPLORED, below(theory.theorem_1, lambda gaps: 2 * gaps.task_gap, blind_error)
+    "theorem-1.any-constant",
+    experiments.BY_EXPLORED,
+    below(theory.theorem_1, lambda gaps: 2 * gaps.task_gap, blind_error),
 ).says(
     "With M = 30 or 50 the expected error is below (23), with twice the task gap, 54 sigma_0^2, for its O(sigma_0^2)."
-    + EQUATION_23
-)(final_error)
+)(experiments.final_error)
 THEOREM_1.replacement(
     "theorem-1.early-tasks-keep-their-error",
-    BY_EXPLORED,
+    experiments.BY_EXPLORED,
     below(corrected.theorem_1, lambda gaps: gaps.within_gap),
     hypotheses=[SPECIALISES],
-).says(EARLY_TASKS + EARLY_TASKS_KEEP)(final_error)
+).says(EARLY_TASKS)(experiments.final_error)
 
 THEOREM_1.replacement(
     "theorem-1.given-routes",
-    ROUTED,
-    equality(lambda run: error_given_routes(run)[np.array(ROUTED_ROUNDS) - 1], margin=ROUTES_MARGIN),
-    labels=[f"t = {time}" for time in ROUTED_ROUNDS],
+    experiments.ROUTED,
+    equality(
+        lambda run: experiments.error_given_routes(run)[np.array(experiments.ROUTED_ROUNDS) - 1], margin=ROUTES_MARGIN
+    ),
+    labels=[f"t = {time}" for time in experiments.ROUTED_ROUNDS],
 ).says(f"With M = 30 the mean error is that of single experts along the routes taken. {ALONG_ROUTES} {RECURSION}")(
-    lambda run: run.records.flushed[np.array(ROUTED_ROUNDS) - 1].astype(np.float64)
+    lambda run: run.records.flushed[np.array(experiments.ROUTED_ROUNDS) - 1].astype(np.float64)
 )
 
 FLOOR = statement(
@@ -145,7 +129,7 @@ FLOOR = statement(
     says=r"""The O(sigma_0^2) of (23) is the error between similar tasks of one cluster.
     $$\mathcal{O}(\sigma_0^2) = \mathcal{O}\left( \mathbb{E}\left[ \left\lVert \mathbf{w} - \tilde{\mathbf{w}}
     \right\rVert^2 \mid \mathbf{w}, \tilde{\mathbf{w}} \in \mathcal{W}_n \right] \right)$$""",
-    hypotheses=CONVERGES,
+    hypotheses=experiments.CONVERGES,
     why="""Two truths of a cluster are O(sigma_0^2) apart by (6), which squared is O(sigma_0^4). What is left of the
     error beyond the first two terms of (23) is of order sigma_0^2: as sigma_0 falls the router does not specialise, and
     where it does, with strong signals at a large sigma_0, tasks up to T1 whose expert settles on another cluster keep
@@ -159,23 +143,23 @@ FLOOR = statement(
 FLOOR.also("theorem-1.given-routes", role="corrected")
 FLOOR.literal(
     "theorem-1.generalization-error",
-    BY_EXPLORED,
+    experiments.BY_EXPLORED,
     below(theory.theorem_1, lambda gaps: gaps.within_gap),
     where="Theorem 1, Eq. (23), with the gap inside a cluster",
     instead="theorem-1.early-tasks-keep-their-error",
 ).says(
     "With M = 30 or 50 the expected error is below (23), with the gap inside a cluster for its O(sigma_0^2)."
     + EQUATION_23
-)(final_error)
+)(experiments.final_error)
 
 
-@FLOOR.charitable("theorem-1-floor.excess", BY_SCALE, limit_rate(at_least=4, margin=MARGIN))
+@FLOOR.charitable("theorem-1-floor.excess", experiments.BY_SCALE, limit_rate(at_least=4, margin=experiments.MARGIN))
 def excess(run) -> np.ndarray:
     r"""The error beyond the first two terms of (23) is of the order of the gap inside a cluster, sigma_0^4.
     $$\mathbb{E}[G_T] - G^1 - G^3 = \mathcal{O}(\sigma_0^4)$$"""
     loads, tasks = experiments.loads_of(run), run.records.loads[-1].sum(axis=0)
-    ratio = theory.overparameterization_ratio(LIMIT.dims.num_features, LIMIT.dims.num_samples)
-    faded = theory.theorem_1(experiments.gaps_of(run), ratio, loads[-1], loads[explored_record(run)], tasks)
+    ratio = theory.overparameterization_ratio(experiments.LIMIT.dims.num_features, experiments.LIMIT.dims.num_samples)
+    faded = theory.theorem_1(experiments.gaps_of(run), ratio, loads[-1], loads[experiments.explored_record(run)], tasks)
     return run.records.squared_error[-1] / tasks - np.asarray(faded)
 
 
@@ -185,7 +169,7 @@ THEOREM_1_LIMIT = statement(
     says=r"""With a growing horizon the error converges to the least one there is between tasks of one cluster.
     $$\underset{T \to \infty}{\lim}\, \mathbb{E}[G_T] = \mathcal{O}\left( \mathbb{E}\left[ \left\lVert \mathbf{w} -
     \tilde{\mathbf{w}} \right\rVert^2 \mid \mathbf{w}, \tilde{\mathbf{w}} \in \mathcal{W}_n \right] \right)$$""",
-    hypotheses=CONVERGES,
+    hypotheses=experiments.CONVERGES,
     why="""It needs every task after T1 at a specialist that gets nothing else. As sigma_0 falls tasks after T1 have the
     error of blind routing, of order sigma_0^2, where the gap inside a cluster is O(sigma_0^4); read as O(sigma_0^2)
     with any constant, as it is printed too, blind routing satisfies it. With strong signals at sigma_0 = 0.6 they get
@@ -200,7 +184,9 @@ THEOREM_1_LIMIT = statement(
 THEOREM_1_LIMIT.also("theorem-1.given-routes", role="corrected")
 
 
-@THEOREM_1_LIMIT.charitable("theorem-1-limit.late-error", BY_SCALE, limit_rate(at_least=4, margin=MARGIN))
+@THEOREM_1_LIMIT.charitable(
+    "theorem-1-limit.late-error", experiments.BY_SCALE, limit_rate(at_least=4, margin=experiments.MARGIN)
+)
 def late_error(run) -> np.ndarray:
     r"""The mean error of the tasks past T1 is of the order of the gap inside a cluster, sigma_0^4.
     $$\frac{1}{T - T_1} \sum_{t = T_1 + 1}^{T} \left\lVert \mathbf{w}_T^{(m_t)} - \mathbf{w}_t \right\rVert^2
@@ -208,7 +194,7 @@ def late_error(run) -> np.ndarray:
     return late_errors(run)[0]
 
 
-@THEOREM_1_LIMIT.literal("theorem-1-limit.long-run", LONG, probability(at_least=0.5))
+@THEOREM_1_LIMIT.literal("theorem-1-limit.long-run", experiments.LONG, probability(at_least=0.5))
 def reaches_floor(run) -> np.ndarray:
     r"""In Fig. 3's settings, M = 50, most runs have no more than the gap inside a cluster past T1 at T = 30,000.
     $$\mathbb{P}\left[ \frac{1}{T - T_1} \sum_{t = T_1 + 1}^{T} \left\lVert \mathbf{w}_T^{(m_t)} - \mathbf{w}_t
@@ -221,7 +207,7 @@ GAIN = statement(
     "theorem-1-gain",
     where="Sec. V, after Theorem 1",
     says="Algorithm 1 ends with a much smaller error than strategies that do not look at the task.",
-    hypotheses=(*CONVERGES, SUFFICIENT),
+    hypotheses=(*experiments.CONVERGES, SUFFICIENT),
     why="""How large signals are is left open, and decides how far one gate step moves the outputs. With signals that
     are the truths, or as large as 1 and apart from them, the router tells no kinds apart within T = 3000, and its error
     is that of routing which does not look at the task.""",
@@ -232,8 +218,10 @@ GAIN = statement(
 )
 GAIN.also("theorem-1.given-routes", role="corrected")
 GAIN.charitable(
-    "theorem-1.beats-blind-routing", BY_EXPLORED, ordering(below=lambda run: (1 - LEAST_GAIN) * blind_error(run))
+    "theorem-1.beats-blind-routing",
+    experiments.BY_EXPLORED,
+    ordering(below=lambda run: (1 - LEAST_GAIN) * blind_error(run)),
 ).says(r"""Algorithm 1 ends 5 % below the exact error of routing that is blind to the task but has the same loads.
     $$\mathbb{E}[G_T \mid \text{Algorithm 1}] < 0.95 \, \mathbb{E} \sum_{m \in \mathbb{M}}
     \frac{L_T^{(m)}}{T}\, g\left( L_T^{(m)} \right),
-    \quad g(L) = \text{a single expert's exact error after } L \text{ tasks}$$""")(final_error)
+    \quad g(L) = \text{a single expert's exact error after } L \text{ tasks}$$""")(experiments.final_error)

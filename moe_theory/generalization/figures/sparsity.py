@@ -4,138 +4,80 @@
 k and T - k. Everything is a closed form, for linear experts and linear routers.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from moe_theory.core.random import root_key
-from moe_theory.core.system import check_replicates, check_run
+from moe_theory import plot
 from moe_theory.generalization import theory
 from moe_theory.generalization.complexity import natarajan
 from moe_theory.generalization.experiments import corrected_bounds_at
 from moe_theory.generalization.model import LIPSCHITZ
-from moe_theory.runs import Progress, quiet
-from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, closing, panel_row, provenance
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
+from moe_theory.plot import roles
 
 EXPERTS = (8, 16, 64)
 NUM_SAMPLES = 1_000_000  # enough for the bounds to be informative
 NUM_FEATURES = 10
-CURVES = ("printed", "binomial", "repaired")
-OWN = ("printed_own", "binomial_own")  # with the dimension that the class has at this k
-STYLES: dict[str, dict[str, Any]] = {
-    "printed": {"color": "C1", "linewidth": 1.4, "linestyle": (0, (4, 1.6))},
-    "binomial": {"color": "C1", "linewidth": 1.4, "linestyle": (0, (1, 1.2))},
-    "repaired": {"color": "black", "linewidth": 1.0, "linestyle": (0, (4, 1.2, 1, 1.2))},
-    "printed_own": {"color": "C1", "linestyle": "none", "marker": "s", "markersize": 5, "markerfacecolor": "white"},
-    "binomial_own": {"color": "C1", "linestyle": "none", "marker": "o", "markersize": 3},
+CURVES = {
+    "printed": (roles.PRINTED, "Theorem 1, (23)"),
+    "binomial": (roles.PRINTED_TOO, "Theorem 1, (22)"),
+    "repaired": (roles.RIGHT, "what holds"),
 }
-LEGEND = {
-    "printed": "Theorem 1, (23)",
-    "binomial": "Theorem 1, (22)",
-    "printed_own": "(23), $d_N$ at this $k$",
-    "binomial_own": "(22), $d_N$ at this $k$",
-    "repaired": "what holds",
+OWN = {  # with the dimension that the class has at this k
+    "printed_own": (roles.PRINTED_MARK(marker="s", markersize=5), "(23), $d_N$ at this $k$"),
+    "binomial_own": (
+        roles.PRINTED_MARK(marker="o", markersize=3, markerfacecolor="C1"),
+        "(22), $d_N$ at this $k$",
+    ),
 }
 
 
-def compute(
-    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
-) -> xr.Dataset:
-    """Bounds by number of experts and of active ones, NaN where k > T; nothing is drawn, whatever the replicates.
+def compute(setup: plot.Setup) -> xr.Dataset:
+    """Bounds by number of experts and of active ones, NaN where k > T; nothing is drawn, whatever the replicates."""
+    own = {
+        number: [natarajan("linear", number, k, NUM_FEATURES, setup.reading.name) for k in range(1, number + 1)]
+        for number in EXPERTS
+    }
 
-    Raises: InvalidRunError for replicates or rounds that cannot be run.
-    """
-    del progress
-    check_replicates(replicates)
-    check_run(1 if num_rounds is None else num_rounds, 1)
-    root_key(seed)
-    active = np.arange(1, max(EXPERTS) + 1)
-    values = {name: np.full((len(EXPERTS), len(active)), np.nan) for name in (*CURVES, *OWN, "natarajan")}
-    for row, num_experts in enumerate(EXPERTS):
-        own = [natarajan("linear", num_experts, k, NUM_FEATURES, reading.name) for k in range(1, num_experts + 1)]
-        for column, dimension in enumerate(own):
-            for name, value in _bounds_of(reading, num_experts, column + 1, max(own), dimension).items():
-                values[name][row, column] = value
-    return xr.Dataset(
-        {name: (("experts", "active"), value) for name, value in values.items()},
-        {"experts": list(EXPERTS), "active": active},
-        provenance("generalization", "sparsity", reading, replicates, seed, 0, rounds=num_rounds)
-        | {"router_norm": float(reading.params().router_norm), "delta": float(reading.params().delta)},
-    )
+    def bounds_of(num_experts: int, active: int) -> dict[str, float]:
+        if active > num_experts:
+            return {}
+        dimensions = own[num_experts]
+        return _bounds_of(setup, num_experts, active, max(dimensions), dimensions[active - 1])
+
+    data = plot.over(bounds_of, experts=EXPERTS, active=np.arange(1, max(EXPERTS) + 1))
+    params = setup.params()
+    return data.assign_attrs(num_rounds=0, router_norm=float(params.router_norm), delta=float(params.delta))
 
 
-def _bounds_of(reading: ReadingLike, num_experts: int, num_active: int, fixed: float, own: float) -> dict[str, float]:
-    params = reading.params(num_experts=num_experts, num_active=num_active, num_samples=NUM_SAMPLES)
+def _bounds_of(setup: plot.Setup, num_experts: int, num_active: int, fixed: float, own: float) -> dict[str, float]:
+    params = setup.params(num_experts=num_experts, num_active=num_active, num_samples=NUM_SAMPLES)
     norm, delta = float(params.expert_norm), float(params.delta)
-    sizes = (num_experts, num_active, NUM_SAMPLES)
-    values = {"natarajan": own}
-    for suffix, dimension in (("", fixed), ("_own", own)):
-        for form in theory.FORMS:
-            values[form + suffix] = float(
-                theory.theorem_1(*sizes, norm / np.sqrt(NUM_SAMPLES), dimension, LIPSCHITZ, delta, form)
-            )
-    return values | {"repaired": corrected_bounds_at(params, NUM_FEATURES).best}
+
+    def printed(form: Any, dimension: float) -> float:
+        radius = norm / np.sqrt(NUM_SAMPLES)
+        return float(theory.theorem_1(num_experts, num_active, NUM_SAMPLES, radius, dimension, LIPSCHITZ, delta, form))
+
+    curves = {form: printed(form, fixed) for form in theory.FORMS}
+    curves["repaired"] = corrected_bounds_at(params, NUM_FEATURES).best
+    return curves | {f"{form}_own": printed(form, own) for form in theory.FORMS} | {"natarajan": own}
 
 
-def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """A panel for each number of experts."""
-    axes = panel_row(figure, data.sizes["experts"])
-    for panel, num_experts in zip(axes, data.experts.values, strict=True):
-        here = data.sel(experts=num_experts, active=slice(1, int(num_experts)))
-        panel.set_title(f"$T$ = {num_experts}")
-        panel.set(xlabel="active experts $k$", ylim=(0, 1.06 * float(here[list(CURVES)].to_array().max())))
-        panel.set_xticks([1, *(num_experts * share // 4 for share in (1, 2, 3, 4))])
-        for name in CURVES:
-            panel.plot(here.active, here[name], clip_on=False, **STYLES[name])
-        _draw_own(panel, here)
-    axes[0].set_ylabel("bound on the generalization error")
-    _draw_legend(figure)
+def caption_words(data: xr.Dataset) -> dict[str, str]:
+    return {"fixed": ", ".join(f"{float(value):g}" for value in data.natarajan.max("active"))}
 
 
-def _draw_own(panel: "Axes", here: xr.Dataset) -> None:
-    """Points where d_N at this k is below that of the curves."""
-    differs = here.isel(active=here.natarajan.values < float(here.natarajan.max()))
-    for name in OWN:
-        panel.plot(differs.active, differs[name], clip_on=False, zorder=4, **STYLES[name])
-
-
-def _draw_legend(figure: "FigureBase") -> None:
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], **STYLES[name], label=label) for name, label in LEGEND.items()]
-    figure.legend(handles=handles, loc="outside upper center", ncols=5)
-
-
-def caption(data: xr.Dataset) -> str:
-    """What is drawn, and how to draw it again."""
-    about = data.attrs
-    fixed = ", ".join(f"{float(value):g}" for value in data.natarajan.max("active"))
-    return (
-        f"Bounds for linear experts and linear routers in d = {NUM_FEATURES} dimensions, |w| ≤ 1, |x| ≤ 1, W = "
-        f"{about['router_norm']:g}, ramp loss, m = {NUM_SAMPLES:,}, δ = {about['delta']:g}; R_m(H) is set to its "
-        "upper bound 1/√m, d_N to the upper bound of this reading. Curves hold d_N fixed at its largest over k "
-        f"({fixed}), as the remark on sparsity does: (23) grows with k, and (22) falls again beyond T/2, since there "
-        "are as many ways to leave k experts out as to choose k. At k = T there is one mask, and the first term of "
-        "(22) is 0. Points: with d_N at this k, where it is smaller. What holds: the smallest of the corrected bounds. "
-        "All of it is evaluated exactly.\n" + closing(data, "closed forms")
-    )
-
-
-FIGURE = FigureSpec(
-    name="sparsity",
+@plot.figure(
+    "generalization.sparsity",
+    compute,
     title="Theorem 1 over the number of active experts",
     summary="(22) against (23) over k, and the smallest of the bounds that hold.",
+    words=caption_words,
+    runs="closed forms",
     replicates=1,
     size=(7.2, 2.9),
-    compute=compute,
-    draw=draw,
-    caption=caption,
+    rounds=1,
     claims=(
         "generalization.remark.monotone",
         "generalization.remark.factor-*",
@@ -143,3 +85,22 @@ FIGURE = FigureSpec(
         "generalization.equation-23.*",
     ),
 )
+def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
+    """Bounds for linear experts and linear routers in d = {NUM_FEATURES} dimensions, |w| ≤ 1, |x| ≤ 1, W =
+    {router_norm:g}, ramp loss, m = {NUM_SAMPLES:,}, δ = {delta:g}; R_m(H) is set to its upper bound 1/√m, d_N to the
+    upper bound of this reading. Curves hold d_N fixed at its largest over k ({fixed}), as the remark on sparsity does:
+    (23) grows with k, and (22) falls again beyond T/2, since there are as many ways to leave k experts out as to choose
+    k. At k = T there is one mask, and the first term of (22) is 0. Points: with d_N at this k, where it is smaller.
+    What holds: the smallest of the corrected bounds. All of it is evaluated exactly.
+    """
+    titles = [f"$T$ = {number}" for number in data.experts.values]
+    axes = plot.row(canvas, titles, xlabel="active experts $k$", ylabel="bound on the generalization error")
+    for panel, num_experts in zip(axes, data.experts.values, strict=True):
+        here = data.sel(experts=num_experts, active=slice(1, int(num_experts)))
+        panel.set_ylim(0, 1.06 * float(here[list(CURVES)].to_array().max()))
+        panel.set_xticks([1, *(num_experts * share // 4 for share in (1, 2, 3, 4))])
+        is_smaller = here.natarajan.values < float(here.natarajan.max())
+        for shown, looks in ((here, CURVES), (here.isel(active=is_smaller), OWN)):
+            for name, (role, label) in looks.items():
+                panel.plot(shown.active, shown[name], clip_on=False, **role, label=label)
+    plot.legend(canvas, 5)

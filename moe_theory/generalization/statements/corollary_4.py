@@ -34,7 +34,6 @@ COROLLARY_4 = statement(
     $$\sup_f \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{D}}(f) \right\rvert \leq 2 C c \prod_l F_l \left(\sqrt{2 L
     \log 2} + 1\right) \sqrt{\frac{\min(T, m)}{m}} + 2 \sqrt{\frac{\log \Gamma(m)}{2m}} + \sqrt{\frac{\log(2 /
     \delta)}{2m}}, \quad k = 1$$""",
-    witness="corollary_4.py",
     disproof="linear_networks_corollary_4.py",
 )
 
@@ -46,7 +45,6 @@ COROLLARY_4 = statement(
     where="Corollary 4, Eq. (9), whatever the constants in its O() and in Lemma 2",
     labels=[f"T = {experts}" for experts in EXPERTS],
     instead="corollary-4.norms",
-    exact=True,
 )
 def ratio_to_bound(run) -> np.ndarray:
     r"""With one-layer networks as experts, a router of p = 2 T weights and m = T^5 samples, the ratio of the gap to (9)
@@ -85,7 +83,6 @@ def corrected_bounds(run) -> np.ndarray:
     FORMULA,
     bound(at_most=corrected_bounds, trivial=RANDOM_LABELS),
     labels=[f"{layers} layer{'s' * (layers > 1)}, T = {experts}" for layers in SHARES for experts in FEW_EXPERTS],
-    exact=True,
 )
 def gaps_of_networks(run) -> np.ndarray:
     r"""With network experts of small norms the gap on random labels is below the corrected bound, which is below 1/2.

@@ -28,7 +28,6 @@ EQUATION_15 = statement(
     $$\mathbb{E}_\sigma \underset{\mu}{\max}\, Z_\mu \le \underset{\mu}{\max}\, \mathbb{E}_\sigma Z_\mu +
     \sqrt{\frac{\log \Gamma}{2m}}$$""",
     note="A union over exchanges of S and S' needs no such step either.",
-    witness="equation_15.py",
     disproof="lone_inputs_equation_15.py",
     derivation="theorem_1_instead.py",
 )

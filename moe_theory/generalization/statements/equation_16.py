@@ -21,8 +21,7 @@ BY_SIZES = every(LABELINGS)
 
 @EQUATION_16.charitable("equation-16.masks", BY_SIZES, experiments.TO_ROUNDING)
 def mask_excess(run) -> np.ndarray:
-    r"""The masks of 256 linear routers on up to 4 points are no more than (16) allows, for their own d_N.
-    $$\Gamma \le \binom{T}{k}^{2 d_N} \cdot (2m)^{d_N}$$"""
+    """The masks of 256 linear routers on up to 4 points are no more than (16) allows, for their own d_N."""
     experts, active, _ = experiments.sizes_of(run.params)
     halves = np.arange(1, LABELINGS.dims.max_samples // 2 + 1)
     bound = theory.equation_16(experts, active, halves[:, None], shown(run, "masks", "natarajan"))
@@ -48,7 +47,7 @@ def cover_excesses() -> np.ndarray:
     return np.array([max(printed), max(holding)])
 
 
-@EQUATION_16.charitable("equation-16.cover-count", FORMULA, EXACTLY, labels=["T = 2, k = 1"], exact=True)
+@EQUATION_16.charitable("equation-16.cover-count", FORMULA, EXACTLY, labels=["T = 2, k = 1"])
 def cover_excess(run) -> np.ndarray:
     r"""All masks of linear routers of two experts, which can be counted, are no more than (16) allows with d_N = d.
     $$2 \sum_{i=0}^{d-1} \binom{2m - 1}{i} \le 2^{2d} \cdot (2m)^{d}$$"""

@@ -1,5 +1,6 @@
 """Eqs. (18) to (20): McDiarmid's inequality, in the proof of Theorem 1."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ from moe_theory.verify.statement import alike, probability, statement
 
 SAMPLES = experiments.COIN_SAMPLES[-1]
 EXCESS = 2.5 / math.sqrt(2 * SAMPLES)  # x
-FAIR_COIN, COMPUTED = COIN.over([cell_name(m=SAMPLES)]), {"labels": ["m up to 100"], "exact": True}
+FAIR_COIN, COMPUTED = COIN.over([cell_name(m=SAMPLES)]), dataclasses.replace(FORMULA, labels=("m up to 100",))
 TAIL = r"\mathbb{P}\left( \phi(\mathcal{S}, \mathcal{S}') - \mathbb{E}\, \phi(\mathcal{S}, \mathcal{S}') \ge x \right)"
 
 # Any constant in the exponent is the favourable reading: the theorem that follows is an O().
@@ -65,14 +66,14 @@ def largest_ratio(tail) -> float:
     return max(ratios)
 
 
-@EQUATION_20.literal("equation-20.exact-tail", FORMULA, EXACTLY, instead="equation-20.mcdiarmid-exact-tail", **COMPUTED)
+@EQUATION_20.literal("equation-20.exact-tail", COMPUTED, EXACTLY, instead="equation-20.mcdiarmid-exact-tail")
 def ratio_to_printed(run) -> np.ndarray:
     r"""That tail, exactly and for every x, is at most exp(-2 m x^2): no logarithm of their ratio is above 0.
     $$2^{-2m} \sum_{i = m + m x}^{2m} \binom{2m}{i} \le e^{-2 m x^2}$$"""
     return alike(run, largest_ratio(theory.tail_printed))
 
 
-@EQUATION_20.charitable("equation-20.mcdiarmid-exact-tail", FORMULA, EXACTLY, where="replaces Eq. (20)", **COMPUTED)
+@EQUATION_20.charitable("equation-20.mcdiarmid-exact-tail", COMPUTED, EXACTLY, where="replaces Eq. (20)")
 def ratio_to_corrected(run) -> np.ndarray:
     r"""That tail, exactly and for every x, is at most exp(-m x^2): no logarithm of their ratio is above 0.
     $$2^{-2m} \sum_{i = m + m x}^{2m} \binom{2m}{i} \le e^{-m x^2}$$"""

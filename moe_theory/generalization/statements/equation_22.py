@@ -1,5 +1,6 @@
 """Eqs. (22) and (23): the bound from its parts, evaluated over all sizes in float64."""
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -8,7 +9,7 @@ from moe_theory.generalization import theory
 from moe_theory.generalization.experiments import EXACTLY, FORMULA
 from moe_theory.verify.statement import alike, statement
 
-COMPUTED = {"labels": ["T up to 64"], "exact": True}
+COMPUTED = dataclasses.replace(FORMULA, labels=("T up to 64",))
 
 EQUATION_22 = statement(
     "equation-22",
@@ -42,7 +43,7 @@ def sparsity_grid() -> dict[str, np.ndarray]:
     return {**values, "pairs": pairs, "patterns": patterns, "samples": np.broadcast_to(samples, patterns.shape)}
 
 
-@EQUATION_22.charitable("equation-22.inversion", FORMULA, EXACTLY, **COMPUTED)
+@EQUATION_22.charitable("equation-22.inversion", COMPUTED, EXACTLY)
 def inversion_error(run) -> np.ndarray:
     r"""(22) is what (10), (15), (16) and (20) give together, as the gap at which they leave a chance of delta.
     $$4\, \Gamma\, e^{-2m \left( \frac{\epsilon}{2} - \mathbb{E} \phi \right)^2} = \delta
@@ -54,10 +55,9 @@ def inversion_error(run) -> np.ndarray:
     return alike(run, np.max(np.abs(needed - exponent) / needed))
 
 
-@EQUATION_23.charitable("equation-23.binomial", FORMULA, EXACTLY, **COMPUTED)
+@EQUATION_23.charitable("equation-23.binomial", COMPUTED, EXACTLY)
 def binomial_excess(run) -> np.ndarray:
-    r"""Bounding the binomial coefficient only raises the bound: (22) is at most (23), for every k up to T = 64.
-    $$\log \binom{T}{k} \le k \left( 1 + \log \frac{T}{k} \right)$$"""
+    """Bounding the binomial coefficient only raises the bound: (22) is at most (23), for every k up to T = 64."""
     grid = sparsity_grid()
     return alike(run, np.max(grid["binomial"] - grid["printed"]).clip(0))
 
@@ -73,11 +73,10 @@ def largest_drop(most: float) -> float:
 
 @EQUATION_22.ours(
     "equation-22.grows-with-k",
-    FORMULA,
+    COMPUTED,
     EXACTLY,
     where="Eq. (22), read as the remark reads (23)",
     instead="equation-22.grows-to-half",
-    **COMPUTED,
 )
 def largest_drop_to_all(run) -> np.ndarray:
     r"""(22) grows with k up to T: the largest share of itself that it loses with one more active expert is 0.
@@ -85,7 +84,7 @@ def largest_drop_to_all(run) -> np.ndarray:
     return alike(run, largest_drop(1))
 
 
-@EQUATION_22.ours("equation-22.grows-to-half", FORMULA, EXACTLY, where="replaces the remark on Eq. (22)", **COMPUTED)
+@EQUATION_22.ours("equation-22.grows-to-half", COMPUTED, EXACTLY, where="replaces the remark on Eq. (22)")
 def largest_drop_to_half(run) -> np.ndarray:
     r"""(22) grows with k up to T/2, where a mask is most of a choice.
     $$\binom{T}{k - 1} \le \binom{T}{k}, \quad k \le \frac{T}{2}$$"""

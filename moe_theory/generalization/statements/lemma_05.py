@@ -25,7 +25,6 @@ LEMMA_5 = statement(
     instance="""Two cells of probability 1/2, each with an expert +1 or -1, and two samples with labels of fair coins:
     over all draws the mean of phi is 35/64, and 2 C R_2(H) is 1/2. At T = 64 and m = 256 it is .277 against .050.""",
     corrected=f"The complexity is that of all models with this mask, not of one expert.{HOLDS_24}",
-    witness="lemma_05.py",
     disproof="two_cells_lemma_05.py",
     derivation="lemma_05_instead.py",
 )
@@ -34,7 +33,7 @@ LEMMA_5.charitable(
     BY_CELLS,
     bound(at_most=lambda run: 2 * LIPSCHITZ * shown(run, "lone")),
     instead="lemma-5.masked-class",
-).says(f"With a router that is given the mean of phi is at most 2 C times the complexity of one expert.{EQUATION_24}")(
+).says("With a router that is given the mean of phi is at most 2 C times the complexity of one expert.")(
     shows("paired_gap")
 )
 LEMMA_5.replacement(
@@ -42,9 +41,9 @@ LEMMA_5.replacement(
     BY_CELLS,
     bound(at_most=lambda run: 2 * LIPSCHITZ * shown(run, "masked")),
     where="replaces Lemma 5",
-).says(
-    f"With a router that is given the mean of phi is at most 2 C times the complexity of all models with it.{HOLDS_24}"
-)(shows("paired_gap"))
+).says("With a router that is given the mean of phi is at most 2 C times the complexity of all models with it.")(
+    shows("paired_gap")
+)
 
 FIXED_ROUTER = (
     r"\mathcal{R}_m(\mathcal{F}_a) \le B c \sqrt{\frac{T A}{m}}, \quad A = \frac{1}{m} \sum_{i=1}^{m} "
@@ -62,7 +61,6 @@ EQUATION_31 = statement(
     corrected="Given the router, with A the mean of |a(x)|^2 over the sample, linear experts |w| <= B with |x| <= c "
     "have at most B c sqrt(T A / m), where A = 1 at k = 1; it falls as more experts share an input."
     f"$${FIXED_ROUTER}$$",
-    witness="cells.py",
     disproof="two_cells_equation_31.py",
     derivation="fixed_router.py",
 )
@@ -92,10 +90,9 @@ EQUATION_31.charitable(
     bound(at_most=shows("lone")),
     where="Eqs. (29) to (32), k = 1",
     instead="equation-31.product-class",
-).says(
-    "A router of T cells, with an expert +1 or -1 for each, has the complexity of one such expert at most."
-    r"$$\mathcal{R}_m(\mathcal{F}_\mu) \le \mathcal{R}_m(\mathcal{H})$$"
-)(shows("masked"))
+).says("A router of T cells, with an expert +1 or -1 for each, has the complexity of one such expert at most.")(
+    shows("masked")
+)
 EQUATION_31.replacement(
     "equation-31.product-class",
     BY_CELLS,
@@ -120,10 +117,9 @@ EQUATION_31.replacement(
     every(LINEAR_ROUTER),
     bound(at_most=fixed_router_bound, trivial=1.0),
     where="replaces Eqs. (29) to (32) for a given router",
-).says(
-    "Linear experts in a ball with a given linear router, of mean square gate A, have at most B c sqrt(T A / m)."
-    rf"$${FIXED_ROUTER}$$"
-)(shows("routed"))
+).says("Linear experts in a ball with a given linear router, of mean square gate A, have at most B c sqrt(T A / m).")(
+    shows("routed")
+)
 EQUATION_31.replacement(
     "equation-31.ratio",
     LINEAR_ROUTER.over(ALL),

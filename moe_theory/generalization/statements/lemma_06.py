@@ -23,8 +23,7 @@ COUNTS = [experts for experts, active in experiments.LABELING_SIZES if active ==
     labels=[f"{count} labels" for count in COUNTS],
 )
 def excess_of_growth(run) -> np.ndarray:
-    r"""No random class of functions from m <= 4 points to k = 2 or 3 labels exceeds m^d k^(2d), d its d_N.
-    $$\tau_{\mathcal{H}}(m) \le m^{d_N} \cdot k^{2 d_N}$$"""
+    """No random class of functions from m <= 4 points to k = 2 or 3 labels exceeds m^d k^(2d), d its d_N."""
     points = np.arange(1, LABELING_DIMS.max_samples + 1)[:, None]
     most = theory.lemma_6(points, int(run.params.num_experts), shown(run, "random", "natarajan"))
     return excess(shown(run, "random", "log_growth"), np.asarray(most)).max(axis=0)

@@ -60,7 +60,7 @@ LEMMA_7.charitable(
     bound(at_most=is_beyond_half),
     where="Lemma 7, with the true risk in Eq. (34)",
     labels=OF_CELLS,
-).says(f"Ghost sampling holds with the true risk on its left, for a router of T cells and experts +1 or -1.{TRUE_GAP}")(
+).says("Ghost sampling holds with the true risk on its left, for a router of T cells and experts +1 or -1.")(
     ranged(0, 1)(lambda run: weighted(run, "gap"))
 )
 
@@ -71,10 +71,7 @@ LEMMA_7.charitable(
     bound(at_most=ranged(0, 1)(lambda run: np.abs(difference(run)) > coin_gaps(run) / 2)),
     where="Lemma 7, with the true risk in Eq. (34)",
     labels=[f"m = {samples}, gap {gap}" for samples, gaps in COIN_GAPS.items() for gap in gaps],
-).says(
-    "Ghost sampling holds with the true risk on its left, for a class of one function whose loss is a fair coin."
-    f"{TRUE_GAP}"
-)
+).says("Ghost sampling holds with the true risk on its left, for a class of one function whose loss is a fair coin.")
 @ranged(0, 1)
 def weighted_coin(run) -> np.ndarray:
     is_above = np.abs(shown(run, "risk") - 0.5) > coin_gaps(run)

@@ -128,7 +128,6 @@ GROWING = tuple(4**power for power in range(4, 10))  # T, with T^(5/2) samples e
     where="Theorem 1, Eq. (8), whatever the constant in its O(), with m = T^(5/2)",
     labels=[f"T = {experts}" for experts in GROWING],
     instead="repaired.learned-router",
-    exact=True,
 )
 def ratio_to_learned_bound(run) -> np.ndarray:
     r"""With experts in balls, k = 1, a learned linear router and m = T^(5/2) samples, the ratio of the gap to (23)

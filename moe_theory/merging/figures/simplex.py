@@ -5,23 +5,17 @@ slot pulls the leaf with the largest value at its candidate plus nu_1 rho^h, wit
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 
+from moe_theory import plot
 from moe_theory.core.random import root_key
-from moe_theory.core.system import check_replicates, check_run, recorded_rounds, simulate_batch
+from moe_theory.core.system import check_run, recorded_rounds, simulate_batch
 from moe_theory.merging import adversary
 from moe_theory.merging.params import Dims
-from moe_theory.runs import Progress, quiet
-from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.figures import FigureSpec, closing, panel_row, provenance
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
 
 STRIDE = 30
 TIMES = (30, 300, 3000)  # multiples of it
@@ -37,22 +31,19 @@ def observe(state: adversary.State, info: adversary.Info) -> Any:
     return state.tree
 
 
-def compute(
-    reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, *, num_rounds: int | None = None
-) -> xr.Dataset:
+def compute(setup: plot.Setup) -> xr.Dataset:
     """Boxes, candidates, depths and pulls of the first replicate's leaves at three times; rows without a leaf are NaN.
 
-    Raises: InvalidRunError for replicates or rounds that cannot be run.
+    Raises: InvalidRunError for rounds that cannot be run.
     """
-    length = TIMES[-1] if num_rounds is None else num_rounds
-    check_replicates(replicates)
+    length = setup.rounds
     check_run(length, STRIDE)
-    params = reading.params(**SETTING)
-    progress.add_work(length)
-    progress.running("simplex")
+    params = setup.params(**SETTING)
+    setup.progress.add_work(length)
+    setup.progress.running(setup.name)
     system = adversary.one_rule(DIMS, "optimistic")
-    _, records = simulate_batch(system, root_key(seed), 1, params, length, STRIDE, observe=observe)
-    progress.advance(length)
+    _, records = simulate_batch(system, root_key(setup.seed), 1, params, length, STRIDE, observe=observe)
+    setup.progress.advance(length)
     times = np.minimum(TIMES, length)
     places = np.searchsorted(recorded_rounds(length, STRIDE), times)
     tree = type(records)(*(np.asarray(part)[places, ..., 0] for part in records))
@@ -64,7 +55,6 @@ def compute(
         | {name: (("panel", "leaf"), np.where(tree.active, value, np.nan)) for name, value in leaves.items()}
         | {"inactive": ("panel", tree.inactive), "left_out": ("panel", tree.left_out), "time": ("panel", times)},
         {"panel": np.arange(len(TIMES)), "leaf": np.arange(DIMS.max_leaves), "expert": np.arange(3)},
-        provenance("merging", "simplex", reading, replicates, seed, length, rounds=num_rounds),
     )
 
 
@@ -78,7 +68,7 @@ def polygon(lower: Float[np.ndarray, " 3"], upper: Float[np.ndarray, " 3"]) -> F
 
 
 def _cut(corners: Float[np.ndarray, "c 3"], room: Float[np.ndarray, " c"]) -> Float[np.ndarray, "d 3"]:
-    """What is left of a convex polygon where `room`, linear in it, is at least 0."""
+    """Part of a convex polygon where `room`, linear in it, is at least 0."""
     kept: list[np.ndarray] = []
     for here in range(len(corners)):
         before = here - 1
@@ -96,26 +86,43 @@ def area(corners: Float[np.ndarray, "c 3"]) -> float:
     return float(abs(np.sum(first * np.roll(second, -1) - second * np.roll(first, -1))))
 
 
-def draw(data: xr.Dataset, figure: "FigureBase") -> None:
-    """A triangle for each time, leaves shaded by depth, candidates as dots."""
+def caption_words(data: xr.Dataset) -> dict[str, str]:
+    return {"lost": ", ".join(str(int(number)) for number in data.inactive)}
+
+
+@plot.figure(
+    "merging.simplex",
+    compute,
+    title="The tree's refinement of the simplex",
+    summary="Leaves of the tree on three experts' simplex at three times, finest where the reward is largest.",
+    words=caption_words,
+    replicates=1,
+    size=(7.2, 2.5),
+    rounds=TIMES[-1],
+    claims=("merging.assumption-1.*", "merging.remark.boxes"),
+)
+def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
+    """The simplex of three experts' weights, cut into what the leaves' boxes have of it, at three times; dots:
+    candidates; cross: where the reward 1 − max |x − c|, which is known here, is largest. A slot pulls the leaf with the
+    largest value + ν₁ρ^h; ρ = {SETTING[smoothness_ratio]:g}, C = {SETTING[split_constant]:g}, ν₁ = 1. Boxes that miss
+    the simplex, {lost} of them, and those that touch it in a point or a line are not drawn.
+    """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm
 
-    axes = panel_row(figure, data.sizes["panel"])
+    is_leaf = data.depth.notnull().values
+    counts = zip("abc", data.time.values, is_leaf.sum(axis=1), strict=True)
+    axes = plot.row(canvas, [f"({letter}) $t$ = {time}, {count} leaves" for letter, time, count in counts])
     deepest = int(data.depth.max())
-    shades = BoundaryNorm(np.arange(deepest + 2) - 0.5, 256)
-    colours = ScalarMappable(shades, "YlGnBu")
+    colours = ScalarMappable(BoundaryNorm(np.arange(deepest + 2) - 0.5, 256), "YlGnBu")
     for place, panel in enumerate(axes):
-        here = data.isel(panel=place)
-        is_leaf = here.depth.notnull().values
-        _draw_leaves(panel, here, is_leaf, colours)
+        _draw_leaves(panel, data.isel(panel=place), is_leaf[place], colours)
         _draw_frame(panel)
-        panel.set_title(f"({'abc'[place]}) $t$ = {int(here.time)}, {int(is_leaf.sum())} leaves", loc="left")
-    bar = figure.colorbar(colours, ax=list(axes), shrink=0.8, pad=0.01, ticks=range(0, deepest + 1, 1 + deepest // 8))
+    bar = canvas.colorbar(colours, ax=list(axes), shrink=0.8, pad=0.01, ticks=range(0, deepest + 1, 1 + deepest // 8))
     bar.set_label("depth $h$ of the leaf")
 
 
-def _draw_leaves(panel: "Axes", here: xr.Dataset, is_leaf: Bool[np.ndarray, " C"], colours: Any) -> None:
+def _draw_leaves(panel: plot.Axes, here: xr.Dataset, is_leaf: Bool[np.ndarray, " C"], colours: Any) -> None:
     from matplotlib.collections import PolyCollection
 
     lower, upper, depth = here.lower.values[is_leaf], here.upper.values[is_leaf], here.depth.values[is_leaf]
@@ -129,7 +136,7 @@ def _draw_leaves(panel: "Axes", here: xr.Dataset, is_leaf: Bool[np.ndarray, " C"
     panel.scatter(points[:, 0], points[:, 1], s=size, color="C1", linewidths=0, zorder=3)
 
 
-def _draw_frame(panel: "Axes") -> None:
+def _draw_frame(panel: plot.Axes) -> None:
     peak = np.array([1, 2, 3]) / 6 @ CORNERS
     panel.plot(*peak, marker="+", color="black", markersize=9, markeredgewidth=1.2, zorder=4)
     for corner, name, (across, up), side in zip(
@@ -139,28 +146,3 @@ def _draw_frame(panel: "Axes") -> None:
         panel.text(corner[0] + across, corner[1] + up, name, ha="center", va=side, fontsize="small")
     panel.set(xlim=(-0.08, 1.08), ylim=(-0.12, 1.0), aspect="equal")
     panel.axis("off")
-
-
-def caption(data: xr.Dataset) -> str:
-    """What is drawn, and how to draw it again."""
-    lost = ", ".join(str(int(number)) for number in data.inactive)
-    return (
-        "The simplex of three experts' weights, cut into what the leaves' boxes have of it, at three times; dots: "
-        "candidates; cross: where the reward 1 − max |x − c|, which is known here, is largest. A slot pulls the leaf "
-        f"with the largest value + ν₁ρ^h; ρ = {SETTING['smoothness_ratio']:g}, C = {SETTING['split_constant']:g}, "
-        f"ν₁ = 1. Boxes that miss the simplex, {lost} of them, and those that touch it in a point or a line are not "
-        "drawn.\n" + closing(data)
-    )
-
-
-FIGURE = FigureSpec(
-    name="simplex",
-    title="The tree's refinement of the simplex",
-    summary="Leaves of the tree on three experts' simplex at three times, finest where the reward is largest.",
-    replicates=1,
-    size=(7.2, 2.5),
-    compute=compute,
-    draw=draw,
-    caption=caption,
-    claims=("merging.assumption-1.*", "merging.remark.boxes"),
-)

@@ -24,15 +24,15 @@ Loaded = PyTree[Array]  # everything that must be in memory to serve a slot
 
 
 class Deployment(NamedTuple):
-    """What is available before the first slot."""
+    """Model, routers and data available before the first slot."""
 
     model: Model
     routers: Mapping[str, Routers]  # by the names of their kinds; those that the methods in question need
     calibration: Examples  # training inputs with their tasks, for merges that look at data
 
 
-class Method(NamedTuple):
-    """How slots are served."""
+class ServingMethod(NamedTuple):
+    """A way to serve slots."""
 
     name: str
     prepare: Callable[[Deployment], Loaded]  # once, before the first slot
@@ -47,12 +47,12 @@ def loaded_bytes(loaded: Loaded) -> int:
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(loaded))
 
 
-def begin_slot(method: Method, loaded: Loaded, weights: Float[Array, " K"]) -> Loaded:
-    """What serves the slot: for a method that merges slot by slot, its merge with these weights."""
+def begin_slot(method: ServingMethod, loaded: Loaded, weights: Float[Array, " K"]) -> Loaded:
+    """Arrays that serve the slot: for a method that merges slot by slot, its merge with these weights."""
     return loaded if method.merge is None else method.merge(loaded, weights)
 
 
-def named(name: str) -> Method:
+def named(name: str) -> ServingMethod:
     """The method of this name. Raises: UnknownNameError."""
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
@@ -75,8 +75,8 @@ def _serve_routed(
     return transformer.forward(model, inputs, make(routers, kind, tags=tags))
 
 
-def _routed(name: str, router: str, make: Callable[..., transformer.MoE], answers_like: str | None) -> Method:
-    return Method(
+def _routed(name: str, router: str, make: Callable[..., transformer.MoE], answers_like: str | None) -> ServingMethod:
+    return ServingMethod(
         name=name,
         prepare=lambda deployment: (deployment.model, deployment.routers[router]),
         serve=functools.partial(_serve_routed, make, KINDS[router]),
@@ -85,7 +85,7 @@ def _routed(name: str, router: str, make: Callable[..., transformer.MoE], answer
     )
 
 
-def _sparse(router: str) -> list[Method]:
+def _sparse(router: str) -> list[ServingMethod]:
     return [
         _routed(
             f"{router}-{build}",
@@ -102,7 +102,7 @@ def _soft(routers: Routers, kind: Kind, tags: Int[Array, " n"], build: routing.S
     return routing.soft(routers, kind, build)
 
 
-def _all() -> dict[str, Method]:
+def _all() -> dict[str, ServingMethod]:
     def fisher(deployment: Deployment) -> Any:
         return merge.fisher(deployment.model, deployment.calibration)
 
@@ -110,10 +110,10 @@ def _all() -> dict[str, Method]:
         return merge.regmean(deployment.model, deployment.calibration)
 
     made = [
-        Method("average", lambda deployment: merge.average(deployment.model), _serve_one),
-        Method("fisher", fisher, _serve_one),
-        Method("regmean", regmean, _serve_one),
-        Method(MERGED, lambda deployment: deployment.model, _serve_one, merge=merge.weighted),
+        ServingMethod("average", lambda deployment: merge.average(deployment.model), _serve_one),
+        ServingMethod("fisher", fisher, _serve_one),
+        ServingMethod("regmean", regmean, _serve_one),
+        ServingMethod(MERGED, lambda deployment: deployment.model, _serve_one, merge=merge.weighted),
     ]
     for name in ("smear-example", "smear-token"):
         for build, run in routing.SOFT_BUILDS.items():

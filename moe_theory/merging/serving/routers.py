@@ -22,7 +22,7 @@ from moe_theory.merging.serving import routing
 from moe_theory.merging.serving.methods import Deployment
 from moe_theory.merging.serving.routing import KINDS, SOFT, TOKEN, Kind, Router, Routers
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.tasks import TRAIN, Examples, Setting, Slot, draw_slot, examples
+from moe_theory.merging.testbed.tasks import TRAIN, Examples, Recipe, Slot, draw_slot, examples
 from moe_theory.merging.testbed.transformer import Experts, Model, MoE
 from moe_theory.runs.fingerprint import code_digest
 from moe_theory.runs.provenance import fingerprint
@@ -34,7 +34,7 @@ NUM_SAMPLES = 4  # routings of each example in a step of REINFORCE
 
 
 class Descent(NamedTuple):
-    """How a router is trained."""
+    """Hyperparameters of a router's training."""
 
     learning_rate: float = 0.02  # of Adam
     balance_weight: float = 0.01  # alpha of Switch's loss that balances load
@@ -167,7 +167,7 @@ def _reinforced_loss(
 
 
 def deployed(
-    setting: Setting,
+    setting: Recipe,
     kinds: Sequence[str] = tuple(KINDS),
     num_steps: int = NUM_STEPS,
     folder: Path | None = None,
@@ -218,7 +218,7 @@ def _arrays(made: Routers) -> dict[str, np.ndarray]:
     }
 
 
-def _name(setting: Setting, kind: str, num_steps: int, model: Model, key: Key[Array, ""]) -> str:
+def _name(setting: Recipe, kind: str, num_steps: int, model: Model, key: Key[Array, ""]) -> str:
     """Name of the router's file, with a hash of what decides it."""
     words = jax.random.key_data(key).tolist()
     decisive = [dataclasses.asdict(setting), kind, num_steps, DESCENTS.get(kind), words, fingerprint(_code())]

@@ -64,7 +64,7 @@ def capacity(num_tokens: int, num_choices: int, num_experts: int, factor: float 
 
 
 def places(chosen: Int[Array, "N k"], num_experts: int) -> Int[Array, "N k"]:
-    """How many tokens come before each token at the expert of each of its choices."""
+    """Number of tokens before each token at the expert of each of its choices."""
     num_tokens, num_choices = chosen.shape
     queue = chosen.T.reshape(-1)
     waiting = jnp.cumsum(jax.nn.one_hot(queue, num_experts, dtype=jnp.int32), axis=0, dtype=jnp.int32)
@@ -159,7 +159,7 @@ Sampler = Callable[[Float[Array, "n t K"], int], Int[Array, "n t"]]  # (logits, 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What is routed, to how many experts, and how the router learns. Raises: UnknownNameError, InvalidDimsError."""
+    """Level of routing, number of experts, and how the router learns. Raises: UnknownNameError, InvalidDimsError."""
 
     level: str  # TOKEN, EXAMPLE or TASK
     num_active: int = SOFT  # k, or SOFT

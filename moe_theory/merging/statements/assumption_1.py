@@ -28,8 +28,7 @@ ASSUMPTION_1 = statement(
     instead="assumption-1.cyclic",
 )
 def diameter_excess(run) -> np.ndarray:
-    r"""Leaves of depth h, or what the simplex leaves of them, are at most nu_1 rho^h in diameter, in any coordinate.
-    $$\mathrm{diam}(\mathcal{H}_{h,i}) \le \nu_1 \rho^h$$"""
+    """Leaves of depth h, or what the simplex leaves of them, are at most nu_1 rho^h in diameter, in any coordinate."""
     return _excess(run, is_cut=True)
 
 

@@ -32,11 +32,9 @@ EQUATION_3 = statement(
     computed("1 hidden layer", "2 hidden layers"),
     identity(within=0),
     where="below Eq. (3): the number of parameters, L hidden layers",
-    exact=True,
 )
 def difference_of_drawn(run) -> np.ndarray:
-    """The number of parameters that the paper gives is that of a drawn network with L hidden layers.
-    $$p = wK + wV + w^2 (L - 1)$$"""
+    """The number of parameters that the paper gives is that of a drawn network with L hidden layers."""
     drawn = [network.draw(root_key(0), dataclasses.replace(DIMS, num_hidden=number)) for number in (1, 2)]
     ends = DIMS.width * (DIMS.max_experts + DIMS.num_tasks)
     sizes = [sum(layer.size for layer in each.layers) for each in drawn]
@@ -48,11 +46,9 @@ def difference_of_drawn(run) -> np.ndarray:
     computed(*(f"L = {depth}" for depth in DEPTHS)),
     identity(within=0),
     where="below Eq. (3): the number of parameters",
-    exact=True,
 )
 def difference(run) -> np.ndarray:
-    """The number of parameters that the paper gives is that of the L matrices that (3) multiplies.
-    $$p = wK + wV + w^2 (L - 1)$$"""
+    """The number of parameters that the paper gives is that of the L matrices that (3) multiplies."""
     width, ends = DIMS.width, DIMS.width * (DIMS.max_experts + DIMS.num_tasks)
     # The matrices of (3): (w, K), L - 2 times (w, w), and (V, w).
     return alike(run, [abs(ends + width**2 * (depth - 1) - (ends + width**2 * (depth - 2))) for depth in DEPTHS])

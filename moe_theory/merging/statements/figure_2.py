@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from moe_theory.merging.experiments import MERGES, STEPPED, STEPPING, is_faster
+from moe_theory.merging.experiments import MERGES, MOSTLY, STEPPED, STEPPING, is_faster
 from moe_theory.merging.serving.methods import MERGED
-from moe_theory.merging.statements.abstract import MOSTLY
 from moe_theory.verify.statement import statement
 
 SHARES = {"token-top-1-capacity": 0.6, "smear-example-linear": 1 / 20, "smear-token-linear": 1 / 20}

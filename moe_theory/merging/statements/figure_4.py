@@ -5,13 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from moe_theory.merging import policies
-from moe_theory.merging.experiments import MERGES, NUM_ROUNDS, RIVALS, SURFACE, WORDS, recorded
-from moe_theory.verify.statement import probability, statement
+from moe_theory.merging.experiments import MERGES, MOSTLY, NUM_ROUNDS, RIVALS, SURFACE, WORDS, recorded
+from moe_theory.verify.statement import statement
 
 REGRET = r"\mathbb{P}\left( R_T^{\text{Tanbr}} < R_T \right) \ge \frac{1}{2}"
 OF_THE_PAPER = (policies.NUCB, policies.AVERAGE)
 NOT_OF_THE_PAPER = tuple(rival for rival in RIVALS if rival not in OF_THE_PAPER)
-MOSTLY = probability(at_least=0.5)
 WHERE = "beside Fig. 4"
 
 FIGURE_4 = statement(

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from moe_theory.merging import policies
-from moe_theory.merging.experiments import FIXED_MERGES, MERGES, ON_TESTBED, TESTBEDS, lead
-from moe_theory.verify.statement import Declared, probability, statement
+from moe_theory.merging.experiments import FIXED_MERGES, MERGES, MOSTLY, ON_TESTBED, TESTBEDS, lead
+from moe_theory.verify.statement import Declared, statement
 
 LEAST_GAIN = 0.05  # of accuracy
-MOSTLY = probability(at_least=0.5)
 GAIN = r"\mathbb{P}(a_{\text{Tanbr}} - a \ge %g) \ge \frac{1}{2}"
 RIVALS = (*FIXED_MERGES, policies.NUCB)
 SEARCHED = """Models of ours, trained on digits, 5,000 slots as in the paper. Both bandits have the best of 64 random

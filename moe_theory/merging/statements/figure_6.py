@@ -3,13 +3,12 @@
 import numpy as np
 
 from moe_theory.merging import uncertainty
-from moe_theory.merging.experiments import MERGES, ROUTED_EXPERTS, ROUTING, STEPS, increases, routed_cell
+from moe_theory.merging.experiments import MERGES, MOSTLY, ROUTED_EXPERTS, ROUTING, STEPS, increases, routed_cell
 from moe_theory.merging.params import RANDOM_SPLIT
-from moe_theory.verify.statement import Hypothesis, bound, probability, statement
+from moe_theory.verify.statement import Hypothesis, bound, statement
 
 LEAVES = 20  # feasible ones
 MOST_SECONDS = 0.4e-3
-MOSTLY = probability(at_least=0.5)
 SPLITS_AT_RANDOM = Hypothesis(
     "a leaf is split along a random coordinate, as in Algorithm 1",
     lambda dims, run: int(run.params.split_rule) == RANDOM_SPLIT,

@@ -6,14 +6,13 @@ Trees are run alone, their leaves picked by the rule that is worst for the state
 import numpy as np
 
 from moe_theory.merging import corrected, theory
-from moe_theory.merging.experiments import ON_TREES, TREES_BY_RATIO, by_ratio, candidates, worst_excess
+from moe_theory.merging.experiments import EXACTLY, ON_TREES, TREES_BY_RATIO, by_ratio, candidates, worst_excess
 from moe_theory.verify.claim import Runs, excess
-from moe_theory.verify.statement import identity, statement
+from moe_theory.verify.statement import statement
 
 EQUATION_5 = r"N_t \le 2^{1/(1-\rho)} \frac{T \nu_1^2}{C^2 \log(T/\delta)}"
 LEAVES = r"1 + \sum_h \min\left(2^h, \frac{T_h}{m_h}\right), \quad m_h = \max(1, \lceil \tau_h(e_h) \rceil)"
 
-EXACTLY = identity(within=0)
 
 LEMMA_1 = statement(
     "lemma-1",
@@ -36,7 +35,6 @@ LEMMA_1 = statement(
 
 @LEMMA_1.charitable("lemma-1.candidates", by_ratio("in-turn"), EXACTLY, where="Lemma 1, Eq. (5), C = 1").says(
     "With C = 1 there are at no slot more candidates than (5) says, which is more than T for rho of 0.7 and 0.9."
-    f"$${EQUATION_5}$$"
 )
 @LEMMA_1.literal(
     "lemma-1.large-constant",
@@ -44,7 +42,7 @@ LEMMA_1 = statement(
     EXACTLY,
     where="Lemma 1, Eq. (5), C = 30",
     instead="lemma-1.leaves",
-).says(f"With a large C there are at no slot more candidates than (5) says. $${EQUATION_5}$$")
+).says("With a large C there are at no slot more candidates than (5) says.")
 def candidates_beyond(run) -> np.ndarray:
     """Excess over (5) in the worst slot (B,)."""
     return excess(candidates(run), theory.leaf_bound(int(run.rounds[-1]), run.params)).max(axis=0)

@@ -3,14 +3,13 @@
 import numpy as np
 
 from moe_theory.merging import corrected, theory
-from moe_theory.merging.experiments import ON_TREES, TREES_BY_RATIO, by_ratio, computed, recorded, worst_excess
+from moe_theory.merging.experiments import EXACTLY, ON_TREES, TREES_BY_RATIO, by_ratio, computed, recorded, worst_excess
 from moe_theory.verify.claim import Runs, excess
-from moe_theory.verify.statement import alike, identity, statement
+from moe_theory.verify.statement import alike, statement
 
 EQUATION_7 = r"H(t) \le \frac{1}{1-\rho} \log \frac{T \nu_1^2}{C^2 \log(T/\delta)}"
 SIMPLE = r"H(T) \le 1 + \max\left(0, \frac{1}{2 \log(1/\rho)} \log \frac{T \nu_1^2}{C^2 \log(2/\delta)}\right)"
 TIMES = np.arange(3, 1025, dtype=float)
-EXACTLY = identity(within=0)
 
 LEMMA_2 = statement(
     "lemma-2",
@@ -35,7 +34,6 @@ LEMMA_2 = statement(
 
 @LEMMA_2.charitable("lemma-2.depth", by_ratio("deepest"), EXACTLY, where="Lemma 2, Eq. (7), C = 1").says(
     "With C = 1 the tree is at no slot deeper than (7) says, even if the deepest leaf is always picked."
-    f"$${EQUATION_7}$$"
 )
 @LEMMA_2.literal(
     "lemma-2.large-constant",
@@ -43,7 +41,7 @@ LEMMA_2 = statement(
     EXACTLY,
     where="Lemma 2, Eq. (7), C = 30",
     instead="lemma-2.right-depth",
-).says(f"With a large C the tree is at no slot deeper than (7) says. $${EQUATION_7}$$")
+).says("With a large C the tree is at no slot deeper than (7) says.")
 def depth_beyond(run) -> np.ndarray:
     """Excess over (7) in the worst slot (B,)."""
     return excess(recorded(run, "max_depth"), theory.depth_bound(int(run.rounds[-1]), run.params)).max(axis=0)
@@ -73,10 +71,7 @@ def depth_beyond_right(runs: Runs) -> np.ndarray:
 
 @LEMMA_2.replacement(
     "lemma-2.simple-depth", TREES_BY_RATIO, EXACTLY, where="replaces Lemma 2, Eq. (7), in closed form"
-).says(
-    "One level more than the proof's bound, with the least logarithm that a threshold after the root's can have. "
-    f"$${SIMPLE}$$"
-)
+).says("One level more than the proof's bound, with the least logarithm that a threshold after the root's can have.")
 def depth_beyond_simple(runs: Runs) -> np.ndarray:
     """Excess over `corrected.simple_depth_bound` (V, B)."""
     return worst_excess(runs, "deepest", "max_depth", corrected.simple_depth_bound)
@@ -88,7 +83,6 @@ def depth_beyond_simple(runs: Runs) -> np.ndarray:
     EXACTLY,
     where="Lemma 2, proof: log(t/delta) >= log(T/delta) for t <= T",
     instead="lemma-2.log-time-right",
-    exact=True,
 )
 def log_time(run) -> np.ndarray:
     r"""A logarithm of an earlier slot is at least that of the last.
@@ -97,11 +91,7 @@ def log_time(run) -> np.ndarray:
 
 
 @LEMMA_2.replacement(
-    "lemma-2.log-time-right",
-    computed("largest excess"),
-    EXACTLY,
-    where="replaces the step of Lemma 2's proof to T",
-    exact=True,
+    "lemma-2.log-time-right", computed("largest excess"), EXACTLY, where="replaces the step of Lemma 2's proof to T"
 )
 def log_time_right(run) -> np.ndarray:
     r"""What the step is for holds from t = e delta on: t / log(t/delta) grows with t.
@@ -109,9 +99,7 @@ def log_time_right(run) -> np.ndarray:
     return alike(run, excess(-np.diff(TIMES / np.log(TIMES)), 0).max())
 
 
-@LEMMA_2.step(
-    "lemma-2.log-ratio", computed("largest shortfall"), EXACTLY, where="Lemma 2, proof, last step", exact=True
-)
+@LEMMA_2.step("lemma-2.log-ratio", computed("largest shortfall"), EXACTLY, where="Lemma 2, proof, last step")
 def log_ratio(run) -> np.ndarray:
     r"""2 log(1/rho) is at least 1 - rho. $$2 \log(1/\rho) \ge 1 - \rho, \quad 0 < \rho < 1$$"""
     ratios = np.linspace(0, 1, 1001)[1:-1]

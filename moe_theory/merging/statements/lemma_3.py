@@ -21,14 +21,14 @@ LEMMA_3 = statement(
 
 @LEMMA_3.ours(
     "lemma-3.distance", TANBR_ON["peaked"], identity(within=0), labels=["largest excess"], hypotheses=[IS_WIDE]
-).says(f"A network that is as wide as Lemma 3 asks stays within 2 sqrt(t/(w lambda)) of where it began. $${DISTANCE}$$")
+).says("A network that is as wide as Lemma 3 asks stays within 2 sqrt(t/(w lambda)) of where it began.")
 @LEMMA_3.ours(
     "lemma-3.distance-at-64",
     TANBR_ON["peaked"],
     identity(within=0),
     where="Lemma 3, of a network of width 64",
     labels=["largest excess"],
-).says(f"Tanbr's network of width 64 stays within 2 sqrt(t/(w lambda)) of where it began. $${DISTANCE}$$")
+).says("Tanbr's network of width 64 stays within 2 sqrt(t/(w lambda)) of where it began.")
 def distance_beyond(run) -> np.ndarray:
     """By how much the network is further from its start, at the worst recorded slot (B,)."""
     allowed = 2 * np.sqrt(run.rounds / (DIMS.width * float(run.params.regularization)))

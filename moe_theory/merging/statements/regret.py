@@ -31,8 +31,7 @@ REGRET = statement(
     "regret.mean-of-bests", SURFACE["shares"].at(policies.MIX), counterexample(), instead="regret.best-weights"
 )
 def loses(run) -> np.ndarray:
-    r"""No weights earn more than the tasks' own best weights, averaged with the task mix.
-    $$x_t^* = \psi_t \mathrm{argmax}_x f^*(x)$$"""
+    """No weights earn more than the tasks' own best weights, averaged with the task mix."""
     # On this reward the tasks' own best weights are the experts, and their mean with the mix is what `mix` plays.
     return recorded(run, "cumulative_regret")[-1] > LEAST_LOSS
 

@@ -5,31 +5,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from moe_theory.merging import corrected, theory
-from moe_theory.merging.experiments import (
-    BY_RATIO,
-    GROWTH,
-    LONG_SLOTS,
-    ON_TREES,
-    SMOOTHNESS_RATIOS,
-    TANBR_LONG,
-    computed,
-    exponent_over_log,
-    recorded,
-    tree_cell,
-)
+from moe_theory.merging import corrected, experiments, theory
 from moe_theory.merging.params import Params
 from moe_theory.runs import Run
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import alike, identity, probability, rate, statement
 
 GROWING = (64, 256, 1024, 4096)
-PICKING = (512, 1024, 2048, LONG_SLOTS)
-LARGEST_RATIO = SMOOTHNESS_RATIOS[-1]
+PICKING = (512, 1024, 2048, experiments.LONG_SLOTS)
+LARGEST_RATIO = experiments.SMOOTHNESS_RATIOS[-1]
 EXPONENT = corrected.regret_exponent(LARGEST_RATIO)
 SIZES = (1e6, 1e8, 1e10, 1e12)  # T at which the right side of (6) is looked at
-SUMS = dataclasses.replace(GROWTH.at(tree_cell("in-turn", LARGEST_RATIO)), abscissa=GROWING)
-BOUNDS = computed(abscissa=SIZES)
+SUMS = dataclasses.replace(experiments.GROWTH.at(experiments.tree_cell("in-turn", LARGEST_RATIO)), abscissa=GROWING)
+BOUNDS = experiments.computed(abscissa=SIZES)
 NEURAL = r"3 \sqrt{T} \sqrt{\tilde{d} \log(1 + TN/\lambda) + 2} \left[ \cdot \right]"
 ROOT = r"\mathcal{O}(\sqrt{T} \log T)"
 
@@ -38,7 +26,7 @@ REMARK = statement(
     where="Remark on Theorem 1",
     says=r"""The right side of (6), the bound of Theorem 1, is O(d sqrt(T) log T).
     $$\text{(6)} = \mathcal{O}(\tilde{d} \sqrt{T} \log T)$$""",
-    hypotheses=ON_TREES,
+    hypotheses=experiments.ON_TREES,
     why="""The right side of (6) has + T + 1, which the remark drops, so that it is linear in T. T stands for the sum of
     nu_1 rho^h over the leaves picked in (10), and that sum need not be O(sqrt(T) log T) either: the threshold (2) lets
     shallow leaves be picked so often that it can grow like T^a with a above 1/2. Nor does the effective dimension make
@@ -59,7 +47,7 @@ def sums_over(log_power: float) -> Callable[[Run], np.ndarray]:
     """sum of nu_1 rho^(h_t) at `GROWING` (V, B), over the power of log T that is claimed beside that of T."""
 
     def values(run) -> np.ndarray:
-        sums = recorded(run, "cumulative_discretization")[np.searchsorted(run.rounds, GROWING)]
+        sums = experiments.recorded(run, "cumulative_discretization")[np.searchsorted(run.rounds, GROWING)]
         return sums / (np.log(GROWING) ** log_power)[:, None]
 
     return values
@@ -77,7 +65,7 @@ REMARK.step(
 
 @REMARK.step(
     "remark.own-picks",
-    TANBR_LONG,
+    experiments.TANBR_LONG,
     probability(at_least=0.5),
     where="Remark on Theorem 1, the last sum of (10) over Tanbr's own picks, rho = 0.9",
     instead="remark.right-exponent",
@@ -87,8 +75,8 @@ def own_sum_grows_like_root(run) -> np.ndarray:
 
     The exponent of the sum over log T, fitted over T = 512 to 5,000.
     $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(\sqrt{T} \log T)$$"""
-    terms = float(run.params.smoothness) * float(run.params.smoothness_ratio) ** recorded(run, "depth")
-    return exponent_over_log(np.cumsum(terms, axis=0)[np.array(PICKING) - 1], PICKING) <= 0.6
+    terms = float(run.params.smoothness) * float(run.params.smoothness_ratio) ** experiments.recorded(run, "depth")
+    return experiments.exponent_over_log(np.cumsum(terms, axis=0)[np.array(PICKING) - 1], PICKING) <= 0.6
 
 
 REMARK.replacement(
@@ -103,10 +91,10 @@ REMARK.replacement(
 
 @REMARK.replacement(
     "remark.finite-sum",
-    GROWTH.over("smoothness_ratio"),
+    experiments.GROWTH.over("smoothness_ratio"),
     identity(within=1e-5),
     where="replaces the remark on Theorem 1, at finite T",
-    labels=BY_RATIO,
+    labels=experiments.BY_RATIO,
 )
 def relative_excess(run) -> np.ndarray:
     r"""The sum is at most what T pulls give that fill up the smallest depths first, relative to that.
@@ -128,16 +116,11 @@ REMARK.charitable(
     rate(at_most=0.5),
     where="Remark on Theorem 1, the right side of (6) itself",
     instead="remark.neural-part",
-    exact=True,
 ).says(f"""The right side of (6), of a given effective dimension, is O(sqrt(T) log T).
     $${NEURAL} + T + 1 = {ROOT}$$
     """)(lambda run: alike(run, [(it.confidence + it.norm + it.remainder) / np.log(size) for size, it in parts()]))
 REMARK.replacement(
-    "remark.neural-part",
-    BOUNDS,
-    rate(at_most=0.5),
-    where="replaces the remark on Theorem 1, without the T + 1 of (6)",
-    exact=True,
+    "remark.neural-part", BOUNDS, rate(at_most=0.5), where="replaces the remark on Theorem 1, without the T + 1 of (6)"
 ).says(f"""Without T + 1, of a given effective dimension, the right side of (6) is O(sqrt(T) log T).
     $${NEURAL} = {ROOT}$$
     """)(lambda run: alike(run, [(it.confidence + it.norm) / np.log(size) for size, it in parts()]))

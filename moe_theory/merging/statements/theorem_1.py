@@ -67,7 +67,7 @@ claim_bound(
     "charitable",
     printed_side,
     "Theorem 1, Eq. (6), its term with J taken as 0, of a network of width 64",
-    f"Tanbr's regret is at most the right side of (6), with probability 1 - delta. $${NEURAL} + T + 1$$",
+    "Tanbr's regret is at most the right side of (6), with probability 1 - delta.",
     instead="theorem-1.right-form",
 )
 claim_bound(
@@ -83,5 +83,5 @@ claim_bound(
     corrected_side,
     "replaces Theorem 1: the worst sum of nu_1 rho^h in place of T + 1, which says little at this T too",
     "Tanbr's regret is at most the neural part of (6) and the largest sum of nu_1 rho^h, without 2 sum Gamma-bar, with "
-    f"probability 1 - delta. $${RIGHT}$$",
+    "probability 1 - delta.",
 )

@@ -22,7 +22,7 @@ from moe_theory.core.digits import handwritten_digits
 from moe_theory.core.errors import InvalidDimsError, unknown_name
 
 
-class Family(NamedTuple):
+class TaskFamily(NamedTuple):
     """Tasks on the same inputs: each changes the inputs or the question about them."""
 
     names: tuple[str, ...]  # of the base tasks
@@ -65,7 +65,7 @@ def _permutation() -> np.ndarray:
     return np.random.default_rng(0).permutation(SIDE**2)
 
 
-DIGITS = Family(CHANGES, 10, (SIDE // PATCH) ** 2, PATCH**2, digits_task)
+DIGITS = TaskFamily(CHANGES, 10, (SIDE // PATCH) ** 2, PATCH**2, digits_task)
 
 
 LENGTH = 8
@@ -109,7 +109,7 @@ def _sequences() -> np.ndarray:
     return codes[:, None] // SYMBOLS ** np.arange(LENGTH) % SYMBOLS
 
 
-SEQUENCES = Family(RULES, SYMBOLS, LENGTH, SYMBOLS, sequences_task)
+SEQUENCES = TaskFamily(RULES, SYMBOLS, LENGTH, SYMBOLS, sequences_task)
 
 
 TRAIN, VALIDATION = SPLITS = ("train", "validation")
@@ -118,7 +118,7 @@ _STRIDE = 3  # between label maps; prime to the number of classes of every famil
 
 
 @dataclass(frozen=True)
-class Setting:
+class Recipe:
     """Everything that decides the trained weights."""
 
     tasks: str = "digits"  # or "sequences"
@@ -164,7 +164,7 @@ class Examples(NamedTuple):
     tasks: Int[Array | np.ndarray, " n"]  # int32, from 0
 
 
-class Tasks(NamedTuple):
+class TaskSet(NamedTuple):
     """Names and sizes of a setting's tasks."""
 
     names: tuple[str, ...]  # (V,)
@@ -173,15 +173,15 @@ class Tasks(NamedTuple):
     num_features: int  # of a token
 
 
-def tasks_of(setting: Setting) -> Tasks:
+def tasks_of(setting: Recipe) -> TaskSet:
     """Names and sizes of a setting's tasks."""
     family = FAMILIES[setting.tasks]
     bases = len(family.names)
     names = (f"{family.names[task % bases]}, labels + {_shift(task, family)}" for task in range(setting.num_tasks))
-    return Tasks(tuple(names), family.num_classes, family.num_tokens, family.num_features)
+    return TaskSet(tuple(names), family.num_classes, family.num_tokens, family.num_features)
 
 
-def examples(setting: Setting, split: str) -> Examples:
+def examples(setting: Recipe, split: str) -> Examples:
     """Every input of a split, "train" or "validation", under every task of the setting.
 
     The same inputs in every setting. Raises: UnknownNameError for another split.
@@ -202,13 +202,13 @@ def _examples(name: str, num_tasks: int, split: str) -> Examples:
     return Examples(inputs, labels, numbers)
 
 
-def _of_task(family: Family, task: int, split: str) -> tuple[np.ndarray, np.ndarray]:
+def _of_task(family: TaskFamily, task: int, split: str) -> tuple[np.ndarray, np.ndarray]:
     inputs, labels = family.base_task(task % len(family.names), split == VALIDATION)
     shifted = (labels + _shift(task, family)) % family.num_classes
     return inputs.astype(np.float32), shifted.astype(np.int32)
 
 
-def _shift(task: int, family: Family) -> int:
+def _shift(task: int, family: TaskFamily) -> int:
     return _STRIDE * (task // len(family.names)) % family.num_classes
 
 

@@ -22,7 +22,7 @@ from moe_theory.core import programs
 from moe_theory.core.errors import OutputError
 from moe_theory.core.random import root_key
 from moe_theory.merging.testbed import transformer
-from moe_theory.merging.testbed.tasks import TRAIN, Examples, Setting, Tasks, examples, tasks_of
+from moe_theory.merging.testbed.tasks import TRAIN, Examples, Recipe, TaskSet, examples, tasks_of
 from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Model, MoE, Norm
 from moe_theory.runs.files import user_cache
 from moe_theory.runs.fingerprint import code_digest
@@ -56,12 +56,12 @@ def tell(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
-def train(setting: Setting, progress: Progress = tell) -> Model:
+def train(setting: Recipe, progress: Progress = tell) -> Model:
     """A model whose experts were trained with task-level routing, expert v mod K on task v; always in float32."""
     return fit(setting, progress).model
 
 
-def trained(setting: Setting, progress: Progress = tell, folder: Path | None = None) -> Model:
+def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = None) -> Model:
     """`train`, or the model of this setting from the cache.
 
     Args:
@@ -82,7 +82,7 @@ def trained(setting: Setting, progress: Progress = tell, folder: Path | None = N
     return model
 
 
-def fit(setting: Setting, progress: Progress = tell) -> Fit:
+def fit(setting: Recipe, progress: Progress = tell) -> Fit:
     """`train`, with the losses.
 
     First everything is trained with one expert a layer on batches of all tasks; then that expert is copied K times and
@@ -98,7 +98,7 @@ def fit(setting: Setting, progress: Progress = tell) -> Fit:
     return Fit(model, dense_losses, expert_losses)
 
 
-def initial(key: Key[Array, ""], setting: Setting, tasks: Tasks) -> Model:
+def initial(key: Key[Array, ""], setting: Recipe, tasks: TaskSet) -> Model:
     """A random model with one expert a layer: weights of variance 1 / inputs, no biases."""
     embedding_key, position_key, head_key, layer_key = jax.random.split(key, 4)
     width = setting.width
@@ -135,13 +135,13 @@ def draw_batch(key: Key[Array, ""], data: Examples, num_tasks: int, num_groups: 
 def _phase(
     name: str,
     key: Key[Array, ""],
-    setting: Setting,
+    setting: Recipe,
     model: Model,
     data: Examples,
     num_groups: int,
     progress: Progress,
 ) -> tuple[Model, np.ndarray]:
-    """Train in one program, which is called a few times so that there is something to tell."""
+    """Train in one program, which is called a few times so that there is progress to report."""
     num_steps = setting.dense_steps if name == "dense" else setting.expert_steps
     if num_steps == 0:
         return model, np.zeros(0, np.float32)
@@ -169,7 +169,7 @@ def _phase(
     return carried[0], np.concatenate(losses)
 
 
-def _layer(key: Key[Array, ""], setting: Setting) -> Layer:
+def _layer(key: Key[Array, ""], setting: Recipe) -> Layer:
     projection_key, output_key, in_key, out_key = jax.random.split(key, 4)
     width, hidden, heads = setting.width, setting.hidden, setting.num_heads
     size = width // heads
@@ -260,7 +260,7 @@ def _model(path: Path, arrays: Mapping[str, np.ndarray]) -> Model:
         raise InvalidCheckpointError(f"{path} is no model of the testbed ({failure}). Change the path.") from None
 
 
-def _name(setting: Setting) -> str:
+def _name(setting: Recipe) -> str:
     """A hash of what decides the weights."""
     decisive = [dataclasses.asdict(setting), fingerprint(_code())]
     digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode())

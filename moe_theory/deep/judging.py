@@ -1,0 +1,331 @@
+"""Judge the claims of a preset's figure on networks: trained on digits, on a paper's data or on images of one's own.
+
+`plan` resolves a request, with pilots where a clock or a gate drive chooses; `judge` runs it with interim looks.
+"""
+
+import dataclasses
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.core.fields import documented
+from moe_theory.core.machine import available_cores
+from moe_theory.deep import datasets, fitting, own, presets, runs
+from moe_theory.deep.datasets import DataSet
+from moe_theory.deep.datasets.decoder import Frame
+from moe_theory.deep.params import READINGS
+from moe_theory.deep.presets import Preset
+from moe_theory.deep.runs import EVERY, Plan, RunProgress, Stored
+from moe_theory.deep.summary import Summary, summarize
+from moe_theory.runs import Progress, automatic, shown
+from moe_theory.runs.files import prepare_folder
+from moe_theory.runs.provenance import backend, is_x64, now, versions
+from moe_theory.verify.claim import Claim, ReadingLike, Runs
+from moe_theory.verify.interim import SequentialTest
+from moe_theory.verify.request import FAMILY_ERROR, blank_verdict
+from moe_theory.verify.verdict import Report, Verdicts
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+THREADS = 2  # seeds that run at once on a CPU
+FILES = ("results.nc", "summary.json", "verdicts.json", "deep.svg")  # of a judgement, in its folder
+
+
+@documented
+@dataclasses.dataclass(frozen=True)
+class Judgement:
+    """Runs of a preset, and the verdicts on its figure's claims.
+
+    Examples:
+        >>> from moe_theory import deep
+        >>> plan = deep.plan("edge-mnist-small", rounds=2, samples=8, batch=8, epochs=1, test_images=50, replicates=1)
+        >>> found = deep.judge(plan)
+        >>> isinstance(found, deep.Judgement), len(found.verdicts)  # one seed decides nothing
+        (True, 0)
+        >>> dict(found.to_xarray().generalization_error.sizes)
+        {'cell': 8, 'round': 2, 'replicate': 1}
+    """
+
+    plan: Plan  # as it was run: with the seeds that its last interim analysis had
+    runs: Runs  # by cell: records of every round and seed, (T, ..., B)
+    summary: Summary  # of each cell: final measures, paired differences to a baseline, the gate's drive kappa
+    verdicts: Verdicts  # which name the data; none of a single seed, or of other cells than the figure's
+
+    def to_xarray(self) -> "xr.Dataset":
+        """All records (T, ..., B), over cells, rounds, seeds and, where there is one for each, experts or classes."""
+        return runs.dataset(self.plan, self.runs, self.verdicts.source.command)
+
+
+def preset_for(name: str | None, folder: Path | str | None) -> Preset:
+    """The preset called `name` on the data set that a folder has; without a name the first one on these data.
+
+    Raises: UnknownNameError for an unknown name; MissingDataError for a folder that holds something else;
+        DamagedDataError; InvalidRunError where neither names a preset.
+    """
+    found = None if folder is None else datasets.found_in(folder)
+    if folder is not None and not found:
+        failure = datasets.missing(folder)
+        if name is None or failure.present:  # else what the preset looks for is told
+            raise failure
+    return presets.on_data(name, found)
+
+
+def plan(
+    preset: str | Preset | None = None,
+    data: DataSet | Path | str | None = None,
+    *,
+    frame: Frame | None = None,
+    network: str | None = None,
+    epochs: int | None = None,
+    samples: int | None = None,
+    batch: int | None = None,
+    rounds: int | None = None,
+    experts: Sequence[int] | None = None,
+    classes: Sequence[int] | None = None,
+    test_images: int | None = None,
+    reading: str | ReadingLike = "balanced",
+    settings: Mapping[str, Any] | None = None,
+    replicates: int | None = None,
+    seed: int = 0,
+    minutes: float | None = None,
+    kappa: float | None = None,
+    literal: bool = False,
+    folder: Path | str | None = None,
+    every: int = EVERY,
+    keeps_weights: bool = False,
+    fresh: bool = False,
+    on_data: Callable[[DataSet], object] | None = None,
+    tell: Callable[[str], object] | None = None,
+) -> Plan:
+    """A request to `judge`: a preset's cells with sizes, data, seeds and parameters, all of them checked.
+
+    Args:
+        preset: its name, or one of your own; None takes the first one on the data that `data` has.
+        data: a data set, or the folder of its files; None loads the preset's, which digits alone allow.
+        frame: the size that images in folders get, and how.
+        network: of the experts: a key of `networks.NETWORKS`, or "package.module:name".
+        epochs, samples, batch: of an expert on a task: passes, training images, images of a gradient step.
+        rounds, experts, classes: T, the numbers M that are compared, and the classes of the data that are tasks.
+        test_images: of the data, evenly spread, that experts are evaluated on.
+        reading: where the papers are silent.
+        settings: parameters by name, in place of the preset's; values or their texts.
+        replicates: seeds that each cell is run with.
+        minutes: choose sizes, seeds and the gate's scale with which all takes about so long, by pilots.
+        kappa: gate drive to reach by the gate's scale, by a pilot; with `minutes` 3, and 30 of servers.
+        literal: set eta, alpha, lambda and Gamma from the measured sigma_0, as the theorems do.
+        folder: where runs are kept from checkpoint to checkpoint, and resumed from; None keeps nothing.
+        every: rounds between checkpoints.
+        keeps_weights: keep each run's final state too, from which more rounds go on.
+        fresh: discard all runs of the preset in the folder.
+        on_data: called with the data set once it is read, before any pilot.
+        tell: called with each line about pilots and what they chose.
+    Raises: UnknownNameError, InvalidDimsError, InvalidParamsError and InvalidRunError for what cannot be run, or does
+        not go together; MissingDataError and DamagedDataError for the folder of the data; InvalidSystemError for a
+        network that cannot be imported; OutputError for a folder that cannot be written.
+
+    Examples:
+        >>> from moe_theory import deep
+        >>> plan = deep.plan("continual-mnist-small", experts=(1, 4, 7), network="mlp", replicates=2)
+        >>> list(plan.params())
+        ['M = 1', 'M = 4', 'M = 4, no termination', 'M = 7', 'M = 7, no termination']
+    """
+    if minutes is not None and replicates is not None:
+        raise InvalidRunError("--minutes chooses the number of seeds. Drop --minutes or --seeds.")
+    place = None if data is None or isinstance(data, DataSet) else Path(data)
+    chosen = preset if isinstance(preset, Preset) else preset_for(preset, place)
+    sizes = fitting.Sizes(
+        own.network_named(network),
+        epochs,
+        samples,
+        batch,
+        rounds,
+        None if experts is None else tuple(experts),
+        None if classes is None else tuple(classes),
+        test_images,
+    )
+    chosen = fitting.resized(chosen, sizes)
+    if isinstance(reading, str) and reading not in READINGS:
+        raise unknown_name("reading", reading, READINGS)
+    read = data if isinstance(data, DataSet) else datasets.load(chosen.data, place, frame)  # last: it may take long
+    if on_data is not None:
+        on_data(read)
+    found = Plan(
+        preset=chosen,
+        reading=READINGS[reading] if isinstance(reading, str) else reading,
+        replicates=chosen.replicates if replicates is None else replicates,
+        seed=seed,
+        every=every,
+        folder=None if folder is None else Path(folder) / "runs",
+        settings=settings or {},
+        is_sequential=minutes is not None,
+        keeps_weights=keeps_weights,
+        data=fitting.thinned(read, chosen.test_images if test_images is None else test_images),
+    )
+    found = _fitted(found, sizes, minutes, kappa, literal, fresh, tell or (lambda line: None))
+    require_own(found)
+    return found
+
+
+def judge(
+    plan: Plan,
+    *,
+    progress: Progress = automatic,
+    on_step: Callable[[RunProgress], object] | None = None,
+    command: str | None = None,
+) -> Judgement:
+    """Run a plan and judge the claims of its preset's figure on it.
+
+    The claims share one error. Where a clock chose the seeds, they are looked at in halves, and no more are run once
+    every claim is decided. Runs that the plan's folder has are not repeated.
+
+    Args:
+        progress: where to report; unless given a line in a notebook, else standard error.
+        on_step: called from threads with each run that begins, and each part of one that is stored.
+        command: that verdicts name as what repeats them; unless given this call.
+    Raises: InvalidRunError for a folder with runs of other settings, for runs that do not fit into memory, or whose
+        experts diverge; OutputError for a folder that cannot be written; InvalidParamsError, InvalidDimsError,
+        InvalidSystemError and UnknownNameError for a plan that was changed by hand.
+
+    Examples:
+        >>> from moe_theory import deep
+        >>> plan = deep.plan("edge-mnist-small", rounds=2, samples=8, batch=8, epochs=1, test_images=50, replicates=2)
+        >>> {verdict.data for verdict in deep.judge(plan).verdicts}
+        {'digits'}
+    """
+    require_own(plan)
+    tests, made = _tests(plan), {}
+    threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # another device is busy with one seed
+    with shown(progress) as showing:
+        steps = _Steps(plan, showing, on_step)
+        for first, last in zip((0, *plan.looks), plan.looks, strict=False):
+            made = runs.joined(made, runs.run_plan(plan, steps.record, threads, steps.wait, range(first, last)))
+            if _has_decided(tests, made):
+                break
+    plan = dataclasses.replace(plan, replicates=len(next(iter(made.values())).replicates))
+    report = _report(plan, tests, _call(plan) if command is None else command)
+    return Judgement(plan, made, summarize(plan, made), Verdicts(report))
+
+
+def require_own(plan: Plan) -> None:
+    """Raise InvalidRunError for a folder with other runs than the plan's, which these would replace."""
+    if others := plan.stored[Stored.OTHER]:
+        assert plan.folder is not None  # which has them
+        raise InvalidRunError(
+            f"{plan.folder.parent} holds {others:,} {'run' if others == 1 else 'runs'} of other settings, data, seeds, "
+            "checkpoint rounds, versions or numbers of cores, which this one would replace. Name another --out, or "
+            "give --fresh to discard them."
+        )
+
+
+def _fitted(
+    plan: Plan,
+    given: fitting.Sizes,
+    minutes: float | None,
+    kappa: float | None,
+    literal: bool,
+    fresh: bool,
+    tell: Callable[[str], object],
+) -> Plan:
+    """The plan as the theorems, a clock and a gate drive have it; what pilots chose is kept, so that reruns resume."""
+    kept = None if plan.folder is None else plan.folder.parent / fitting.CHOSEN
+    if fresh:
+        plan.forget()
+        if kept is not None:
+            kept.unlink(missing_ok=True)
+    fitting.check(plan, minutes, kappa, literal)
+    choice = fitting.literal(plan) if literal else fitting.Choice(plan, [])
+    for line in choice.told:
+        tell(line)
+    if minutes is None and kappa is None:
+        return choice.plan
+    plan = choice.plan
+    choice = None if kept is None else fitting.kept_choice(kept, plan, given, minutes, kappa)
+    if choice is None:
+        if kept is not None:
+            prepare_folder(kept.parent, FILES)
+        tell("pilots: timing rounds, and looking at the gates" if minutes else "pilot: looking at the gates")
+        choice = fitting.fit(plan, given, minutes, kappa, len(_claims(plan)), FAMILY_ERROR)
+        if kept is not None:
+            fitting.keep(kept, choice, plan, given, minutes, kappa)
+    for line in choice.told:
+        tell(line)
+    return choice.plan
+
+
+def _claims(plan: Plan) -> list[Claim]:
+    """About the preset's figure, on the plan's data."""
+    from moe_theory.deep.experiments import claims_for
+
+    return claims_for(plan.preset, plan.data.title)
+
+
+def _tests(plan: Plan) -> list[SequentialTest]:
+    """The tests of the preset's claims, which share one error; none of a single seed, which decides nothing."""
+    claims = _claims(plan) if plan.replicates > 1 else []
+    return [
+        SequentialTest(
+            claim,
+            blank_verdict(claim, plan.setting, plan.seed, FAMILY_ERROR / len(claims)),
+            plan.replicates,
+            is_single_look=len(plan.looks) == 1,
+        )
+        for claim in claims
+    ]
+
+
+def _has_decided(tests: list[SequentialTest], made: Runs) -> bool:
+    """Whether a look at these runs leaves no claim open; without claims nothing decides."""
+    undecided = [test for test in tests if not test.has_ended]
+    for test in undecided:
+        test.extend(made, {})
+        if not test.has_ended:
+            test.look(test.count)
+    return bool(tests) and all(test.has_ended for test in tests)
+
+
+def _report(plan: Plan, tests: list[SequentialTest], command: str) -> Report:
+    return Report(
+        verdicts=[dataclasses.replace(test.latest, command=command) for test in tests],
+        command=command,
+        seed=plan.seed,
+        error=FAMILY_ERROR,
+        versions=versions(),
+        is_x64=is_x64(),
+        readings={f"{test.claim.paper}.{plan.setting}": plan.reading.summary for test in tests},
+        finished=now(),
+    )
+
+
+def _call(plan: Plan) -> str:
+    options = {"reading": plan.reading.name, "settings": dict(plan.settings), "seed": plan.seed}
+    words = ", ".join(f"{name}={value!r}" for name, value in options.items() if value)
+    return f"deep.judge(deep.plan({plan.preset.name!r}, replicates={plan.replicates}, {words}))"
+
+
+class _Steps:
+    """Reports the steps of runs as progress."""
+
+    def __init__(self, plan: Plan, progress: Progress, on_step: Callable[[RunProgress], object] | None) -> None:
+        self._progress, self._on_step, self._num_rounds = progress, on_step, plan.preset.num_rounds
+        self._lock, self._is_running = threading.Lock(), False
+        progress.add_work(len(plan.preset.cells()) * plan.replicates * self._num_rounds)
+        # Which ends with the first checkpoint: a network may take minutes for the rounds up to it.
+        first = min(plan.every, self._num_rounds)
+        progress.compiling(f"rounds, and running {first} {'round' if first == 1 else 'rounds'} of the first run")
+
+    def record(self, step: RunProgress) -> None:
+        with self._lock:
+            if self._on_step is not None:
+                self._on_step(step)
+            self._progress.at(f"{step.cell}, seed {step.replicate}, round {step.done} of {self._num_rounds}")
+            self._progress.advance(step.rounds)
+            if step.stored is None and not self._is_running:  # a part is done, so that there is a program
+                self._is_running = True
+                self._progress.running("rounds")
+
+    def wait(self, told: str) -> None:
+        self._is_running = False
+        self._progress.running(f"nothing: {told}")

@@ -1,0 +1,266 @@
+"""Runs of a deep preset: tables, warnings, a picture, and the same as JSON."""
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from moe_theory.deep.datasets import DATASETS
+from moe_theory.deep.experiments import claims_for
+from moe_theory.deep.figures import draw_runs
+from moe_theory.deep.fitting import words
+from moe_theory.deep.judging import FILES as NAMES
+from moe_theory.deep.judging import Judgement
+from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset, preset
+from moe_theory.deep.runs import Plan
+from moe_theory.deep.summary import LEAST_CHANGE, CellSummary, Estimate, Summary
+from moe_theory.report import pages, verdicts
+from moe_theory.report.citations import Unjudged, document_in
+from moe_theory.report.document import Document, Picture, ruled, written
+from moe_theory.runs.files import plain, sealed, whole_set
+from moe_theory.verify.claim import Runs
+from moe_theory.verify.request import MIN_REPLICATES
+from moe_theory.verify.verdict import Verdict
+
+HEIGHTS = {CONTINUAL: 5.2, EDGE: 3.0}  # of the picture, inches
+SCHEMA = "moe-theory/deep/1"
+WIDE = 132  # columns of a terminal for measures and differences side by side
+BEGIN = """M: experts, T: rounds; digits are embedded, other data needs --data DIR
+to begin: moe-theory deep --preset continual-mnist-small"""
+# Column titles of measures, in this order; those in `COMPARED` have a column of differences too.
+TITLES = {
+    "generalization_error": "error G_T",
+    "generalization_error_flushed": "G_T, flushed",
+    "forgetting": "forgetting F_T",
+    "accuracy": "accuracy",
+}
+COMPARED = ("generalization_error", "accuracy")
+MEANING = {
+    "generalization_error": "G_T: mean-squared test error of all tasks after the last round",
+    "generalization_error_flushed": "flushed: once the tasks in progress are done",
+    "forgetting": "F_T: its rise since each task was learned",
+    "accuracy": "accuracy: on all tasks so far, mean over rounds",
+    "terminated": "ended: rounds after termination of the gate updates",
+    "dropped": "dropped: tasks that found all servers busy",
+}
+
+
+def presets() -> Document:
+    facts = [
+        {
+            "preset": preset.name,
+            "where": preset.where,
+            "paper": preset.paper,
+            "data": preset.data,
+            "is_embedded": is_embedded(preset),
+            "experts": preset.experts,
+            "rounds": preset.num_rounds,
+            "network": preset.dims.network,
+            "cells": [*preset.cells()],
+        }
+        for preset in PRESETS.values()
+    ]
+    shown = ("preset", "where", "data", "experts", "rounds")
+    rows = ([_listed(each[name]) for name in shown] for each in facts)
+    table = ruled(("preset", "figure", "data", "M", "T"), rows, numbers=("T",), whole=("preset",))
+    return Document(lambda: facts, lambda _: (table, BEGIN))
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def is_embedded(preset: Preset) -> bool:
+    return not DATASETS[preset.data].layouts
+
+
+def heading(plan: Plan) -> str:
+    preset = plan.preset
+    return (
+        f"{preset.name}: {preset.where} of {preset.paper} on {plan.data.title}, reading {plan.setting}, "
+        f"{plan.replicates:,} {'seed' if plan.replicates == 1 else 'seeds'}, {preset.num_rounds} rounds; {words(plan)}"
+    )
+
+
+def tables(summary: Summary, width: int) -> list[Table]:
+    """Cells with measures and paired differences to a baseline, mean ± standard error; two tables if narrow."""
+    own, beside = [*map(_measures, summary.cells)], _compared(summary)
+    in_one = [first | second for first, second in zip(own, beside, strict=True)]
+    found = []
+    for rows in [in_one] if width >= WIDE else [own, beside]:
+        cells = ([cell.name, *row.values()] for cell, row in zip(summary.cells, rows, strict=True))
+        found.append(ruled(("cell", *rows[0]), cells, numbers=rows[0], whole=("cell",), folded=rows[0]))
+    return found
+
+
+def _measures(cell: CellSummary) -> dict[str, str]:
+    return {title: _shown(name, cell.measures[name]) for name, title in TITLES.items() if name in cell.measures}
+
+
+def _compared(summary: Summary) -> list[dict[str, str]]:
+    """Of each cell its differences, the gate drive, and rounds after termination, where there is a router to end."""
+    baselines = {cell.baseline for cell in summary.cells if cell.baseline}
+    ends = "terminated" in summary.cells[0].measures
+    than = f"less {baselines.pop()}" if len(baselines) == 1 else f"less {'with termination' if ends else 'adaptive'}"
+    found = []
+    for cell in summary.cells:
+        shown = {name: _shown(name, cell.differences[name], "+") if cell.differences else "" for name in COMPARED}
+        row = {f"{TITLES[name].removeprefix('error ')} {than}": text for name, text in shown.items()}
+        row["κ"] = f"{cell.drive:.2g}"
+        if ends:
+            row["ended"] = "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"
+        else:
+            row["dropped"] = f"{cell.measures['dropped'].mean:.1f}"
+        found.append(row)
+    return found
+
+
+def closing_lines(summary: Summary) -> list[str]:
+    """What the columns mean, the magnitudes that decide what a router can learn, and warnings."""
+    meaning = [text for name, text in MEANING.items() if name in summary.cells[0].measures]
+    meaning += ["±: standard error over seeds", "κ: median over rounds and seeds"]
+    return ["; ".join(meaning), sigma_line(summary), drive_line(summary), *warnings_of(summary)]
+
+
+def sigma_line(summary: Summary) -> str:
+    return (
+        f"sigma_0, of an element of the normalised mean images across tasks: variance {summary.variance:.3g}, "
+        f"deviation {summary.deviation:.3g}"
+    )
+
+
+def drive_line(summary: Summary) -> str:
+    return (
+        f"κ = eta |g|^2 |w_t - w_(t-1)|: median {summary.drive:.3g}, 95 % below {summary.drive_quantile:.3g} (far "
+        "above 10 the first step freezes the router; below 1 it takes many arrivals to specialise)"
+    )
+
+
+def warnings_of(summary: Summary) -> list[str]:
+    lines = []
+    least, most = summary.drives
+    if summary.drive > most:
+        lines.append(
+            f"WARNING: the median of κ, {summary.drive:.3g}, is above {most:g}: experts specialise, but the router "
+            "freezes by itself with its first steps, and termination has little to do. Lower gate_scale, as --kappa 3 "
+            "does, to see what it does."
+        )
+    if summary.drive < least:
+        lines.append(
+            f"WARNING: the median of κ, {summary.drive:.3g}, is below {least:g}: experts hardly specialise in "
+            f"{summary.num_rounds} rounds. Raise gate_scale, as a larger --kappa does."
+        )
+    for cell in summary.cells:
+        if cell.num_unmoved:
+            experts = ", ".join(map(str, cell.unmoved_experts))
+            lines.append(
+                f"WARNING: dead experts in {cell.name}: {cell.num_unmoved:,} of {cell.num_learned:,} tasks changed "
+                f"their expert's weights by less than {LEAST_CHANGE:g} (experts {experts})"
+            )
+    late = {cell.name: cell.exploration_rounds for cell in summary.cells if cell.exploration_rounds is not None}
+    late = {name: rounds for name, rounds in late.items() if rounds >= summary.num_rounds}
+    if late:
+        cells = ", ".join(f"{rounds} in {name}" for name, rounds in late.items())
+        lines.append(
+            f"WARNING: nothing can be terminated in {summary.num_rounds} rounds where exploration takes T1 = "
+            f"ceil(M / eta) of them: {cells}. Raise learning_rate."
+        )
+    return lines
+
+
+def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
+    caption = " ".join(f"{line}." for line in (heading(plan), sigma_line(summary), drive_line(summary)))
+    title = f"{plan.preset.name} on {plan.data.title}"
+    height = HEIGHTS[plan.preset.paper] * max(len(plan.preset.scales), 1)
+    return Picture(title, height, lambda figure: draw_runs(plan.preset, title, runs, figure), caption)
+
+
+def write(found: Judgement, folder: Path) -> list[Path]:
+    """Write records, numbers, verdicts and picture into the folder, all or none; their paths. Raises: OutputError."""
+    from moe_theory.sweep.dataset import to_netcdf
+
+    plan, paths = found.plan, [folder / name for name in NAMES]
+    with whole_set(folder, NAMES) as temporaries:
+        results, numbers, verdicts, drawn = temporaries.values()
+        to_netcdf(found.to_xarray(), results)
+        numbers.write_text(sealed(summary_json(plan, found.summary, found.verdicts, paths)))
+        verdicts.write_text(pages.to_json(found.verdicts.source))
+        drawn.write_bytes(picture(plan, found.runs, found.summary).rendered())
+    return paths
+
+
+def document(found: Judgement, paths: Sequence[Path], stored: Sequence[str]) -> Document:
+    """Each cell's errors, how they differ, and the verdicts on the figure's claims; with lines on what was `stored`."""
+    plan, summary, report = found.plan, found.summary, found.verdicts.source
+
+    def parts(width: int) -> Iterator[RenderableType]:
+        yield from tables(summary, width)
+        yield from closing_lines(summary)
+        if claims_for(plan.preset, plan.data.title):
+            yield from verdict_warnings(summary, plan.is_sequential)
+        if report.verdicts:
+            yield verdicts.live_table(report.verdicts, width)
+            yield from verdicts.closing_lines(report)
+        yield from (*stored, *(f"wrote {path}" for path in paths))
+
+    return Document(lambda: written(paths[1]), parts)
+
+
+def verdict_warnings(summary: Summary, is_timed: bool) -> list[str]:
+    """What is said of too few seeds; `is_timed` where a clock chose them."""
+    if summary.num_replicates >= MIN_REPLICATES:
+        return []
+    many = f"--replicates {MIN_REPLICATES} resumes, and is another look at the claims, with an error of its own."
+    if is_timed:
+        many = "More --minutes, or a smaller --network, have more."
+    if summary.num_replicates == 1:
+        return [f"WARNING: one seed decides no claim; none is judged. {many}"]
+    return [
+        f"WARNING: verdicts from {summary.num_replicates} seeds: with fewer than {MIN_REPLICATES}, the interval of a "
+        f"mean is unreliable, and most stay inconclusive. {many}"
+    ]
+
+
+def summary_json(plan: Plan, summary: Summary, judged: Sequence[Verdict], paths: Sequence[Path]) -> dict[str, Any]:
+    """All cells, magnitudes, warnings and verdicts; numbers that do not exist are null."""
+    preset, params = plan.preset, next(iter(plan.params().values()))
+    return {
+        "schema": SCHEMA,
+        "preset": preset.name,
+        "where": preset.where,
+        "paper": preset.paper,
+        "data": plan.data.title,
+        "reading": plan.reading.name,
+        "settings": {name: getattr(params, name) for name in plan.settings},
+        "seed": plan.seed,
+        "replicates": plan.replicates,
+        "rounds": preset.num_rounds,
+        "dims": dataclasses.asdict(preset.dims),
+        "test_images": len(plan.data.test.labels),
+        "cells": [plain(dataclasses.asdict(cell)) for cell in summary.cells],
+        "sigma_0": {"variance": summary.variance, "deviation": summary.deviation},
+        "drive": {"median": summary.drive, "q95": summary.drive_quantile},
+        "warnings": warnings_of(summary),
+        "verdicts": [verdict.to_json() for verdict in judged],
+        "files": [str(path) for path in paths],
+    }
+
+
+def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
+    digits = 3 if measure == "accuracy" else 4
+    mean = f"{estimate.mean:{sign}.{digits}f}"
+    return f"{mean} ± {estimate.standard_error:.{digits}f}" if math.isfinite(estimate.standard_error) else mean
+
+
+def bears_on(folder: Path) -> Unjudged | None:
+    """The claims that runs of too few seeds would be judged by; their verdicts say more where there are some."""
+    found = document_in(folder / NAMES[1], SCHEMA)
+    if found is None or found["verdicts"]:
+        return None
+    of = preset(found["preset"])
+    note = f"too few seeds of {of.name}, the paper's {of.where}, for verdicts."
+    return Unjudged(note, claims_for(of, found["data"]), of.paper)

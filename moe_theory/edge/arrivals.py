@@ -1,0 +1,173 @@
+"""Arrivals of `edge`, drawn by Definition 1: a user's task with its data and delays."""
+
+import math
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from moe_theory.core import gating, random
+from moe_theory.core.constraints import is_known
+from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.fields import documented
+from moe_theory.core.numerics import rounded_positive
+from moe_theory.core.tasks import (
+    INDEPENDENT,
+    ORTHOGONAL,
+    PROPORTIONAL,
+    Pool,
+    hide_signal,
+    orthonormal,
+    select_row,
+    uniform_index,
+)
+from moe_theory.edge import delays
+from moe_theory.edge.delays import Law, Table, Trip
+from moe_theory.edge.params import Dims, Params
+
+
+@documented
+class Arrival(NamedTuple):
+    """The data of one round: a user's task, and what routing it may depend on."""
+
+    task: Int[Array, ""]  # n_t: the kind, an index into the pool
+    features: Float[Array, "p s"]  # feature matrix X_t, one sample a column
+    truth: Float[Array, " p"]  # ground truth w_t of this task, near its cluster's
+    transfer_delay: Int[Array, " M"]  # d_t^tr to each server, in rounds
+    distance: Float[Array, " M"]  # from the user to each server
+    perturbation: Float[Array, " M"]  # r_t of (4)
+    uniform: Float[Array, " M"]  # independent, uniform on (0, 1): for a policy that wants chance
+    targets: Float[Array, " s"] | None = None  # y, which servers learn; X' truth unless given
+
+
+def draw(
+    key: Key[Array, ""], dims: Dims, pool: Pool, positions: Float[Array, "M 2"], params: Params, transfer: Law
+) -> Arrival:
+    """Draw a round's arrival: task and data by Definition 1, the user on the unit square, delays by `transfer`.
+
+    The kind is uniform on the pool; the truth is its centre plus N(0, spread^2) entrywise (6).
+
+    Source: Definition 1 and Eq. (6) of `edge`.
+    Raises: InvalidParamsError for a law of delays that does not return whole numbers (M,).
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> import moe_theory as mt
+        >>> from moe_theory import edge
+        >>> pool = edge.Pool(truths=jnp.eye(2, 4), signals=jnp.eye(2, 4), clusters=jnp.arange(2))
+        >>> dims, params = edge.Dims(3, num_tasks=2, num_features=4, num_samples=2), edge.Params(num_experts=3)
+        >>> draw, positions = jax.jit(edge.draw, static_argnums=(1, 5)), edge.delays.even_map(3)
+        >>> arrival = draw(mt.root_key(0), dims, pool, positions, params, edge.delays.uniform)
+        >>> arrival.features.shape, arrival.transfer_delay.shape
+        ((4, 2), (3,))
+    """
+    num_features, num_samples, dtype = dims.num_features, dims.num_samples, pool.truths.dtype
+    numbers, normals = random.draws(key, 6 + 3 * dims.max_experts, num_features * num_samples, dtype)
+    units, of_servers = numbers[:6], numbers[6:].reshape(dims.max_experts, 3)
+    perturbation, uniform, for_delays = jnp.moveaxis(of_servers, 1, 0)
+    vectors = normals.reshape(num_samples, num_features)
+
+    task = uniform_index(units[0], dims.num_tasks)
+    truth = select_row(pool.truths, task) + params.cluster_spread * vectors[0]
+    is_proportional = jnp.asarray(params.signal_law) == PROPORTIONAL
+    direction = jnp.where(is_proportional, params.signal_scale * truth, select_row(pool.signals, task))
+    strength = params.max_strength - rounded_positive((params.max_strength - params.min_strength) * units[2])
+    noise = params.noise_scale * vectors[1:].T
+    trip = transfer_trip(units[3:5], positions, for_delays, units[5], params)
+    return Arrival(
+        task=task,
+        features=hide_signal(strength * direction, noise, units[1]),
+        truth=truth,
+        transfer_delay=bounded_delays(transfer, trip, params),
+        distance=trip.distance,
+        perturbation=rounded_positive(params.perturbation_scale * perturbation),
+        uniform=uniform,
+    )
+
+
+def draw_pool(key: Key[Array, ""], dims: Dims, params: Params) -> Pool:
+    """Draw the centres of the N clusters of ground truths, N(0, sigma_0) entrywise, and their feature signals.
+
+    By `signal_law` the signals are c times the centres; orthogonal to each other with norm c; or independent of the
+    truths, with largest entry c. Under the first law an arrival's signal is c times its own truth.
+
+    Source: Assumption 1 of `edge`, which asks for |v|_inf = O(1) and leaves the rest open.
+    """
+    dtype = jnp.result_type(float)
+    shape = (2, dims.num_tasks, dims.num_features)
+    centres, others = random.normals(key, math.prod(shape), dtype).reshape(shape)
+    scale = jnp.asarray(params.truth_scale, dtype)
+    truths = jnp.where(jnp.asarray(params.scale_is_variance, bool), jnp.sqrt(scale), scale) * centres
+    bounded = others / jnp.max(jnp.abs(others), axis=1, keepdims=True)
+    law = jnp.asarray(params.signal_law)
+    directions = jnp.where(law == ORTHOGONAL, orthonormal(others), jnp.where(law == INDEPENDENT, bounded, truths))
+    return Pool(truths=truths, signals=params.signal_scale * directions, clusters=jnp.arange(dims.num_tasks))
+
+
+def transfer_trip(
+    place: Float[Array, "2"],
+    positions: Float[Array, "M 2"],
+    uniform: Float[Array, " M"],
+    uplink: Float[Array, ""],
+    params: Any,
+) -> Trip:
+    """A user's transfer from `place` on the unit square to each server.
+
+    Args:
+        uniform, uplink: independent numbers, uniform on (0, 1).
+    """
+    distance = jnp.sqrt(jnp.sum(jnp.square(positions - place[None, :]), axis=1))
+    return Trip(
+        uniform=uniform,
+        least=jnp.asarray(params.min_transfer_delay, jnp.int32),
+        most=jnp.asarray(params.max_transfer_delay, jnp.int32),
+        distance=distance,
+        nearest=gating.best_expert(-distance, jnp.arange(positions.shape[0]) < params.num_experts)[0],
+        positions=positions,
+        uplink=-jnp.log(uplink),
+    )
+
+
+def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2"], params: Params, law: Law) -> Array:
+    """Draw each server's execution delay d^ex (M,), in rounds; it stays for the whole run.
+
+    Raises: InvalidParamsError, as `bounded_delays`.
+    """
+    uniform = random.uniforms(key, dims.max_experts, positions.dtype)
+    trip = Trip(
+        uniform=uniform,
+        least=jnp.asarray(params.min_execution_delay, jnp.int32),
+        most=jnp.asarray(params.max_execution_delay, jnp.int32),
+        distance=jnp.zeros(dims.max_experts, positions.dtype),
+        nearest=jnp.int32(-1),
+        positions=positions,
+        uplink=jnp.ones((), positions.dtype),
+    )
+    return bounded_delays(law, trip, params)
+
+
+def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
+    """A law's delays, clipped to the bounds. Raises: InvalidParamsError unless the law returns whole numbers (M,)."""
+    rounds = jnp.asarray(law(trip, params))
+    if rounds.shape != trip.uniform.shape or not jnp.issubdtype(rounds.dtype, jnp.integer):
+        raise InvalidParamsError(
+            f"a law of delays gave {rounds.dtype} of shape {rounds.shape}, not whole rounds, one a server: "
+            f"{trip.uniform.shape}. Round and cast in the law."
+        )
+    return jnp.clip(rounds.astype(jnp.int32), trip.least, trip.most)
+
+
+def check_laws(dims: Dims, params: Params, transfer: Law, execution: Law) -> None:
+    """Refuse laws that do not fit: execution by distance, and a table of another shape or beyond the bounds.
+
+    Raises: InvalidParamsError, InvalidDimsError.
+    """
+    if execution is delays.by_distance:
+        raise InvalidParamsError("by_distance is a law of transfers: execution is at one server. Choose another law.")
+    experts = (dims.max_experts,)
+    shapes = {"transfer": (experts, experts * 2), "execution": (experts,)}
+    for name, law in (("transfer", transfer), ("execution", execution)):
+        if isinstance(law, Table):
+            ends = [getattr(params, f"{end}_{name}_delay") for end in ("min", "max")]
+            bounds = (int(ends[0]), int(ends[1])) if is_known(ends) else None
+            law.check(dims, name, shapes[name], bounds)

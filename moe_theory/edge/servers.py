@@ -1,0 +1,222 @@
+"""Servers of Algorithm 1 of `edge`, of any kind: completions, gate steps and routing; and the paper's own servers.
+
+A pending task, one that is routed but not completed, keeps one of S slots of the state.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from moe_theory.core import gating
+from moe_theory.core.fields import documented
+from moe_theory.core.linear import Fit, fitted
+from moe_theory.core.numerics import rounded, stored
+from moe_theory.core.tasks import select_row
+from moe_theory.edge.policies import Policy
+
+FREE = -1  # the server of a slot that holds no task
+DROPPED, WAITING = -1, -2  # what `Info.expert` says of a task that went to no server
+NONE = -1  # the kind of no task: of an expert without a specialty, or of a slot whose task is not completed
+
+
+@documented
+class Assignment(NamedTuple):
+    """Route of a task, and its time at the server."""
+
+    server: Int[Array, ""]  # m_t, or `DROPPED`
+    mask: Bool[Array, " M"]  # the same as a one-hot row
+    slot: Bool[Array, " S"]  # the slot that it takes, one-hot
+    delay: Int[Array, ""]  # d_t of (1), in rounds; 0 without a server
+    wait: Int[Array, ""]  # rounds before the server starts on it
+    until: Int[Array, ""]  # the round at whose start it is done
+    is_blind: Bool[Array, ""]  # whether its best score is NaN
+
+
+def _idle(
+    state: Any, scores: Float[Array, " M"], is_open: Bool[Array, " M"], params: Any
+) -> tuple[Float[Array, " M"], Bool[Array, " M"]]:
+    del params
+    return scores, is_open & (state.busy_until <= state.round)
+
+
+def _until_done(state: Any, task: Assignment, params: Any) -> Int[Array, " M"]:
+    del params
+    return jnp.where(task.mask, task.until, state.busy_until)
+
+
+def _summed_in_turn(weights: Float[Array, "S M"], inputs: Float[Array, "S p"]) -> Float[Array, "M p"]:
+    # A chain of additions, slot by slot: XLA would turn one sum of products into a slower reduction.
+    weighted, total = stored(weights), jnp.zeros((weights.shape[1], inputs.shape[1]), inputs.dtype)
+    for slot in range(len(inputs)):
+        total = total + weighted[slot][:, None] * inputs[slot][None, :]
+    return total
+
+
+@documented
+class Servers(NamedTuple):
+    """Completion, acceptance and capacity of servers, as pure functions of one replicate's state.
+
+    A state has `gates`, `gate_step`, `execution_delay`, `busy_until`, `visits`, `round` and the `pending_` fields of
+    `State` from `pending_server` to `pending_slopes` that `due` and `offer` read; the rest is the servers' own.
+    """
+
+    # (state, which slots' tasks are done (S,)) -> the state with their models, |w_t - w_{t-1}| of each task (S,)
+    complete: Callable[[Any, Bool[Array, " S"]], tuple[Any, Float[Array, " S"]]]
+    # (state, arrival, assignment, params) -> the state with that task, its |w_t - w_{t-1}| once it is done
+    take: Callable[[Any, Any, Assignment, Any], tuple[Any, Float[Array, ""]]]
+    # (state, scores (M,), servers that could (M,), params) -> scores, those to which a task may go now
+    rank: Callable[[Any, Array, Array, Any], tuple[Array, Array]] = _idle
+    # (state, assignment, params) -> the first round in which each can take another task (M,)
+    free_from: Callable[[Any, Assignment, Any], Int[Array, " M"]] = _until_done
+    # (slopes times |w_t - w_{t-1}| of the completed tasks (S, M), their gate inputs (S, p)) -> the gradient (M, p)
+    gradient: Callable[[Array, Array], Array] = _summed_in_turn
+    slots_per_server: int = 1
+
+
+def due(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S"], Float[Array, " S"]]:
+    """Open a round: tasks whose time is up are completed, and the gates take the step that is due: last round's or,
+    with `gate_lag` 0, that of the tasks just completed.
+
+    Returns: the state; which slots' tasks are done; how far each of them moved a model.
+    Source: Eqs. (9)-(13), (24)-(26) of `edge`.
+    """
+    time = state.round + 1
+    done = (state.pending_server != FREE) & (state.pending_until <= time)
+    completed, change_norms = servers.complete(state, done)
+    gradient = servers.gradient(change_norms[:, None] * state.pending_slopes, state.pending_input)
+    is_immediate = jnp.asarray(params.gate_lag) == 0
+    step = state.gate_step + jnp.where(is_immediate, gradient, 0)
+    ready = completed._replace(
+        gates=state.gates - params.learning_rate * step,
+        gate_step=jnp.where(is_immediate, 0, gradient),
+        pending_server=jnp.where(done, FREE, state.pending_server),
+        round=time,
+    )
+    return ready, done, change_norms
+
+
+def offer(
+    state: Any,
+    arrival: Any,
+    gate_input: Float[Array, " p"],
+    params: Any,
+    policy: Policy,
+    servers: Servers,
+    is_offered: bool | Bool[Array, ""] = True,
+) -> tuple[Any, Assignment]:
+    """Offer a task to the servers: the state with it pending, or unchanged where no server takes it.
+
+    Source: Eqs. (1)-(4) and Algorithm 1 of `edge`.
+    """
+    time, exists = state.round, existing(state, params)
+    outputs = gating.gate_outputs(state.gates, gate_input)
+    probabilities = gating.gate_probabilities(outputs, exists)
+    scores = gating.scored(policy(outputs, state, arrival, params), outputs)
+    is_free = state.pending_server == FREE
+    scores, idle = servers.rank(state, scores, exists & jnp.any(is_free), params)
+    server, mask, is_blind = gating.best_ranked(scores, idle & is_offered)
+    is_routed = jnp.any(mask)
+    delay = jnp.sum(jnp.where(mask, arrival.transfer_delay + state.execution_delay, 0), dtype=jnp.int32)
+    free_from = jnp.sum(jnp.where(mask, state.busy_until, 0), dtype=jnp.int32)
+    wait = jnp.where(is_routed, jnp.maximum(free_from - time, 0), 0)
+    if has_own_slots(state, servers.slots_per_server):
+        is_free = is_free & jnp.repeat(mask, servers.slots_per_server)
+    slot = gating.best_expert(jnp.zeros(is_free.shape), is_free)[1] & is_routed
+    task = Assignment(server, mask, slot, delay, wait, time + wait + delay, is_blind)
+    after, norm = servers.take(state, arrival, task, params)
+    slopes = gating.gate_slopes(probabilities, mask.astype(outputs.dtype))
+    after = after._replace(
+        visits=state.visits + mask,
+        pending_server=jnp.where(slot, server, state.pending_server),
+        pending_until=jnp.where(slot, task.until, state.pending_until),
+        pending_norm=jnp.where(slot, norm, state.pending_norm),
+        pending_input=jnp.where(slot[:, None], gate_input[None, :], state.pending_input),
+        pending_slopes=jnp.where(slot[:, None], slopes[None, :], state.pending_slopes),
+    )
+    return after._replace(busy_until=servers.free_from(after, task, params)), task
+
+
+def existing(state: Any, params: Any) -> Bool[Array, " M"]:
+    return jnp.arange(state.busy_until.shape[0]) < params.num_experts
+
+
+def has_own_slots(state: Any, slots_per_server: int) -> bool:
+    """Whether there are slots for all tasks that all servers hold: those of the first server, of the second, ..."""
+    return state.pending_server.shape[0] == state.busy_until.shape[0] * slots_per_server
+
+
+def one_task_each(fit: Fit) -> Servers:
+    """The paper's machine: linear experts, one task a server, the others dropped. Source: Algorithm 1 of `edge`."""
+
+    def complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
+        is_moved = is_done
+        if not has_own_slots(state, 1):
+            is_moved = jnp.any(at_servers(state, is_done), axis=0)
+        after = moved(state, jnp.where(is_moved[:, None], state.pending_change, 0))
+        return after, jnp.where(is_done, state.pending_norm, 0)
+
+    def take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any, Float[Array, ""]]:
+        return taken(state, arrival, task, params, fit)
+
+    return Servers(complete, take)
+
+
+def moved(state: Any, move: Float[Array, "M p"]) -> Any:
+    """The state once servers' models have moved (9).
+
+    The sum of squared errors is kept in centred form: when a server's model moves by D, the residuals of its c tasks
+    sum to u' = u + c D in place of u, and their squares change by D.(u + u'). This stays accurate in float32.
+
+    Source: Eqs. (9), (10), (20) of `edge`.
+    """
+    # Rounded apart from the sums they go into, or unused slots would change last bits.
+    zero = jnp.minimum(state.round, 0)
+    drift = rounded(state.visits.astype(move.dtype)[:, None] * move, zero)
+    residuals = state.residuals + drift
+    gains = rounded(move * (state.residuals + residuals), zero)
+    return state._replace(
+        experts=state.experts + move, residuals=residuals, squared_error=state.squared_error + jnp.sum(gains)
+    )
+
+
+def taken(state: Any, arrival: Any, task: Assignment, params: Any, fit: Fit) -> tuple[Any, Float[Array, ""]]:
+    """The state with a task among its server's, and how far it will move the server's model; nothing changes where the
+    task goes nowhere.
+    """
+    mask, slot = task.mask, task.slot
+    model = jnp.sum(jnp.where(mask[:, None], state.experts, 0), axis=0)
+    missing = arrival.truth - model
+    error = rounded(jnp.square(missing), jnp.minimum(state.round, 0))
+    change = fitted(fit, model[None, :], arrival, params)[0]
+    place = slot if len(state.pending_change) == len(slot) else mask
+    squared_error = state.squared_error + jnp.sum(jnp.where(jnp.any(mask), error, 0))
+    after = state._replace(
+        misrouted=state.misrouted + is_misrouted(state, task.server, arrival.task),
+        residuals=state.residuals - jnp.where(mask[:, None], missing[None, :], 0),
+        squared_error=jnp.where(task.is_blind, jnp.nan, squared_error),  # from then on: the gates are NaN
+        pending_task=jnp.where(slot, arrival.task, state.pending_task),
+        pending_serial=jnp.where(slot, jnp.sum(state.visits, dtype=jnp.int32), state.pending_serial),
+        pending_change=jnp.where(place[:, None], change[None, :], state.pending_change),
+    )
+    return after, jnp.sqrt(jnp.sum(jnp.square(change)))
+
+
+def at_servers(state: Any, counts: Bool[Array, " S"] | bool) -> Bool[Array, "S M"]:
+    """Which server each slot's task is at; none for a free slot or one that does not count."""
+    servers = jnp.arange(state.busy_until.shape[0])
+    return (state.pending_server[:, None] == servers[None, :]) & jnp.asarray(counts)[..., None]
+
+
+def is_misrouted(state: Any, server: Int[Array, ""], task: Int[Array, ""]) -> Bool[Array, ""]:
+    """Whether a task's server specialises in another kind (15); not so of a task without one."""
+    return (server >= 0) & (specialty(state, select_row(state.gates, server)) != task)
+
+
+def specialty(state: Any, gate: Float[Array, " p"]) -> Int[Array, ""]:
+    """The kind n that an expert specialises in, m in M_n of (15); `NONE` where the largest output is a tie."""
+    drives = jnp.sum(gate[None, :] * state.pool.signals, axis=1)
+    kinds = jnp.arange(drives.shape[0], dtype=jnp.int32)
+    leads = drives == jnp.max(drives)
+    return jnp.where(jnp.sum(leads) == 1, jnp.sum(jnp.where(leads, kinds, 0), dtype=jnp.int32), NONE)

@@ -1,0 +1,110 @@
+"""Servers of `edge` that hold several tasks: footnote 1, and queues at the servers (`soonest`).
+
+Tasks of one server complete in the order of their ends, then of their routing, each from the model that the one before
+has left.
+"""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from moe_theory.core.fields import documented
+from moe_theory.core.linear import minimum_norm, orthonormal_rows
+from moe_theory.edge.params import Dims
+from moe_theory.edge.servers import FREE, Assignment, Servers, at_servers, moved, taken
+
+
+@documented
+class Refit(NamedTuple):
+    """Data to refit a task to a model that has changed since its routing."""
+
+    basis: Float[Array, "S s p"]  # orthonormal rows that span the task's samples
+    truth: Float[Array, "S p"]  # the task's ground truth
+    is_stale: Bool[Array, " S"]  # whether the server's model has changed since
+
+
+def no_refit(dims: Dims, dtype: Any) -> Refit:
+    """The start, without tasks."""
+    slots, num_features = dims.num_slots, dims.num_features
+    basis = jnp.zeros((slots, dims.num_samples, num_features), dtype)
+    return Refit(basis, jnp.zeros((slots, num_features), dtype), jnp.zeros(slots, bool))
+
+
+def several_tasks_each(dims: Dims) -> Servers:
+    """Servers with linear experts that work on `Params.capacity` tasks at once, first come first served."""
+
+    def complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
+        rank, change_norms = _rank_at_server(state, is_done), jnp.zeros_like(state.pending_norm)
+        for index in range(dims.slots_per_server):
+            state, norms = _complete_one_each(state, is_done & (rank == index))
+            change_norms = change_norms + norms
+        return state, change_norms
+
+    def soonest(
+        state: Any, scores: Float[Array, " M"], is_open: Bool[Array, " M"], params: Any
+    ) -> tuple[Float[Array, " M"], Bool[Array, " M"]]:
+        idle = is_open & (state.busy_until <= state.round)
+        all_busy = ~jnp.any(idle)
+        num_held = jnp.sum(at_servers(state, True), axis=0, dtype=jnp.int32)
+        has_room = is_open & (num_held < params.capacity + dims.max_waiting)
+        scores = jnp.where(all_busy, -state.busy_until.astype(scores.dtype), scores)
+        return scores, jnp.where(all_busy, has_room, idle)
+
+    servers = Servers(complete, _take, free_from=_next_free_round, slots_per_server=dims.slots_per_server)
+    return servers._replace(rank=soonest) if dims.when_busy == "soonest" else servers
+
+
+def _complete_one_each(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
+    """Complete at most one task a server, refitted where the server's model has changed since its routing."""
+    refit, at_server = state.refit, at_servers(state, is_done)
+    basis, was_stale = refit.basis, refit.is_stale
+    missing = refit.truth - jnp.sum(jnp.where(at_server[:, :, None], state.experts[None], 0), axis=1)
+    shares = jnp.sum(basis * missing[:, None, :], axis=2)
+    refitted = jnp.sum(jnp.where(is_done[:, None, None], basis * shares[:, :, None], 0), axis=1)
+    change = jnp.where(is_done[:, None], state.pending_change, 0)
+    change = jnp.where(was_stale[:, None], refitted, change)
+    move = jnp.sum(jnp.where(at_server[:, :, None], change[:, None, :], 0), axis=0)
+    changed = jnp.any(at_server, axis=0)
+    is_stale = was_stale | jnp.any(changed[None, :] & at_servers(state, True), axis=1)
+    norms = jnp.where(was_stale, jnp.sqrt(jnp.sum(jnp.square(change), axis=1)), state.pending_norm)
+    return moved(state, move)._replace(refit=refit._replace(is_stale=is_stale)), jnp.where(is_done, norms, 0)
+
+
+def _take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any, Float[Array, ""]]:
+    after, norm = taken(state, arrival, task, params, minimum_norm)
+    slot, refit = task.slot, state.refit
+    basis = orthonormal_rows(arrival.features)
+    refit = Refit(
+        basis=jnp.where(slot[:, None, None], basis[None], refit.basis),
+        truth=jnp.where(slot[:, None], arrival.truth[None, :], refit.truth),
+        is_stale=refit.is_stale & ~slot,
+    )
+    return after._replace(refit=refit), norm
+
+
+def _next_free_round(state: Any, task: Assignment, params: Any) -> Int[Array, " M"]:
+    """The first round in which each server can start another task, from its pending ones; not after now if it can.
+
+    A new task starts once all but `capacity` - 1 of the earlier ones are done.
+    """
+    del task
+    is_pending = state.pending_server != FREE
+    is_decisive = is_pending & (_rank_at_server(state, is_pending, backwards=True) == jnp.asarray(params.capacity) - 1)
+    at_server = at_servers(state, is_decisive)
+    until = jnp.sum(jnp.where(at_server, state.pending_until[:, None], 0), axis=0, dtype=jnp.int32)
+    return jnp.where(jnp.any(at_server, axis=0), until, jnp.minimum(state.busy_until, state.round))
+
+
+def _rank_at_server(state: Any, counts: Bool[Array, " S"], backwards: bool = False) -> Int[Array, " S"]:
+    """For each slot, how many of the tasks that count are at its server and end earlier (`backwards`: later).
+
+    Ties go to the task routed first.
+    """
+    until, serial = state.pending_until, state.pending_serial
+    is_earlier = (until[None, :] < until[:, None]) | (
+        (until[None, :] == until[:, None]) & (serial[None, :] < serial[:, None])
+    )
+    is_before = is_earlier.T if backwards else is_earlier
+    together = state.pending_server[None, :] == state.pending_server[:, None]
+    return jnp.sum(counts[None, :] & together & is_before, axis=1, dtype=jnp.int32)

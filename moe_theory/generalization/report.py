@@ -1,0 +1,344 @@
+"""What the bounds say about one classifier: a table with a line on each form, a JSON document, and a picture."""
+
+import dataclasses
+import math
+import string
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from moe_theory.generalization import calculator
+from moe_theory.generalization.calculator import EvaluatedBound, Setting
+from moe_theory.generalization.theory import MOST_SAMPLES
+from moe_theory.report.document import Document, Picture, headed, ruled
+from moe_theory.report.numbers import count
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+
+SCHEMA = "moe-theory/bounds/1"
+TRUE_HERE = "*"  # marks a bound that is refuted as a statement, but true in this setting
+POINTS = 129  # of a curve
+SPAN = 30  # factor by which the picture extends beyond its marks
+LOWEST, HIGHEST = 1e-6, 10.0  # values shown at most
+HEIGHT = 3.9  # inches of the picture
+TITLE = "Bounds on the generalization error of a sparse mixture of experts over the number of samples"
+
+
+class Words(NamedTuple):
+    """What a form of bound is called, what is said of it, and how it is drawn."""
+
+    title: str
+    remark: str
+    color: str = "C0"
+    line: str = "-"
+    width: float = 1.3  # the narrower of two that may coincide is drawn later
+
+
+_REFUTED = "refuted; see moe-theory verify 'generalization.theorem-1.*'"
+WORDS = {
+    "theorem-1.printed": Words("Theorem 1, (23)", _REFUTED, "C1", "--", 2.0),
+    "theorem-1.binomial": Words("binomial form, (22)", _REFUTED, "C1", "-.", 1.0),
+    "corollary-4": Words(
+        "Corollary 4, (9)", "refuted; see moe-theory verify generalization.corollary-4", "0.2", ":", 1.0
+    ),
+    "given-router": Words("given router", "holds for linear experts and a router fixed before the samples are seen"),
+    "product": Words("product", "holds at k = 1: each expert learns from its own inputs alone"),
+    "lipschitz": Words("Lipschitz", "holds for linear experts and routers, as outputs are smooth"),
+    "covering": Words("covering", "holds for linear experts and routers, by covers of both", "C2"),
+    "norms": Words("norms", "holds for ReLU networks as experts and routers, by their layers' Frobenius norms"),
+    "stored": Words("stored weights", "holds for any classifier: there are no more than its bits tell apart", "C4"),
+    "certificate": Words(
+        "certificate", "holds for this trained model, by its weights' code and its training error", "C3"
+    ),
+}
+# What a number needs to be quoted, in words; `{...}` are fields of the setting.
+HYPOTHESES = {
+    calculator.LOSS: "the loss of a sample is in [0, 1]; for any other, no number here holds",
+    calculator.SAMPLES: "the m samples are independent and from one distribution; tokens of a text and frames of a "
+    "film are not, and then no number here holds",
+    calculator.LIPSCHITZ: "the loss is {lipschitz:g}-Lipschitz in the model's output, as the ramp loss is and the "
+    "error is not",
+    calculator.OUTPUT: "the model has one real output",
+    calculator.NORMS: "inputs have |x| <= {feature_norm:g}, and norms of weights, sizes and d_N were fixed before the "
+    "samples were seen; norms of a trained model need a union over those it might have had",
+    calculator.LOGITS: "the gates are the softmax of the k largest logits",
+    calculator.GIVEN: "the router was fixed before the samples were seen",
+    calculator.SIZES: "the architecture, the number of weights and their bits were fixed before the samples were seen; "
+    "outputs may be any number",
+    calculator.CODE: "how weights are coded and used was fixed before the samples were seen, or chosen from as many "
+    "ways as --choices says ({num_choices:,}); levels, sizes and values are paid for; outputs may be any number",
+    calculator.ERROR: "the training error is the mean loss, of the weights as they are stored, on all of the m samples "
+    "that they were trained on and chosen by",
+    calculator.ONE: "each number alone fails with probability {delta:g}; one chosen among several after seeing the "
+    "samples fails with the sum of theirs",
+}
+BOUNDED = {
+    calculator.GAP: "the gap: |risk - mean loss on the m samples|, of every classifier of the class",
+    calculator.RISK: "the risk of the trained model, which for bounds on the gap is the training error plus the gap",
+}
+RESTS_ON = {
+    calculator.LEMMA_2: "d_N by Lemma 2 with the constant 1 in its O()",
+    calculator.LEMMA_3: "R_m(H) by Lemma 3 as printed, whose source has logarithms besides",
+    calculator.NATARAJAN: "d_N, as given, of the masks",
+    calculator.RADEMACHER: "R(H) <= A/sqrt(n) on any n inputs, as given",
+}
+
+
+def document(
+    setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str] = (), drawn: Path | None = None
+) -> Document:
+    """The setting, the table, a line on each form, and the hypotheses, with the path of a picture that was drawn."""
+    bounded = sorted({bound.form.bounds for bound in bounds})
+    parts = (
+        *map(Text, (*facts(setting), *notes, *(f"Bounded is {BOUNDED[each]}." for each in bounded))),
+        table(bounds),
+        headed(remarks(setting, bounds)),
+        Text("Hypotheses, by their letters:" if bounds else "No bound applies."),
+        headed((letter, f"{sentence}.") for letter, sentence in hypotheses(setting, bounds)),
+    )
+    return Document(
+        lambda: _body(setting, bounds, notes), lambda _: parts, SCHEMA, [f"picture: {drawn}"] if drawn else []
+    )
+
+
+def hypotheses(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
+    """The letter that lines on the bounds have for each hypothesis, and its words."""
+    return [(letter, _words(setting, need)) for need, letter in _letters(bounds).items()]
+
+
+def _letters(bounds: Sequence[EvaluatedBound]) -> dict[str, str]:
+    needs = {need for bound in bounds for need in _needs(bound)}
+    return dict(zip(filter(needs.__contains__, (*HYPOTHESES, *RESTS_ON)), string.ascii_lowercase, strict=False))
+
+
+def _needs(bound: EvaluatedBound) -> tuple[str, ...]:
+    return (*bound.form.needs, *bound.form.rests_on)
+
+
+def _words(setting: Setting, need: str) -> str:
+    return {**HYPOTHESES, **RESTS_ON}[need].format(**dataclasses.asdict(setting))
+
+
+def facts(setting: Setting) -> list[str]:
+    sizes = f"T = {count(setting.num_experts)} experts, k = {count(setting.num_active)} active"
+    samples = f"m = {count(setting.num_samples)} samples, d = {count(setting.num_features)} features"
+    found = list(calculator.dimensions(setting).values())
+    is_agreed = len(found) > 1 and len(set(found)) == 1
+    agreed = f", d_N = {count(found[0])} under both readings" if is_agreed else ""
+    smooth = "" if setting.experts == calculator.ANY else f", {setting.lipschitz:g}-Lipschitz"
+    inputs = "" if setting.experts == calculator.ANY else f", |x| <= {setting.feature_norm:g}"
+    return [
+        f"{sizes}, {samples}{inputs}.",
+        f"Experts: {_experts_words(setting)}.",
+        f"Router: {_router_words(setting)}{agreed}.",
+        f"Loss in [0, 1]{smooth}; delta = {setting.delta:g}; a bound informs below {setting.threshold:g}.",
+    ]
+
+
+def table(bounds: Sequence[EvaluatedBound]) -> Table:
+    """A row for each bound: its value, whether and from how many samples on it is informative, and its status."""
+    dimensions = ["d_N"] if any(bound.form.natarajan is not None for bound in bounds) else []
+    numbers = (*dimensions, "value", "informs", "from m =")
+    columns, rows, styles = ("bound", *numbers, "status"), [], []
+    for bound in bounds:
+        natarajan = "" if bound.form.natarajan is None else count(bound.form.natarajan)
+        natarajan += f" ({bound.form.dimension})" if natarajan and has_reading(bound) else ""
+        informs = "yes" if bound.is_informative else "no"
+        found = (*([natarajan] if dimensions else []), _value(bound.value), informs, _least(bound))
+        rows.append((WORDS[bound.form.name].title, *found, status(bound)))
+        styles.append("bold green" if bound.is_best else "red" if bound.form.status == calculator.REFUTED else None)
+    return ruled(columns, rows, numbers, whole=columns, styles=styles)
+
+
+def remarks(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
+    """A line on each form: its name, and what holds and what does not."""
+    lines, letters = [], _letters(bounds)
+    for bound in {bound.form.name: bound for bound in bounds}.values():
+        words = WORDS[bound.form.name]
+        taken = " and ".join(RESTS_ON[each] for each in bound.form.rests_on)
+        is_assumed = taken and bound.form.status == calculator.CONDITIONAL
+        needs = f"; needs {', '.join(sorted(letters[need] for need in _needs(bound)))}"
+        lines.append((words.title, words.remark + (f", assuming {taken}" if is_assumed else "") + needs))
+    if any(map(_is_true_here, bounds)):
+        lines.append((TRUE_HERE, "true in this setting: no smaller than a bound that holds"))
+    missing = calculator.missing_dimension(setting)
+    if missing is not None:
+        lines.append((f"d_N of the {missing}", "not finite for this class, so that Theorem 1 has no row for it"))
+    best = next((bound for bound in bounds if bound.is_best), None)
+    if best is None:
+        lacking = (
+            f"no bound is known here for such experts and routers at k = {setting.num_active}: those that hold need "
+            "norms of both, or the number of weights, or at k = 1 an R(H) that is bounded on any inputs"
+        )
+        lines.append(("nothing holds", lacking))
+    else:
+        since = f"informs from m = {_least(best)} on" if best.smallest_num_samples else "never informs"
+        lines.append(("best", f"{WORDS[best.form.name].title}: {_value(best.value)}; it {since}"))
+        holding = [each for each in bounds if each.form.status == calculator.HOLDS and each.smallest_num_samples]
+        first = min(holding, key=_samples_needed, default=best)
+        if _samples_needed(first) < _samples_needed(best):
+            lines.append(("first to inform", f"{WORDS[first.form.name].title}, from m = {_least(first)} on"))
+    return lines
+
+
+def _body(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str]) -> dict[str, Any]:
+    rows = [
+        {
+            "id": bound.form.id,
+            "name": bound.form.name,
+            "dimension": bound.form.dimension or None,
+            "natarajan": None if bound.form.natarajan is None else float(bound.form.natarajan),
+            "value": bound.value,
+            "bounds": bound.form.bounds,
+            "hypotheses": [_words(setting, need) for need in _needs(bound)],
+            "is_informative": bound.is_informative,
+            "smallest_num_samples": bound.smallest_num_samples,
+            "status": bound.form.status,
+            "rests_on": list(bound.form.rests_on),
+            "is_best": bound.is_best,
+            "is_implied": bound.is_implied,
+        }
+        for bound in bounds
+    ]
+    is_any = setting.experts == calculator.ANY
+    known = {
+        "experts": setting.experts,
+        "router": setting.router_kind,
+        "rademacher": None if is_any else calculator.rademacher(setting, setting.num_samples),
+        "num_parameters": setting.num_parameters,
+        "stored_weights": setting.stored_weights,
+        "stored_bits": setting.stored_bits,
+    }
+    return {"setting": dataclasses.asdict(setting), "known": known, "notes": notes, "bounds": rows}
+
+
+def has_reading(bound: EvaluatedBound) -> bool:
+    """Whether its d_N depends on the reading, or a reading was chosen."""
+    return bound.form.dimension in calculator.DIMENSIONS
+
+
+def status(bound: EvaluatedBound) -> str:
+    """Whether the statement holds, and whether this is the best bound that does."""
+    return bound.form.status + (", best" if bound.is_best else f" {TRUE_HERE}" if _is_true_here(bound) else "")
+
+
+def picture(setting: Setting, bounds: Sequence[EvaluatedBound]) -> Picture:
+    """The bounds over m, log-log, with the setting's m and where each begins to inform."""
+    needed = "; ".join(sentence for _, sentence in hypotheses(setting, bounds))
+    caption = f"{' '.join(facts(setting))} Hypotheses: {needed}."
+    return Picture(TITLE, HEIGHT, lambda figure: _draw(figure, setting, bounds), caption)
+
+
+def sample_counts(setting: Setting, bounds: Sequence[EvaluatedBound]) -> np.ndarray:
+    """Whole numbers m, evenly spread in the logarithm, around the setting's and where bounds begin to inform."""
+    marks = [setting.num_samples, *(bound.smallest_num_samples or setting.num_samples for bound in bounds)]
+    low, high = max(min(marks) // SPAN, 1), min(max(marks) * SPAN, MOST_SAMPLES)
+    return np.unique(np.geomspace(low, high, POINTS).round().astype(np.int64))
+
+
+def _samples_needed(bound: EvaluatedBound) -> float:
+    return bound.smallest_num_samples or math.inf
+
+
+def _experts_words(setting: Setting) -> str:
+    if setting.experts == calculator.ANY:
+        weights, bits = setting.stored_weights or 1, setting.stored_bits or 0
+        return f"of any kind; the whole classifier has {weights:,} weights of {bits / weights:.4g} bits each"
+    capacity = f"R_m(H) = {calculator.rademacher(setting, setting.num_samples):.3g}"
+    if setting.experts == calculator.OWN:
+        return f"any with {capacity}, falling as 1/sqrt(m)"
+    if setting.experts == calculator.LINEAR:
+        return f"linear, |w| <= {setting.expert_norm:g}, {capacity} at most"
+    operators, rows = (", ".join(f"{norm:.3g}" for norm in norms) for norms in calculator.layer_norms(setting))
+    widths = "-".join(map(str, (setting.num_features, *setting.expert_widths, 1)))
+    shape = f"networks {widths}" if setting.expert_widths else "networks"
+    return f"{shape}, spectral norms {operators}, sums of row norms {rows}, {capacity} by Lemma 3"
+
+
+def _router_words(setting: Setting) -> str:
+    if setting.router_kind == calculator.ANY:
+        return "of any kind"
+    if setting.router_kind == calculator.OWN:
+        return f"any with d_N = {setting.natarajan:g}"
+    if setting.router_kind == calculator.LINEAR:
+        return f"linear, |v| <= {setting.router_norm:g}"
+    if setting.router_kind == calculator.FIXED:
+        return "fixed before the samples are seen"
+    if setting.router_kind == calculator.FREE:
+        return "any function"
+    if setting.num_parameters is None:
+        return "a network"
+    widths = "-".join(map(str, (setting.num_features, *setting.router_widths, setting.num_experts)))
+    return f"network {widths} of {count(setting.num_parameters)} weights"
+
+
+def _is_true_here(bound: EvaluatedBound) -> bool:
+    return bound.is_implied and bound.is_informative
+
+
+def _value(value: float) -> str:
+    return f"{value:,.3f}" if 0.1 <= value < 10_000 else f"{value:.3g}"
+
+
+def _least(bound: EvaluatedBound) -> str:
+    return "never" if bound.smallest_num_samples is None else count(bound.smallest_num_samples)
+
+
+def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[EvaluatedBound]) -> None:
+    axes: Axes = figure.subplots()
+    counts = sample_counts(setting, bounds)
+    lowest = setting.threshold
+    for bound in bounds:
+        values = np.array([bound.form.at(int(each)) for each in counts])
+        lowest = min(lowest, values.min())
+        _draw_curve(axes, setting, bound, counts, values)
+    floor = 10.0 ** math.floor(math.log10(max(lowest, LOWEST)))
+    axes.set(xscale="log", yscale="log", xlim=(counts[0], counts[-1]), ylim=(floor, HIGHEST))
+    bounded = "generalization error" if setting.training_error is None else "risk"
+    axes.set(xlabel="number of samples m (independent; loss in [0, 1])", ylabel=f"bound on the {bounded}")
+    axes.axhspan(setting.threshold, HIGHEST, color="0.93", zorder=0, linewidth=0)
+    axes.axhline(setting.threshold, color="0.4", linewidth=0.7, zorder=1)
+    axes.axvline(setting.num_samples, color="0.4", linewidth=0.7, linestyle=":", zorder=1)
+    _write(axes, setting, counts)
+    figure.legend(loc="outside upper center", ncols=2)
+
+
+def _draw_curve(axes: "Axes", setting: Setting, bound: EvaluatedBound, counts: np.ndarray, values: np.ndarray) -> None:
+    title, _, color, line, width = WORDS[bound.form.name]
+    reading = f", d_N of the {bound.form.dimension}" if has_reading(bound) else ""
+    label = f"{title}{reading}: {status(bound)}"
+    line = "-." if bound.form.dimension == "router" and has_reading(bound) else line
+    (curve,) = axes.plot(counts, values, line, color=color, linewidth=width, label=label)
+    curve.set_gid(bound.form.id)
+    if bound.smallest_num_samples:
+        axes.plot(bound.smallest_num_samples, setting.threshold, "o", color=color, markersize=3.5)
+    if bound.value <= HIGHEST:
+        axes.plot(setting.num_samples, bound.value, "s", color=color, markersize=3)
+
+
+def _write(axes: "Axes", setting: Setting, counts: np.ndarray) -> None:
+    """Labels of the lines at the setting's m and the threshold, on the side where there is room."""
+    is_right = setting.num_samples**2 > float(counts[0]) * float(counts[-1])
+    axes.annotate(
+        f"m = {count(setting.num_samples)}",
+        (setting.num_samples, 0.02),
+        (-3 if is_right else 3, 0),
+        xycoords=axes.get_xaxis_transform(),
+        textcoords="offset points",
+        ha="right" if is_right else "left",
+    )
+    axes.annotate(
+        "vacuous" if setting.threshold == 1 else f"not below {setting.threshold:g}",
+        (0.99, setting.threshold),
+        (0, 3),
+        xycoords=axes.get_yaxis_transform(),
+        textcoords="offset points",
+        ha="right",
+        color="0.35",
+    )

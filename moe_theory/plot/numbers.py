@@ -1,0 +1,107 @@
+"""The numbers behind a figure: labelled datasets over axes, and what replicates say at every recorded round."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+import xarray as xr
+from jaxtyping import Float, Shaped
+
+from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.system import Observe, System, recorded_rounds
+from moe_theory.plot.spec import Setup
+from moe_theory.runs import Cell, Run
+from moe_theory.verify.claim import Experiment
+
+LOW, HIGH = 0.1, 0.9  # quantiles over replicates that a band spans
+STRIDE, DENSE_ROUNDS = 2, 60  # every other round early on, where most happens
+SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
+
+
+def over(
+    function: Callable[..., Mapping[str, Any]], inner: Mapping[str, Any] | None = None, /, **axes: Any
+) -> xr.Dataset:
+    """What `function` returns at each place of the `axes`, labelled: NaN where it has nothing of a name.
+
+    Args:
+        function: of a value of each axis, in order: numbers by name, or arrays along the last of the `inner` axes.
+
+    Examples:
+        >>> from moe_theory.plot import over
+        >>> table = over(lambda experts, active: {"share": active / experts}, experts=[2, 4], active=[1, 2])
+        >>> float(table.share.sel(experts=4, active=1))
+        0.25
+    """
+    inner = inner or {}
+    found = [function(*place) for place in itertools.product(*axes.values())]
+    shape, variables = tuple(map(len, axes.values())), {}
+    for name in dict.fromkeys(itertools.chain(*found)):
+        absent = np.full(next(np.shape(each[name]) for each in found if name in each), np.nan)
+        values = np.array([each.get(name, absent) for each in found])
+        own = list(inner)[len(inner) - values.ndim + 1 :]
+        variables[name] = ([*axes, *own], values.reshape(*shape, *values.shape[1:]))
+    labels = {name: (name, np.asarray(values)) for name, values in {**axes, **inner}.items()}
+    return xr.Dataset(variables, labels)
+
+
+def across_replicates(samples: Shaped[np.ndarray, "*R B"]) -> dict[str, Float[np.ndarray, " *R"]]:
+    """Mean, band and the mean's standard error over replicates (NaN for one), at every recorded round."""
+    samples = np.asarray(samples, np.float64)
+    low, high = np.quantile(samples, (LOW, HIGH), axis=-1)
+    count = samples.shape[-1]
+    spread = samples.std(axis=-1, ddof=1) if count > 1 else np.full(samples.shape[:-1], np.nan)
+    return {"mean": samples.mean(axis=-1), "low": low, "high": high, "error": spread / np.sqrt(count)}
+
+
+def log_axis_cells(
+    settings: Mapping[str, Any], system: System, observe: Observe, num_rounds: int, also: Iterable[int] = ()
+) -> list[Cell]:
+    """Cells by the names of `settings` (name -> params), recorded densely at first and then ever more sparsely.
+
+    Args:
+        also: rounds of which the last recorded one not beyond them is kept too, where there is one.
+    """
+    rounds = recorded_rounds(num_rounds, STRIDE)
+    places = np.arange(len(rounds))
+    sparse = np.searchsorted(rounds, np.rint(np.geomspace(DENSE_ROUNDS, num_rounds, SPARSE_RECORDS)))
+    extra = np.searchsorted(rounds, np.array(list(also), int), side="right") - 1
+    chosen = np.concatenate([places[rounds <= DENSE_ROUNDS], np.minimum(sparse, len(rounds) - 1), extra[extra >= 0]])
+    keep = tuple(np.unique(chosen).tolist())
+    return [Cell(name, system, params, num_rounds, STRIDE, observe, keep=keep) for name, params in settings.items()]
+
+
+def over_rounds(experiment: Experiment) -> Callable[[Setup], xr.Dataset]:
+    """Data of a figure that shows what an experiment records, over its rounds, a `cell` of it at a time.
+
+    What `observe` keeps has the name of its field or key, or of `observe` itself where that keeps one scalar: its mean
+    over replicates, and beside it the band and standard error of `across_replicates`, as NAME_low, NAME_high and
+    NAME_error.
+    """
+
+    def compute(setup: Setup) -> xr.Dataset:
+        shown = experiment
+        if setup.rounds != experiment.num_rounds:
+            shown = dataclasses.replace(experiment, num_rounds=setup.rounds, lengths={})
+        runs = setup.run(shown.cells_under(setup.reading))
+        cells = [_statistics(run, experiment.observe.__name__) for run in runs.values()]
+        return xr.concat(cells, xr.Variable("cell", list(runs)), join="outer")
+
+    return compute
+
+
+def _statistics(run: Run, name: str) -> xr.Dataset:
+    """The scalars that a run records, over its rounds; `name` is that of a record which is a scalar itself."""
+    shown = {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(run.records):
+        field = jax.tree_util.keystr(path, simple=True, separator="_") or name
+        if np.ndim(leaf) != 2:
+            raise InvalidRunError(
+                f"what is recorded as {field} has the shape {np.shape(leaf)[1:-1]} a replicate, and a curve needs a "
+                "scalar. Observe one, or give the figure a `compute` of its own."
+            )
+        for kind, values in across_replicates(leaf).items():
+            shown[field if kind == "mean" else f"{field}_{kind}"] = ("round", values)
+    return xr.Dataset(shown, {"round": run.rounds})

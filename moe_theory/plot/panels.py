@@ -1,0 +1,105 @@
+"""Panels of a figure: rows, curves with bands and intervals, ticks at values, and one legend of what is labelled."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from moe_theory.plot.roles import BAND
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import FigureBase
+
+LEAST_WIDTH = 1.7  # inches that a panel of a row needs; in a narrower figure a row becomes rows
+Z = 1.96  # a 95 % interval at each point
+
+
+def row(
+    canvas: "FigureBase",
+    titles: Sequence[str],
+    *,
+    ylabel: str = "",
+    sharex: bool = False,
+    sharey: bool = False,
+    **each: Any,
+) -> Sequence["Axes"]:
+    """Panels side by side, or below one another where the figure is too narrow for that: it grows by as much.
+
+    Args:
+        titles: one a panel.
+        ylabel: of the first panel.
+        each: what `Axes.set` is called with in each panel, such as xscale="log".
+    """
+    root: Any = canvas.figure
+    count = len(titles)
+    columns = max(1, min(count, int(root.get_figwidth() / LEAST_WIDTH)))
+    rows = -(-count // columns)
+    root.set_figheight(root.get_figheight() * rows)
+    is_split = rows > 1
+    made = canvas.subplots(rows, columns, squeeze=False, sharex=sharex and not is_split, sharey=sharey).ravel()
+    for spare in made[count:]:
+        spare.remove()
+    for panel, title in zip(made, titles, strict=False):
+        panel.set_title(title, loc="left")
+        panel.set(**each)
+        if is_split:
+            panel.tick_params(labelleft=True)  # that a shared axis hides inside a row
+    made[0].set_ylabel(ylabel)
+    return list(made[:count])
+
+
+def curve(panel: "Axes", x: Any, data: xr.Dataset, label: str = "", band: str = "", **role: Any) -> None:
+    """A mean over its axis with the band from `low` to `high`, in the mean's colour.
+
+    Args:
+        label, band: in the legend; unless empty.
+    """
+    panel.plot(x, data["mean"], label=label, **role)
+    panel.fill_between(x, data.low, data.high, label=band, **BAND(color=role["color"]))
+
+
+def intervals(panel: "Axes", x: Any, y: Any, error: Any, label: str = "", *, log: bool = False, **role: Any) -> None:
+    """Points with 95 % intervals, from their standard errors.
+
+    Args:
+        log: whether intervals end above 0, for a logarithmic axis.
+    """
+    values, half = np.asarray(y), Z * np.nan_to_num(error)
+    low = np.minimum(half, values * (1 - 1e-9)) if log else half
+    panel.plot(x, values, label=label, **role)
+    above = {"zorder": role["zorder"]} if "zorder" in role else {}
+    panel.errorbar(x, values, (low, half), fmt="none", ecolor=role["color"], elinewidth=0.9, **above)
+
+
+def note(panel: "Axes", words: str, at: tuple[Any, Any], shift: tuple[float, float] = (0, 0), **style: Any) -> None:
+    """Words that begin or end so many points away from a place: on the side to which they are shifted."""
+    across, up = shift
+    sides: dict[str, Any] = {"ha": "right" if across < 0 else "left", "va": "top" if up < 0 else "bottom"}
+    panel.annotate(words, at, shift, textcoords="offset points", **(sides | style))
+
+
+def name_values(
+    axis: "Axis", values: Iterable[Any], places: Iterable[Any] | None = None, *, minor: bool = False
+) -> None:
+    """Ticks at these values, or at their `places`, with the values in full; none between them unless `minor`."""
+    shown = list(values)
+    axis.set_ticks(shown if places is None else list(places), labels=[f"{value:g}" for value in shown])
+    if not minor:
+        axis.minorticks_off()
+
+
+def legend(canvas: "FigureBase", ncols: int, **layout: Any) -> None:
+    """One legend above the panels of what is labelled in them: each label once, in the order of drawing, areas last."""
+    from matplotlib.lines import Line2D
+
+    found: dict[str, Any] = {}
+    parts: Any = canvas  # a figure, or a part of one
+    for panel in parts.axes:
+        for artist, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, artist)
+    labels = sorted(found, key=lambda label: not isinstance(found[label], Line2D))
+    handles = [found[label] for label in labels]
+    canvas.legend(handles, labels, loc="outside upper center", ncols=ncols, **layout)

@@ -1,0 +1,55 @@
+"""The roles that lines, bands and marks have in a figure, each drawn one way in all of them.
+
+A role is a set of keywords of matplotlib's artists: `panel.plot(x, y, **PRINTED, label="Theorem 1")`. Marks keep a
+contrast of 3:1 and words of 4.5:1 to the page. Roles that a panel shows together differ in luminance, so that they stay
+apart in grey; what is printed is dashed besides. The colour cycle of `style.mplstyle` is the first four colours here.
+"""
+
+from typing import Any
+
+
+class ArtistStyle(dict[str, Any]):
+    """Keywords of an artist by name; calling it gives a role with some of them changed."""
+
+    def __call__(self, **changes: Any) -> "ArtistStyle":
+        return ArtistStyle(self | changes)
+
+
+BLUE, ORANGE, LIGHT_BLUE, OLIVE = "#14355e", "#c24d00", "#3d97d3", "#6f5500"  # C0 to C3
+INK = "#000000"
+DASHED, DOTTED, DASH_DOTTED = (0, (4, 1.6)), (0, (1, 1.2)), (0, (4, 1.2, 1, 1.2))
+LIGHTEST = 0.55  # of viridis: from there on it is too light for a line
+
+MEASURED = ArtistStyle(color="C0", linewidth=1.6)
+BAND = ArtistStyle(color="C0", alpha=0.16, linewidth=0)  # what replicates span around it
+RIVAL = ArtistStyle(color="C2", linewidth=1.4)  # measured too: what it is compared with
+OTHER_RIVAL = ArtistStyle(color="C3", linewidth=1.4)
+BASELINE = ArtistStyle(color="0.45", linewidth=1.2, linestyle=DASHED)  # measured: what does without the method
+PRINTED = ArtistStyle(color="C1", linewidth=1.4, linestyle=DASHED)  # a bound or a form, as the paper prints it
+PRINTED_TOO = PRINTED(linestyle=DOTTED)  # another one of the paper
+PRINTED_MARK = ArtistStyle(color="C1", marker="D", markersize=4, markerfacecolor="white", linestyle="none")
+RIGHT = ArtistStyle(  # what holds instead: with circles, as it often lies on what is measured
+    color=INK,
+    linewidth=0.9,
+    linestyle=DASH_DOTTED,
+    marker="o",
+    markersize=3,
+    markerfacecolor="white",
+    markeredgewidth=0.8,
+    markevery=0.1,  # of the panel's diagonal
+    zorder=3,
+)
+REFERENCE = ArtistStyle(color="0.5", linewidth=0.8, linestyle=DOTTED, zorder=0)  # a level or a time
+ENDED = ArtistStyle(color="0.2", linewidth=1.0)  # when gates are terminated
+HALF_ENDED = ArtistStyle(color="0.25", marker="v", markersize=4.5, linestyle="none")  # in half of the runs
+ZERO = ArtistStyle(color="0.7", linewidth=0.6, zorder=0)
+LOST = ArtistStyle(color=INK, marker="x", markersize=4, linestyle="none")  # a task that nobody took
+GROUND = ArtistStyle(color="0.89", linewidth=0.5, zorder=0)  # of rows and grids
+
+
+def ramp(count: int) -> list[str]:
+    """Colours of lines for growing numbers, such as M: from dark to light, in grey too."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    return [to_hex(colormaps["viridis"](LIGHTEST * place / max(count - 1, 1))) for place in range(count)]

@@ -1,0 +1,223 @@
+"""A figure: what it is computed for, its data under any reading, its drawing, and where the data come from."""
+
+import dataclasses
+import re
+import shlex
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, require_docstrings, unknown_name
+from moe_theory.core.random import root_key
+from moe_theory.core.system import check_replicates, check_run
+from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
+from moe_theory.verify.claim import ReadingLike
+from moe_theory.verify.request import options_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+
+Sizes = TypeVar("Sizes")  # a paper's Dims
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """What the data of a figure are computed for."""
+
+    name: str  # of the figure
+    reading: ReadingLike
+    replicates: int
+    seed: int
+    progress: Progress
+    rounds: Any  # the figure's own number, unless another was asked for
+    experts: tuple[int, ...]  # numbers of experts that are drawn, where the figure has a choice of them
+    dims: Any  # static sizes, where the figure has a choice of them, with room for these experts
+
+    def params(self, **overrides: Any) -> Any:
+        """Parameters of the reading, with `overrides` on top."""
+        return self.reading.params(**overrides)
+
+    def run(self, cells: Iterable[Cell]) -> Mapping[str, Run]:
+        """Runs of the replicates, by the names of their cells."""
+        return run_cells(list(cells), self.replicates, seed=self.seed, progress=self.progress, what=self.name)
+
+
+Compute = Callable[[Setup], xr.Dataset]
+Draw = Callable[[xr.Dataset, "FigureBase"], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class FigureSpec:
+    """One figure: its data under any reading, its drawing and its caption. `figure` makes one of a drawing."""
+
+    paper: str
+    name: str
+    title: str
+    summary: str  # what it shows, in a sentence
+    data: Compute  # such as `over_rounds(...)`, where the figure shows an experiment's records
+    draw: Draw
+    text: str  # of the caption, with {words} in braces: of `words`, of the data's attributes, or of the module
+    words: Callable[[xr.Dataset], Mapping[str, Any]] = lambda data: {}
+    runs: str = "{count}, {num_rounds} rounds"  # what was run, in the caption's last lines
+    closing: str = "Reading {reading} ({choices}); {runs}.\n{command}"  # those lines
+    replicates: int = 64  # unless the caller asks for another number
+    size: tuple[float, float] = (3.5, 2.5)  # of the drawing without its caption, in inches
+    rounds: int | None = None  # unless the caller asks for another number; None where there is no choice of it
+    experts: tuple[int, ...] = ()  # numbers of experts drawn, likewise
+    dims: Any = None  # static sizes, likewise
+    claims: tuple[str, ...] = ()  # globs over the ids of those that it bears on; of `figure`, all of its paper's
+
+    def takes(self, option: str) -> bool:
+        """Whether callers have a choice of its rounds, experts or dims."""
+        return getattr(self, option) not in (None, ())
+
+    def compute(
+        self, reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, **asked: Any
+    ) -> xr.Dataset:
+        """The numbers behind the figure, with where they come from in their attributes.
+
+        Args:
+            asked: rounds, experts (a sequence) or dims (a mapping), where the figure has a choice of them.
+
+        Raises: InvalidRunError, InvalidParamsError or InvalidDimsError for what cannot be run.
+        """
+        check_replicates(replicates)
+        root_key(seed)
+        rounds = asked.get("rounds", self.rounds)
+        if "rounds" in asked:
+            check_run(rounds, 1)
+        experts = chosen_experts(asked.get("experts"), self.experts) if self.experts else ()
+        dims = self.dims
+        if dims is not None:
+            room = max(experts) if "experts" in asked else dims.max_experts
+            dims = resized(dims, asked.get("dims"), room)
+        setup = Setup(self.name, reading, replicates, seed, progress, rounds, experts, dims)
+        data = self.data(setup)
+        about = provenance(self.paper, self.name, reading, replicates, seed, rounds or 0, **asked)
+        data.attrs = about | data.attrs
+        return data
+
+    def caption(self, data: xr.Dataset) -> str:
+        """What is drawn, under which reading, from which runs, and the command that draws it again."""
+        about = data.attrs
+        own = {
+            "count": f"{about['replicates']} replicate{'' if about['replicates'] == 1 else 's'}, seed {about['seed']}",
+            "choices": about["reading_summary"].replace("sigma_0", "σ₀"),
+        }
+        known: Any = ChainMap({**self.words(data)}, own, about, getattr(self.draw, "__globals__", {}))
+        return f"{self.text}\n{self.closing.replace('{runs}', self.runs)}".format_map(known)
+
+
+def figure(name: str, data: Compute, /, *, title: str, summary: str, **about: Any) -> Callable[[Draw], FigureSpec]:
+    """Make a figure of the function that draws it, whose docstring is the caption.
+
+    Args:
+        name: "PAPER.FIGURE".
+        data: computes what is drawn.
+        about: further fields of `FigureSpec`.
+    """
+    require_docstrings()
+    paper, _, own = name.partition(".")
+
+    def made(draw: Draw) -> FigureSpec:
+        text = re.sub(r"\s*\n\s*", " ", (draw.__doc__ or "").strip())
+        return FigureSpec(paper, own, title, summary, data, draw, text, **{"claims": (f"{paper}.*",), **about})
+
+    return made
+
+
+def figures(*specs: FigureSpec) -> dict[str, FigureSpec]:
+    """A paper's figures by their names."""
+    return {spec.name: spec for spec in specs}
+
+
+class Curves(NamedTuple):
+    """What a panel of the overview draws: R points of each."""
+
+    x: Float[np.ndarray, " R"]
+    mean: Float[np.ndarray, " R"]  # measured
+    low: Float[np.ndarray, " R"]  # 10 % of replicates; NaN where there is no band
+    high: Float[np.ndarray, " R"]  # 90 %
+    printed: Float[np.ndarray, " R"]
+    right: Float[np.ndarray, " R"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """A paper's panel of the overview: two claims, and what is drawn of them."""
+
+    title: str
+    note: str  # a sentence of the caption
+    printed: str  # id of the claim that is printed
+    printed_words: str
+    right: str  # id of the one that stands beside it
+    right_words: str
+    x_label: str
+    y_label: str
+    log_axes: str  # of "x" and "y" those that are logarithmic
+    curves: Callable[[Setup, Mapping[str, Any]], Curves]  # also given the verdicts by id
+
+
+def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tuple[int, ...]:
+    """The numbers of experts that a figure draws, the default ones for None.
+
+    Raises: InvalidParamsError for what are not different whole numbers of at least 1.
+    """
+    chosen = tuple(default if experts is None else experts)
+    for number in chosen:
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
+            raise InvalidParamsError(f"experts={number!r} must be a whole number of at least 1, such as 2 in 2,4,8.")
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise InvalidParamsError(f"experts={','.join(map(str, chosen))} must be different numbers, such as 2,4,8.")
+    return tuple(map(int, chosen))
+
+
+def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> Sizes:
+    """A figure's static sizes with others, numbers or their texts, and room for `max_experts`.
+
+    Raises: InvalidDimsError for a size that does not exist, that follows from the experts, or that cannot be.
+    """
+    names = [field.name for field in dataclasses.fields(dims) if field.name != "max_experts"]  # pyright: ignore[reportArgumentType]
+    for name, value in (sizes or {}).items():
+        if name == "max_experts":
+            raise InvalidDimsError("max_experts follows from the numbers of experts that are drawn. Set experts.")
+        if name not in names:
+            raise InvalidDimsError(str(unknown_name("size", name, names, type(dims))))
+        if not str(value).isdecimal():
+            raise InvalidDimsError(f"{name}={value} must be a whole number of at least 1. Change {name}.")
+    numbers = {name: int(value) for name, value in (sizes or {}).items()}
+    return dataclasses.replace(dims, max_experts=max_experts, **numbers)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def provenance(
+    paper: str, name: str, reading: ReadingLike, replicates: int, seed: int, num_rounds: int, **asked: Any
+) -> dict[str, Any]:
+    """Attributes that say where a dataset comes from, with the command that computes it.
+
+    Args:
+        num_rounds: of the runs.
+        asked: what was asked for beside readings, by its option: rounds, experts or dims.
+    """
+    command = f"moe-theory figures {paper} {name} {options_of(reading)} --replicates {replicates} --seed {seed}"
+    options = (text for option in ("rounds", "experts", "dims") for text in _as_options(option, asked.get(option)))
+    return {
+        "figure": name,
+        "reading": reading.name,
+        "reading_summary": reading.summary,
+        "replicates": replicates,
+        "seed": seed,
+        "num_rounds": num_rounds,
+        "command": " ".join([command, *options]),
+    }
+
+
+def _as_options(name: str, value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        return [f"--{name} {shlex.quote(f'{key}={number}')}" for key, number in value.items()]
+    if value is None:
+        return []
+    return [f"--{name} {value if isinstance(value, int) else ','.join(map(str, value))}"]

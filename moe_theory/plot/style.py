@@ -1,0 +1,181 @@
+"""The look of every picture, whatever it shows, and pictures as files: SVG, PDF or PNG.
+
+Drawing goes through `Figure` alone and never through pyplot. Style is set over matplotlib's own defaults, so that the
+bytes of a picture depend neither on the user's configuration nor on the date.
+"""
+
+import dataclasses
+import io
+import re
+import shlex
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.runs.reading import read_text
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure, FigureBase
+
+    from moe_theory.plot.spec import FigureSpec
+
+Form = Literal["svg", "pdf", "png"]
+FORMS: tuple[Form, ...] = ("svg", "pdf", "png")
+UNITS = {"in": 1.0, "cm": 2.54, "mm": 25.4}  # of an inch
+FONTS = ("font.size", "axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
+LEAST_SHARE = 0.8  # of a word's size on a page
+WIDTHS = (2.0, 40.0)  # inches that a figure may be wide
+PAGE_WIDTH = 7.2  # inches
+PIXELS_PER_INCH = 200
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+_STYLE_LOCK = threading.Lock()  # matplotlib's configuration is one for all threads
+
+
+@contextmanager
+def our_style(more: Mapping[str, Any] = EMPTY) -> Iterator[None]:
+    """Our style over matplotlib's own defaults, whatever the user's configuration says; one thread at a time."""
+    import matplotlib
+
+    path = Path(__file__).with_name("style.mplstyle")
+    settings: dict[Any, Any] = dict(matplotlib.rc_params_from_file(path, use_default_template=True)) | dict(more)
+    del settings["backend"]  # choosing one is the user's, and would load it
+    with _STYLE_LOCK, matplotlib.rc_context(settings):
+        yield
+
+
+def render(
+    title: str,
+    size: tuple[float, float],
+    draw: Callable[["FigureBase"], None],
+    caption: str = "",
+    settings: Mapping[str, Any] = EMPTY,
+) -> str:
+    """An SVG document of what `draw` puts on a figure of `size` inches; the caption is its description.
+
+    Args:
+        settings: matplotlib's, on top of our style.
+    """
+    return render_as("svg", title, size, draw, caption, settings).decode()
+
+
+def render_as(
+    form: Form,
+    title: str,
+    size: tuple[float, float],
+    draw: Callable[["FigureBase"], None],
+    caption: str = "",
+    settings: Mapping[str, Any] = EMPTY,
+) -> bytes:
+    from matplotlib.figure import Figure
+
+    with our_style(settings):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
+        return saved(figure, form, title, caption)
+
+
+def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
+    """A figure's picture, with the same bytes at any time, in the style that is in force."""
+    if figure.get_layout_engine() is not None:
+        # Laid out once and rounded: the solver's last digits, which vary, would end up in the file's ids.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        for axes in figure.axes:
+            axes.set_position(tuple(np.round(axes.get_position(original=True).bounds, 6)))
+    about: dict[str, dict[str, str | None]] = {
+        "svg": {"Title": title, "Description": caption or title, "Date": None, "Creator": "moe_theory"},
+        "pdf": {"Title": title, "Subject": caption or title, "CreationDate": None, "Creator": "moe_theory"},
+        "png": {"Title": title, "Description": caption or title, "Software": "moe_theory"},
+    }
+    if form == "svg":
+        from moe_theory.plot import svg  # which imports matplotlib
+
+        return svg.written(figure, about["svg"]).encode()
+    document = io.BytesIO()
+    figure.savefig(document, format=form, dpi=PIXELS_PER_INCH if form == "png" else "figure", metadata=about[form])
+    return document.getvalue()
+
+
+@dataclasses.dataclass(frozen=True)
+class PictureStyle:
+    """What a picture looks like, whatever it shows."""
+
+    width: float | None  # inches; None: the figure's own size
+    settings: Mapping[str, Any]  # matplotlib's, on top of our style
+    options: tuple[str, ...]  # of the command that asks for it
+
+    def drawn(self, spec: "FigureSpec", data: "xr.Dataset") -> "Figure":
+        """The figure, in the style that is in force."""
+        from moe_theory.plot import layout
+
+        return layout.drawn(spec, data, self.width)
+
+
+def style_of(width: float | str | None, style: str | Path | None, tex: bool) -> PictureStyle:
+    """Raises: InvalidRunError for a width or a style sheet that cannot be, or without LaTeX where it is asked for."""
+    wide = None if width is None else inches(width)
+    settings: dict[str, Any] = {} if wide is None else font_sizes(wide)
+    settings |= {} if style is None else _read_style(Path(style))
+    options = [] if width is None else [f"--width {width if isinstance(width, str) else f'{width:g}in'}"]
+    options += [] if style is None else [f"--style {shlex.quote(str(style))}"]
+    if tex:
+        missing = [name for name in ("latex", "dvipng") if shutil.which(name) is None]
+        if missing:
+            raise InvalidRunError(
+                f"tex needs LaTeX, and there is no program {' and no '.join(missing)} on this machine's path. "
+                "Install TeX Live with dvipng, or leave tex out."
+            )
+        settings["text.usetex"] = True
+        options.append("--tex")
+    return PictureStyle(wide, settings, tuple(options))
+
+
+def inches(width: float | str) -> float:
+    """A width in inches, from a number of them or a text such as "3.25in", "8cm" or "80mm"."""
+    found = re.fullmatch(r"\s*([0-9.]+)\s*(in|cm|mm)?\s*", str(width))
+    try:
+        number = float(found[1]) / UNITS[found[2] or "in"] if found else 0.0
+    except ValueError:
+        number = 0.0
+    if number == 0:
+        raise InvalidRunError(f"width={width} is not a width. Write it as 3.25in, 8cm or 80mm.")
+    least, most = WIDTHS
+    if not least <= number <= most:
+        raise InvalidRunError(f"width={width} must be from {least:g}in to {most:g}in. Change width.")
+    return number
+
+
+def font_sizes(width: float) -> dict[str, float]:
+    """Our style's sizes of words, a little smaller in a figure that is narrower than a page."""
+    share = min(1.0, max(width / PAGE_WIDTH, LEAST_SHARE**5) ** 0.2)
+    with our_style():
+        from matplotlib import rcParams
+
+        return {name: share * rcParams[name] for name in FONTS}
+
+
+def _read_style(path: Path) -> dict[str, Any]:
+    import matplotlib
+
+    try:
+        text = read_text(path)
+    except (OSError, UnicodeDecodeError) as failure:
+        reason = getattr(failure, "strerror", None) or "not a text in UTF-8"
+        raise InvalidRunError(f"style={path} cannot be read: {reason}. Name a file such as mine.mplstyle.") from None
+    for line in text.splitlines():
+        name = line.partition("#")[0].partition(":")[0].strip()
+        if name and name not in matplotlib.rcParams:
+            raise InvalidRunError(f"style={path}: {unknown_name('setting', name, list(matplotlib.rcParams))}")
+    try:
+        found = matplotlib.rc_params_from_file(path, fail_on_error=True, use_default_template=False)
+    except ValueError as failure:
+        raise InvalidRunError(f"style={path}: {' '.join(str(failure).split())}. Correct that line.") from None
+    return {name: value for name, value in dict(found).items() if name not in ("backend", "interactive")}

@@ -1,0 +1,52 @@
+"""Numbers in words: as short as they can be without a digit that says something lost."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from moe_theory.core.constraints import shown
+
+MOST_DIGITS = 9  # of a count that is shown in full
+ROUNDING = 1e-12  # relative, of a standard error that is none
+
+
+def number(value: float | int) -> str:
+    """A count as it is, another number to four digits, a dash where there is none."""
+    if isinstance(value, int):
+        return str(value)
+    return format(value + 0.0, ".4g") if math.isfinite(value) else "–"
+
+
+def with_error(value: float, error: float) -> str:
+    """A number with two digits of its error, to the same place: 2.74 ± 0.07."""
+    if not (math.isfinite(value) and math.isfinite(error) and error > ROUNDING * abs(value)):
+        return number(value)
+    place = math.floor(math.log10(error)) - 1
+    if max(abs(value), error) >= 1e6 or place < -9:
+        return f"{value:.3g} ± {error:.2g}"
+    return f"{value:,.{max(-place, 0)}f} ± {error:.{max(-place, 0)}f}"
+
+
+def percentage(share: float) -> str:
+    return f"{100 * share:.3g} %" if math.isfinite(share) else "–"
+
+
+def count(value: float) -> str:
+    """A count in full, or to three digits where it is large or not whole."""
+    is_short = value == int(value) and abs(value) < 10**MOST_DIGITS if math.isfinite(value) else False
+    return f"{int(value):,}" if is_short else f"{value:.3g}"
+
+
+def setting(value: Any) -> str:
+    """A parameter's value in at most four digits, whole numbers in all of theirs."""
+    is_real = isinstance(value, (float, np.floating)) and not (float(value).is_integer() and abs(value) < 1e6)
+    return value if isinstance(value, str) else f"{value:.4g}" if is_real else shown(value)
+
+
+def size(number_of_bytes: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if number_of_bytes < 1000:
+            return f"{number_of_bytes:.3g} {unit}"
+        number_of_bytes /= 1000
+    return f"{number_of_bytes:,.1f} TB"

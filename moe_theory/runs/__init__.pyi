@@ -1,0 +1,9 @@
+from .cells import Cell as Cell
+from .cells import Run as Run
+from .cells import replicate_rounds as replicate_rounds
+from .cells import run_cells as run_cells
+from .progress import Progress as Progress
+from .progress import automatic as automatic
+from .progress import quiet as quiet
+from .progress import shown as shown
+from .progress import terminal_progress as terminal_progress

@@ -1,0 +1,4 @@
+"""What runs commands, for those of networks too."""
+
+from ..cli.conftest import ran as ran
+from ..cli.conftest import refused as refused

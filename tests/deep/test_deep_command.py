@@ -1,0 +1,203 @@
+"""`moe-theory deep` as a user meets it: catches tracebacks, wrong exit codes, runs that do not resume, and files that
+say something else than the table."""
+
+import dataclasses
+import json
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import xarray as xr
+
+from moe_theory.cli import output
+from moe_theory.deep import presets, runs
+from moe_theory.deep import report as pages
+from moe_theory.deep.params import Dims
+from moe_theory.deep.runs import Stored
+from moe_theory.report import citations
+from moe_theory.verify.registry import select_claims
+from moe_theory.verify.verdict import Report
+
+NAME, ROUNDS = "continual-mnist-small", 4
+NUM_RUNS = 10  # cells times seeds
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """No threads to leave: those of other tests would make an interrupted command end the whole process at once."""
+    monkeypatch.setattr(output.threading, "active_count", lambda: 1)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """The smallest experiment under the name of one that there are claims about."""
+    dims = Dims(7, 3, ROUNDS, num_samples=10, num_tests=8, num_epochs=1, batch_size=10)
+    monkeypatch.setitem(presets.PRESETS, NAME, dataclasses.replace(presets.preset(NAME), dims=dims))
+
+
+def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran, refused, monkeypatch):
+    out = tmp_path / "out"
+    options = ("--preset", NAME, "--seeds", 2, "--checkpoint-every", ROUNDS, "--out", out)
+    text = ran("deep", *options).out
+    for said in ("Fig. 5 of continual on digits, reading balanced, 2 seeds", "M = 7, no termination", "sigma_0", "κ"):
+        assert said in text
+    assert "deep.figure-5." in text
+    assert "balanced on digits" in text
+    assert "WARNING: nothing can be terminated in 4 rounds" in text
+    assert "WARNING: verdicts from 2 seeds" in text
+    assert "resumed" not in text
+    assert ElementTree.parse(out / "deep.svg").getroot().tag.endswith("svg")
+    monkeypatch.setattr(pages.Picture, "rendered", lambda picture: b"")  # drawing is what costs
+
+    streams = ran("deep", *options, "--json")
+    document = json.loads(streams.out)
+    assert json.loads((out / "summary.json").read_text()) == document
+    assert {verdict["data"] for verdict in document["verdicts"]} == {"digits"}
+    assert all("moe-theory" in verdict["command"] for verdict in document["verdicts"])
+    with xr.open_dataset(out / "results.nc") as results:
+        assert results.attrs["preset"] == NAME
+        errors = results.generalization_error.isel(round=-1).mean("replicate")
+        for cell in document["cells"]:
+            assert cell["measures"]["generalization_error"]["mean"] == pytest.approx(
+                float(errors.sel(cell=cell["name"]))
+            )
+    names = ["results.nc", "summary.json", "verdicts.json", "deep.svg"]
+    assert document["files"] == [str(out / name) for name in names]
+    assert Report.from_json(json.loads((out / "verdicts.json").read_text())).verdicts
+
+    (out / "runs" / "m-1" / "0.npz").write_bytes(b"damaged")
+    text = ran("deep", *options).out
+    assert f"resumed {NUM_RUNS - 1} of {NUM_RUNS} runs" in text
+    assert "1 file was damaged: computed again" in text
+    assert f"resuming: of {NUM_RUNS} runs {NUM_RUNS - 1} are complete and 0 begun" in text
+
+    before = (out / "results.nc").read_bytes()
+    line = refused("deep", *options, "--set", "gate_scale=5")
+    assert f"holds {NUM_RUNS} runs of other settings" in line
+    assert "--fresh" in line
+    assert (out / "results.nc").read_bytes() == before
+    text = ran("deep", *options, "--set", "gate_scale=5", "--seeds", 1, "--fresh").out
+    assert "reading balanced, gate_scale=5" in text
+    assert "resuming" not in text
+
+
+def test_a_small_preset_reads_the_papers_data_where_a_folder_is_named(tmp_path, refused):
+    line = refused("deep", "--preset", NAME, "--data", tmp_path, "--out", tmp_path / "out")
+    assert f"no MNIST in {tmp_path}" in line
+    assert "names no preset" in refused("deep", "--preset", "")
+    assert "which has nothing. It may have" in refused("deep", "--data", tmp_path)
+    (tmp_path / "pets.zip").write_bytes(b"PK")
+    for options in ((), ("--preset", NAME)):
+        assert "'pets.zip' is not unpacked" in refused("deep", *options, "--data", tmp_path)
+
+
+def test_sizes_of_ones_own_and_a_gate_drive(tmp_path, ran, monkeypatch):
+    """What is chosen is said, and chosen again by the same command, which resumes."""
+    monkeypatch.setattr(pages.Picture, "rendered", lambda picture: b"")  # drawing is what costs
+    sizes = (
+        "--network",
+        "mlp",
+        "--epochs",
+        1,
+        "--samples",
+        10,
+        "--rounds",
+        12,
+        "--experts",
+        "1,3",
+        "--test-images",
+        50,
+    )
+    options = (NAME, *sizes, "--seeds", 1, "--kappa", 2, "--out", tmp_path)
+    text = ran("deep", *options).out
+    assert "pilot: looking at the gates" in text
+    assert "is taken, for 2" in text
+    assert "M = 3, no termination" in text
+    assert "12 rounds" in text
+    text = ran("deep", *options).out
+    assert "as chosen before:" in text
+    assert "resuming: of 3 runs 3 are complete" in text
+
+
+def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, refused, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "run_plan", interrupted)
+    assert "nothing is kept" in refused("deep", "--preset", NAME, "--out", tmp_path, code=130, may_print=True)
+
+
+def test_an_interrupt_says_what_is_kept(tiny, alone, tmp_path, refused, monkeypatch):
+    def interrupted(plan, tell, threads, wait, replicates):
+        tell(runs.RunProgress("M = 1", 0, 0, 0, Stored.MISSING))
+        tell(runs.RunProgress("M = 1", 0, 2, 2, None))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "run_plan", interrupted)
+    line = refused("deep", "--preset", NAME, "--out", tmp_path, code=130, may_print=True)
+    assert "the same command resumes" in line
+
+
+def test_without_a_preset_they_are_listed(ran):
+    text = ran("deep").out
+    assert all(name in text for name in presets.PRESETS)
+    assert "moe-theory deep --preset continual-mnist-small" in text
+    rows = {row["preset"]: row for row in json.loads(ran("deep", "--list", "--json").out)}
+    assert list(rows) == list(presets.PRESETS)
+    assert all(row["is_embedded"] == name.endswith("-small") for name, row in rows.items())
+
+
+def test_data_that_are_not_there_are_one_line(tmp_path, refused):
+    line = refused("deep", "--preset", "continual-mnist", "--data", tmp_path, "--out", tmp_path / "out")
+    assert str(tmp_path) in line
+    assert "train-images" in line
+    assert not (tmp_path / "out").exists()
+    assert "mnist needs a folder" in refused("deep", "--preset", "continual-mnist")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--preset", "continual-minst"], "Did you mean 'continual-mnist'?"),
+        (["edge-mnist", "--preset", NAME], "two presets"),
+        ([NAME, "--reading", "balance"], "Did you mean 'balanced'?"),
+        ([NAME, "--set", "gate_scal=1"], "gate_scale"),
+        ([NAME, "--set", "terminate=false"], "terminate cannot be set"),
+        ([NAME, "--replicates", "0"], "replicates=0"),
+        ([NAME, "--checkpoint-every", "0"], "checkpoint_every=0"),
+        ([NAME, "--out", "/proc/nowhere"], "cannot be written"),
+        ([NAME, "--experts", "4,x"], "--experts '4,x'"),
+        ([NAME, "--network", "mpl"], "Did you mean 'mlp'?"),
+        ([NAME, "--minutes", "3", "--seeds", "2"], "Drop --minutes or --seeds"),
+        ([NAME, "--minutes", "-1"], "minutes=-1"),
+        ([NAME, "--kappa", "3", "--set", "gate_scale=3"], "drop one of both"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_cannot_be_met_is_refused_before_anything_runs(options, named, refused, monkeypatch):
+    monkeypatch.setattr(runs, "run_plan", lambda *arguments: pytest.fail("work was done"))
+    assert named in refused("deep", *options)
+
+
+def cited(run: object) -> dict[str, list[str]]:
+    return {paper: [each.claim for each in of] for paper, of in citations.bearing_of(str(run)).papers.items()}
+
+
+def ids(*patterns: str) -> list[str]:
+    return [claim.id for claim in select_claims(patterns)]
+
+
+@pytest.mark.parametrize(
+    ("preset", "paper", "glob"),
+    [("edge-mnist", "edge", "deep.edge-figure-4.*"), (NAME, "continual", "deep.figure-5.*")],
+)
+def test_runs_bear_on_the_paper_of_their_figure(preset, paper, glob, tmp_path):
+    document = {"schema": "moe-theory/deep/1", "preset": preset, "data": "digits", "verdicts": []}
+    (tmp_path / "summary.json").write_text(json.dumps(document))
+    assert cited(tmp_path) == {paper: ids(glob)}
+
+
+def test_claims_are_cited_for_the_papers_of_their_figures():
+    found = cited("deep")
+    assert list(found) == ["continual", "edge"]
+    assert found["edge"] == ids("deep.edge-figure-4.*")
+    assert set(found["continual"]) | set(found["edge"]) == set(ids("deep"))

@@ -1,0 +1,91 @@
+"""Judging networks from Python: catches verdicts that name other data, seeds that are run though all is decided, runs
+that do not resume, and requests that are refused only once something has run."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from moe_theory import deep
+from moe_theory.core.errors import InvalidRunError, MissingDataError, UnknownNameError
+from moe_theory.deep import datasets, runs
+from moe_theory.deep.runs import Stored
+from moe_theory.runs import Run
+from moe_theory.verify import Status
+
+TINY = {"network": "mlp", "epochs": 1, "samples": 10, "batch": 10, "rounds": 4, "test_images": 50, "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def bumps():
+    """Data of one's own: four classes that any network tells apart."""
+    labels = np.arange(120) % 4
+    features = np.random.default_rng(0).normal(size=(120, 8)) + 4 * np.eye(8)[labels]
+    return datasets.from_arrays("bumps", features[:80], labels[:80], features[80:], labels[80:])
+
+
+def test_networks_are_judged_on_data_of_one_s_own(bumps, tmp_path):
+    steps, read = [], []
+    options = dict(TINY, classes=(0, 1, 2), replicates=2, folder=tmp_path, settings={"gate_scale": 5})
+    plan = deep.plan("continual-mnist-small", bumps, on_data=read.append, **options)
+    assert read == [bumps]
+    found = deep.judge(plan, on_step=steps.append)
+    assert {verdict.data for verdict in found.verdicts} == {"bumps"}
+    assert {verdict.setting for verdict in found.verdicts} == {"balanced, gate_scale=5 on bumps"}
+    assert all("'gate_scale': 5" in verdict.command for verdict in found.verdicts)
+    assert sum(verdict.error for verdict in found.verdicts) == pytest.approx(found.verdicts.source.error)
+    assert {step.stored for step in steps} == {Stored.MISSING, None}
+    errors = found.to_xarray().generalization_error
+    assert dict(errors.sizes) == {"cell": 5, "round": 4, "replicate": 2}
+    shown = next(cell for cell in found.summary.cells if cell.name == "M = 7")
+    mean = float(errors.sel(cell="M = 7", round=4).astype(float).mean())
+    assert shown.measures["generalization_error"].mean == pytest.approx(mean)
+
+    again = deep.plan("continual-mnist-small", bumps, **options)
+    assert again.stored == {Stored.COMPLETE: 10}
+    assert deep.judge(again).to_xarray().equals(found.to_xarray())
+    for changed in ({"seed": 4}, {"settings": {}}):
+        with pytest.raises(InvalidRunError, match="10 runs of other settings"):
+            deep.plan("continual-mnist-small", bumps, **(options | changed))
+    fresh = deep.plan("continual-mnist-small", bumps, **(options | {"seed": 4, "fresh": True}))
+    assert fresh.stored == {Stored.MISSING: 10}
+
+
+@pytest.mark.parametrize(("share", "looks"), [(1.0, 1), (0.5, 2)])
+def test_no_more_seeds_are_run_once_every_claim_is_decided(share, looks, monkeypatch):
+    """Records are made up: in this share of the seeds termination is best and one expert worst, else the other way."""
+    plan = deep.plan("continual-mnist-small", **(TINY | {"rounds": 15}), replicates=64)
+    plan = dataclasses.replace(plan, is_sequential=True)  # as a clock has it
+    asked = []
+
+    def made_up(plan, on_step, threads, on_wait, replicates):
+        asked.append(replicates)
+        info, found = runs.paper_of(plan.preset).Info, {}
+        sign = np.where(np.arange(len(replicates)) < share * len(replicates), 1, -1)
+        for cell, params in plan.params().items():
+            rank = 3 if int(params.num_experts) == 1 else 1 if bool(params.terminate) else 2
+            values = np.broadcast_to(sign * rank, (15, len(replicates))).astype(np.float32)
+            records = info(**dict.fromkeys(info._fields, values))
+            found[cell] = Run(params, np.arange(1, 16), np.array(replicates), None, records)
+        return found
+
+    monkeypatch.setattr(runs, "run_plan", made_up)
+    found = deep.judge(plan)
+    assert asked == [range(32), range(32, 64)][:looks]
+    assert found.plan.replicates == 32 * looks
+    assert {verdict.status for verdict in found.verdicts} == {Status.SUPPORTED if looks == 1 else Status.INCONCLUSIVE}
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"preset": "continual-minst"}, UnknownNameError, "'continual-mnist'"),
+        ({"reading": "balance"}, UnknownNameError, "'balanced'"),
+        ({"minutes": 3, "replicates": 2}, InvalidRunError, "Drop --minutes"),
+        ({"data": "nowhere"}, MissingDataError, "nowhere"),
+        ({"experts": (4, 4)}, InvalidRunError, "experts"),
+    ],
+)
+def test_requests_that_cannot_be_met_are_refused(options, error, said):
+    with pytest.raises(error, match=said):
+        deep.plan(**({"preset": "continual-mnist-small"} | options))
