@@ -144,6 +144,19 @@ def test_replicates_and_rounds_draw_apart() -> None:
     assert len({tuple(column) for column in drawn.features.reshape(-1, 512).T}) == 512
 
 
+@pytest.mark.parametrize("low", [0.0, 0.7])
+def test_equal_ends_give_a_constant_strength_and_no_noise_means_none(low: float) -> None:
+    """Would catch a strength that is drawn although its interval is a point; noise columns then are exactly zero."""
+    pool = continual.Pool(jnp.eye(3, 4), 2 * jnp.eye(3, 4), jnp.arange(3))
+    params = PARAMS._replace(min_strength=low, max_strength=low, noise_scale=0.0)
+    dims = continual.Dims(2, 3, 4, 3)
+    draw = jax.jit(jax.vmap(lambda key: continual.draw(key, dims, pool, params)))
+    arrival, _ = draw(jax.random.split(ROOT, 50))
+    total = np.asarray(arrival.features).sum(axis=2)
+    np.testing.assert_array_equal(total, np.float32(low) * 2 * np.eye(3, 4, dtype=np.float32)[arrival.task])
+    assert np.count_nonzero(arrival.features) == (50 if low else 0)
+
+
 def test_padding_a_network_changes_no_draw() -> None:
     """Would catch a sweep over M that compares different tasks, or other delays of the servers that stay."""
     padded = alone(edge.Dims(20, 6, 5, 3))

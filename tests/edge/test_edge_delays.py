@@ -14,6 +14,7 @@ import moe_theory as mt
 from moe_theory import edge
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import draw_execution, draw_pool
+from moe_theory.edge.params import ORTHOGONAL
 
 M, N, P, S = 6, 4, 8, 3
 DIMS = edge.Dims(M, N, P, S)
@@ -161,3 +162,20 @@ def test_the_map_is_even(count: int) -> None:
         assert qmc.discrepancy(places) < min(by_chance)
         quadrants = np.bincount((2 * places[:, 0]).astype(int) + 2 * (2 * places[:, 1]).astype(int), minlength=4)
         assert np.abs(quadrants - count / 4).max() <= 3
+
+
+def hidden_signals(result: Drawn) -> tuple[np.ndarray, np.ndarray]:
+    """beta v (draws, p), which is alone where there is no noise, and its column."""
+    occupied = np.any(result.arrival.features != 0, axis=1)
+    assert np.all(occupied.sum(axis=1) == 1)
+    return result.arrival.features.sum(axis=2), occupied.argmax(axis=1)
+
+
+@pytest.mark.parametrize("strength", [0.4, 1.0])
+def test_equal_ends_give_a_constant_strength(strength: float) -> None:
+    """Would catch a strength that is drawn although its interval is a point."""
+    params = PARAMS._replace(signal_law=ORTHOGONAL, min_strength=strength, max_strength=strength)
+    result = drawn(delays.uniform, params)
+    hidden, _ = hidden_signals(result)
+    signal = result.pool.signals[np.arange(NUM_DRAWS), result.arrival.task]
+    assert np.abs(hidden - strength * signal).max() < 1e-6

@@ -46,6 +46,7 @@ class Scenario(NamedTuple):
     when_busy: str = "drop"
     max_waiting: int = 0
     max_experts: int = MAX_EXPERTS
+    integer_features: bool = False
     learning_rate: float = LEARNING_RATE
     noise_scale: float = 0.4
     seed: int = 0
@@ -72,6 +73,9 @@ class World:
         column = generator.integers(NUM_SAMPLES, size=rounds)
         strength = 1 - 0.5 * generator.random(rounds)
         self.features[np.arange(rounds), :, column] = strength[:, None] * self.signals[self.task]
+        if scenario.integer_features:
+            self.features = generator.integers(-2, 3, self.features.shape).astype(np.float64)
+            self.features[:, :, 2] = self.features[:, :, 0] - self.features[:, :, 1]
         per_server = (rounds, scenario.max_experts)
         self.execution_delay = generator.integers(1, slowest + 1, scenario.max_experts)
         self.transfer_delay = generator.integers(0, farthest + 1, per_server)
@@ -262,6 +266,12 @@ def test_tasks_that_nobody_can_take_are_dropped(policy: str, gate_lag: int) -> N
     snapshots = assert_runs_agree(Scenario(policy, gate_lag, num_experts=2))
     assert 30 <= snapshots[-1].dropped <= 170
     assert any(len(snapshot.outcome.completed) == 2 for snapshot in snapshots)
+
+
+@pytest.mark.parametrize("gate_lag", [0, 1])
+def test_samples_that_depend_on_each_other_are_fitted(gate_lag: int) -> None:
+    """Would catch an inverse of X'X, singular here; whole numbers make the dependence exact."""
+    assert_runs_agree(Scenario("adaptive", gate_lag, integer_features=True))
 
 
 @pytest.mark.parametrize(
