@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 import moe_theory as mt
 from moe_theory.sweep.systems import sweepable, system_names
 
@@ -91,3 +93,8 @@ def brought() -> list[Case]:
 
 
 CASES = [*map(case_of, system_names()), *brought()]
+# Systems of the papers, one of them in `make test`.
+papers_own = pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case.name, marks=[pytest.mark.thorough] * (case.name != "continual")) for case in CASES[:4]],
+)

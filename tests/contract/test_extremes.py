@@ -20,7 +20,7 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.core.system import check_system
 from moe_theory.sweep.systems import sweepable
 
-from .cases import CASES, Case
+from .cases import CASES, Case, papers_own
 from .test_nonfinite import half, headline
 
 REPLICATES = 16
@@ -100,10 +100,7 @@ def are_close(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> np.nd
     return np.all(near, axis=(0, 2))
 
 
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, id=case.name, marks=[pytest.mark.thorough] * (case.name != "continual")) for case in CASES[:4]],
-)
+@papers_own
 def test_a_parameter_at_its_extremes_is_right_or_refused(case: Case) -> None:
     """Would catch squares that underflow to a noise of 0, steps that swallow what they are added to, and rewards that
     overflow and are left out, all under numbers that look sound."""
@@ -147,10 +144,7 @@ def options() -> Iterator[dict[str, Any]]:
         jax.config.update(name, value)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, id=case.name, marks=[pytest.mark.thorough] * (case.name != "continual")) for case in CASES[:4]],
-)
+@papers_own
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.thorough] * (name == SLOW)) for name in OPTIONS]
 )

@@ -14,7 +14,7 @@ import pytest
 import moe_theory as mt
 from moe_theory.core.errors import InvalidParamsError
 
-from .cases import CASES, Case
+from .cases import CASES, Case, papers_own
 
 every_system = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 # What x64 shows of dtypes the single precision does not, which has but one.
@@ -79,10 +79,7 @@ def test_the_engine_agrees_with_replicates_alone(case: Case, x64: bool) -> None:
             chex.assert_trees_all_close(own, alone, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, id=case.name, marks=[pytest.mark.thorough] * (case.name != "continual")) for case in CASES[:4]],
-)
+@papers_own
 def test_a_plain_batch_is_the_engine_s(case: Case) -> None:
     """Would catch a `plain` run that is another one."""
     ours, plain = (mt.simulate_batch(case.build(), KEY, 3, case.params, 2, plain=plain) for plain in (False, True))
