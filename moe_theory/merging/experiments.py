@@ -48,7 +48,12 @@ def tree_cell(rule: str, ratio: float, constant: float = 1.0) -> str:
 
 
 def _trees(
-    name: str, dims: Dims, rules: tuple[str, ...], constants: tuple[float, ...], record_every: int
+    name: str,
+    dims: Dims,
+    rules: tuple[str, ...],
+    constants: tuple[float, ...],
+    record_every: int,
+    replicates: int = 64,
 ) -> Experiment:
     """The tree alone under some rules, at the paper's rho and delta."""
     settings: dict[str, Mapping[str, Any]] = {
@@ -72,7 +77,7 @@ def _trees(
         num_rounds=dims.max_rounds,
         record_every=record_every,
         observe=observe_info,
-        replicates=64,
+        replicates=replicates,
         tier=EXACT_TIER,
     )
 
@@ -80,7 +85,7 @@ def _trees(
 TREES = _trees("trees", Dims(max_rounds=1024, max_leaves=128), RULES, (1.0, LARGE_CONSTANT), 1)
 BY_RATIO = tuple(f"rho = {ratio:g}" for ratio in SMOOTHNESS_RATIOS)  # labels
 TREES_BY_RATIO = Selection(TREES, None, BY_RATIO)  # all at once, for a component a rho
-GROWTH = _trees("growing-trees", Dims(max_rounds=4096, max_leaves=288), ("in-turn",), (1.0,), 64)
+GROWTH = _trees("growing-trees", Dims(max_rounds=4096, max_leaves=288), ("in-turn",), (1.0,), 64, 256)
 
 RIVALS_FIXED = {"split_rule": RANDOM_SPLIT, "point_rule": LINE_POINT, "warm_start": False}  # what readings decide
 NUM_ROUNDS, RECORD_EVERY = 512, 32
@@ -465,6 +470,10 @@ IN_RANGE = Hypothesis("0 < rho < 1, nu_1 > 0, C > 0 and 0 < delta <= 1", _is_in_
 HAS_ROOM = Hypothesis("no split was left out", lambda dims, run: not np.any(run.records.left_out))
 IS_WIDE = Hypothesis("the network is as wide as Lemma 3 asks, for a constant of 1", _is_wide)
 HAS_REWARDS = Hypothesis("rewards are in [0, 1]", lambda dims, run: np.all(np.abs(run.records.regret) <= 1 + 1e-6))
+SPLITS_AT_RANDOM = Hypothesis(
+    "a leaf is split along a random coordinate, as in Algorithm 1",
+    lambda dims, run: int(run.params.split_rule) == RANDOM_SPLIT,
+)
 MERGES = Hypothesis("K >= 2 experts, of which B <= K are merged", _merges)
 ON_TREES = (IN_RANGE, HAS_ROOM)
 ON_REWARDS = (IN_RANGE, HAS_ROOM, HAS_REWARDS)

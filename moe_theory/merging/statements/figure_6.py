@@ -3,16 +3,20 @@
 import numpy as np
 
 from moe_theory.merging import uncertainty
-from moe_theory.merging.experiments import MERGES, MOSTLY, ROUTED_EXPERTS, ROUTING, STEPS, increases, routed_cell
-from moe_theory.merging.params import RANDOM_SPLIT
-from moe_theory.verify.statement import Hypothesis, bound, statement
+from moe_theory.merging.experiments import (
+    MERGES,
+    MOSTLY,
+    ROUTED_EXPERTS,
+    ROUTING,
+    SPLITS_AT_RANDOM,
+    STEPS,
+    increases,
+    routed_cell,
+)
+from moe_theory.verify.statement import bound, statement
 
 LEAVES = 20  # feasible ones
 MOST_SECONDS = 0.4e-3
-SPLITS_AT_RANDOM = Hypothesis(
-    "a leaf is split along a random coordinate, as in Algorithm 1",
-    lambda dims, run: int(run.params.split_rule) == RANDOM_SPLIT,
-)
 
 FIGURE_6 = statement(
     "figure-6",

@@ -18,6 +18,7 @@ EXPONENT = corrected.regret_exponent(LARGEST_RATIO)
 SIZES = (1e6, 1e8, 1e10, 1e12)  # T at which the right side of (6) is looked at
 SUMS = dataclasses.replace(experiments.GROWTH.at(experiments.tree_cell("in-turn", LARGEST_RATIO)), abscissa=GROWING)
 BOUNDS = experiments.computed(abscissa=SIZES)
+DRAWN = [experiments.SPLITS_AT_RANDOM]  # under effective splits these trees, picked in turn, grow without chance
 NEURAL = r"3 \sqrt{T} \sqrt{\tilde{d} \log(1 + TN/\lambda) + 2} \left[ \cdot \right]"
 ROOT = r"\mathcal{O}(\sqrt{T} \log T)"
 
@@ -58,6 +59,7 @@ REMARK.step(
     SUMS,
     rate(at_most=0.5),
     where="Remark on Theorem 1, the last sum of (10), rho = 0.9",
+    hypotheses=DRAWN,
     instead="remark.right-exponent",
 ).says(r"""The sum of nu_1 rho^h over the leaves picked, which (10) has beside its root, is O(sqrt(T) log T).
     $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(\sqrt{T} \log T)$$""")(sums_over(1))
@@ -84,6 +86,7 @@ REMARK.replacement(
     SUMS,
     rate(at_most=EXPONENT, margin=0.05),
     where="replaces the remark on Theorem 1, rho = 0.9",
+    hypotheses=DRAWN,
 ).says(r"""The sum grows no faster than T^a (log T)^(1-a) with a = log(2/rho) / log(2/rho^2).
     $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(T^a (\log T)^{1-a}), \quad
     a = \frac{\log(2/\rho)}{\log(2/\rho^2)}$$""")(sums_over(1 - EXPONENT))
