@@ -27,8 +27,6 @@ class Fault(NamedTuple):
     source: str  # where it is reported
     option: str  # of XLA's compiler that it depends on
     avoiding: str  # a value of that option with which there is no fault
-    since: tuple[int, ...]  # the first release of jaxlib that may be installed and whose defaults have it
-    released: tuple[int, ...]  # the last release that the probe has been run with: of `since` to this all have it
     probe: Callable[[Options], bool]  # whether a program compiled with these options is wrong
 
 
@@ -39,7 +37,7 @@ def _sums_wrongly(options: Options) -> bool:
     def largest(rows: Any) -> Any:
         return jnp.max(jnp.eye(3, dtype=rows.dtype) @ rows.T, axis=0)
 
-    with jax.default_device(jax.devices("cpu")[0]):
+    with jax.default_device(jax.devices("cpu")[0]), jax.disable_jit(False):
         lowered = jax.jit(largest, compiler_options=dict(options)).lower(numbers)
         return not np.array_equal(lowered.compile()(numbers), numbers[:, 0])
 
@@ -51,8 +49,6 @@ FAULTS = (
         "xla_cpu_experimental_ynn_fusion_type",
         # Products by that library, and nothing joined to them.
         "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
-        (0, 10, 0),
-        (0, 10, 2),
         _sums_wrongly,
     ),
 )
@@ -93,18 +89,7 @@ def warn_of_own_programs() -> None:
 
 @functools.cache
 def _present(options: tuple[tuple[str, Any], ...]) -> list[Fault]:
-    return [fault for fault in FAULTS if _is_present(fault, dict(options))]
-
-
-def _is_present(fault: Fault, options: Options) -> bool:
-    """Whether JAX has the fault: by the release if that is known for these options, else by the probe."""
-    release = tuple(map(int, version.__version__.split(".")[:3]))
-    if release <= fault.released and not _is_flagged(fault):
-        if fault.option not in options:
-            return release >= fault.since
-        if options[fault.option] in ("", fault.avoiding):
-            return False
-    return fault.probe(options)
+    return [fault for fault in FAULTS if fault.probe(dict(options))]
 
 
 def _is_flagged(fault: Fault) -> bool:
@@ -112,7 +97,7 @@ def _is_flagged(fault: Fault) -> bool:
 
 
 def _is_known(options: Options) -> bool:
-    with jax.default_device(jax.devices("cpu")[0]):
+    with jax.default_device(jax.devices("cpu")[0]), jax.disable_jit(False):
         lowered = jax.jit(lambda number: number + 1, compiler_options=dict(options)).lower(0)
         try:
             lowered.compile()
