@@ -48,13 +48,17 @@ with 3 + 2J degrees in place of 1 + 2J. The moments of Beta variables give, with
     w u u   : l E[2J/(2J+d+2)] eee + l E[1/(2J+d+2)] (e I and its 3 orders)
 """
 
-from collections.abc import Callable, Iterable
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Array, Float, Int, Shaped
 from scipy import special
 
+from moe_theory.core import programs
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import require_overparameterized
@@ -240,8 +244,7 @@ def given_routes(
     require_rounds(len(tasks))
     if np.min(tasks) < 0 or np.min(experts) < 0:
         raise InvalidRunError("tasks and experts count from 0: a round without an expert has no expected metrics.")
-    units, lane = _directions(signals), np.arange(len(truths))
-    return _along(((truths[lane, task], units[lane, task]) for task in tasks), experts, truths.shape[2], num_samples)
+    return _along(truths, signals, num_samples, tasks, experts)
 
 
 def given_arrivals(
@@ -256,48 +259,70 @@ def given_arrivals(
         signal; InvalidRunError for no round.
     """
     require_rounds(len(truths))
-    truths, signals = (np.moveaxis(np.asarray(each, np.float64), -1, 1) for each in (truths, signals))
-    return _along(zip(truths, _directions(signals), strict=True), experts, truths.shape[2], num_samples)
+    truths, signals = (np.moveaxis(np.asarray(each, np.float64), -1, 0) for each in (truths, signals))
+    rounds = np.broadcast_to(np.arange(len(experts))[:, None], experts.shape)
+    return _along(truths, signals, num_samples, rounds, experts)
 
 
-def _along(
-    arrivals: Iterable[tuple[np.ndarray, np.ndarray]], experts: np.ndarray, num_features: int, num_samples: int
-) -> Exact:
-    """Each arrival a truth (B, d) and a unit signal (B, d)."""
-    require_overparameterized(num_features, num_samples)
-    shrinkage, own, spread = _projection_moments(num_features, num_samples)
-    count, identity = experts.shape[1], np.eye(num_features)
-    state = (count, int(np.max(experts)) + 1, num_features)  # (B, M, d)
-    means, learned = np.zeros((2, *state))  # E[v], and V
-    second_moments, loads = np.zeros((*state, num_features)), np.zeros(state[:2])
-    losses = np.zeros(state[:2])  # of an expert: L tr E[v v'] - 2 E[v].V
-    norms, of_rounds = np.zeros(count), []  # e_t, the sum of all errors after round t
-    for (truths, units), routes in zip(arrivals, experts, strict=True):
-        lane = np.flatnonzero(routes >= 0)
-        expert, truth, unit = routes[lane], truths[lane], units[lane]
-        mean, second = means[lane, expert], second_moments[lane, expert]
-        mixed = truth[:, :, None] * mean[:, None, :]
-        moments = second - mixed - mixed.swapaxes(1, 2) + truth[:, :, None] * truth[:, None, :]  # M
-        complement = identity - unit[:, :, None] * unit[:, None, :]  # Pi
-        moments = complement @ moments @ complement
-        trace = np.trace(moments, axis1=1, axis2=2)
-        moments = own * moments + spread * trace[:, None, None] * complement
-        mean = truth + shrinkage * np.einsum("bij,bj->bi", complement, mean - truth)
-        mixed = truth[:, :, None] * mean[:, None, :]
-        second = moments + mixed + mixed.swapaxes(1, 2) - truth[:, :, None] * truth[:, None, :]
-        means[lane, expert], second_moments[lane, expert] = mean, second
-        learned[lane, expert] += truth
-        loads[lane, expert] += 1
-        size = np.trace(second, axis1=1, axis2=2)
-        losses[lane, expert] = loads[lane, expert] * size - 2 * np.sum(mean * learned[lane, expert], axis=1)
-        norms[lane] += np.sum(truth**2, axis=1)
-        error = np.zeros(count)
-        error[lane] = np.trace(moments, axis1=1, axis2=2)
-        of_rounds.append((error, losses.sum(axis=1) + norms))
-    error, total = np.moveaxis(np.array(of_rounds), 1, 0)
+def _along(truths: np.ndarray, signals: np.ndarray, num_samples: int, tasks: np.ndarray, experts: np.ndarray) -> Exact:
+    """Arrival t of replicate b has truths[b, tasks[t, b]] and the signal beside it."""
+    require_overparameterized(truths.shape[-1], num_samples)
+    moments, num_experts = _projection_moments(truths.shape[-1], num_samples), max(int(np.max(experts)) + 1, 1)
+    with jax.enable_x64(True):
+        routes = np.asarray(tasks), np.asarray(experts)
+        error, total = map(np.asarray, _learn_along(truths, _directions(signals), *routes, moments, num_experts))
     served = np.cumsum(experts >= 0, axis=0)
     forgetting = np.where(served > 1, (total - np.cumsum(error, axis=0)) / np.maximum(served - 1, 1), 0.0)
     return Exact(forgetting, total / np.maximum(served, 1), error)
+
+
+@functools.partial(programs.jit, static_argnames="num_experts")
+def _learn_along(
+    truths: Float[Array, "B N d"],
+    units: Float[Array, "B N d"],
+    tasks: Int[Array, "T B"],
+    experts: Int[Array, "T B"],
+    moments: tuple[float, float, float],
+    num_experts: int,
+) -> tuple[Float[Array, "T B"], Float[Array, "T B"]]:
+    """e_t, and the sum of all errors after round t. The matrices of an arrival's expert move by outer products."""
+    shrinkage, own, spread = moments
+    (num_replicates, _, num_features), lane = truths.shape, jnp.arange(truths.shape[0])
+    state = (num_replicates, num_experts, num_features)
+
+    def inner(left: Array, right: Array) -> Array:
+        return jnp.sum(left * right, axis=1, keepdims=True)
+
+    def learn(carry: tuple[Array, ...], route: tuple[Array, Array]) -> tuple[tuple[Array, ...], tuple[Array, Array]]:
+        means, second_moments, learned, loads, losses, norms = carry  # E[v], E[v v'], V and L of each expert
+        task, expert = route
+        is_served = expert >= 0
+        place = lane, jnp.where(is_served, expert, num_experts)  # beyond the last: nothing is written
+        truth, unit = truths[lane, task], units[lane, task]
+        mean, second = means[place], second_moments[place]
+        # M u, u'M u and tr Pi M of M = E[(v - w)(v - w)']
+        ahead, drift = inner(unit, truth), inner(unit, mean)
+        along = jnp.einsum("bij,bj->bi", second, unit) - truth * drift - mean * ahead + truth * ahead
+        twice = inner(unit, along)
+        trace = jnp.trace(second, axis1=1, axis2=2)[:, None] + inner(truth, truth - 2 * mean) - twice
+        # k1 Pi M Pi + k2 tr(Pi M) Pi, and what is around it in E[v v'], by what stands beside w and u in it
+        by_unit = own * (twice / 2 * unit - along) - spread / 2 * trace * unit
+        updated = truth + shrinkage * (mean - truth - unit * (drift - ahead))
+        by_truth = updated - own * mean + (own - 1) / 2 * truth
+        half = truth[:, :, None] * by_truth[:, None, :] + unit[:, :, None] * by_unit[:, None, :]
+        isotropic = (spread * trace)[:, :, None] * jnp.eye(num_features)
+        second = own * second + half + half.swapaxes(1, 2) + isotropic
+        means, second_moments = means.at[place].set(updated), second_moments.at[place].set(second)
+        learned, loads = learned.at[place].add(truth), loads.at[place].add(1.0)
+        size = jnp.trace(second, axis1=1, axis2=2)
+        loss = loads[place] * size - 2 * jnp.sum(updated * learned[place], axis=1)  # L tr E[v v'] - 2 E[v].V
+        losses = losses.at[place].set(loss)
+        norms += jnp.where(is_served, jnp.sum(truth**2, axis=1), 0.0)
+        error = jnp.where(is_served, (own + spread * (num_features - 1)) * trace[:, 0], 0.0)
+        return (means, second_moments, learned, loads, losses, norms), (error, jnp.sum(losses, axis=1) + norms)
+
+    zeros = map(jnp.zeros, (state, (*state, num_features), state, state[:2], state[:2], num_replicates))
+    return jax.lax.scan(learn, tuple(zeros), (tasks, experts))[1]
 
 
 def require_rounds(num_rounds: int) -> None:
