@@ -71,6 +71,13 @@ def test_what_is_saved_is_small():
     assert len(style.render("title", (7.2, 7.0), many, "caption")) < 0.4 * len(whole)
 
 
+@pytest.mark.parametrize("form", style.FORMS)
+def test_a_name_that_is_no_text_is_escaped(form):
+    """Would catch a command with bytes that no text has, as names of files may: they are in a picture's caption."""
+    drawn = style.render_as(form, "\udcff", (2, 2), lambda figure: None, "--out \udcff")
+    assert form != "svg" or rb"--out \udcff" in drawn
+
+
 def places(path):
     """Points of a path of straight lines, relative or not."""
     tokens = (
