@@ -4,6 +4,7 @@ when it runs.
 
 import ast
 import contextlib
+import datetime
 import functools
 import gc
 import importlib
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         require_docstrings()
+        _require_date()
     except InvalidRunError as failure:
         refuse(failure)
     gc.set_threshold(100_000, 20, 20)  # imports make objects by the million that last: to look them through takes .5 s
@@ -67,6 +69,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not _is_of_environment(failure):
             raise
         refuse(InvalidRunError(f"the environment: {failure}"))
+
+
+def _require_date() -> None:
+    """Raise InvalidRunError for a date of files, by the environment, that NumPy or matplotlib would stumble over."""
+    date = os.environ.get("SOURCE_DATE_EPOCH", "0")
+    try:
+        datetime.datetime.fromtimestamp(int(date), datetime.UTC)
+    except (ValueError, OverflowError, OSError):
+        raise InvalidRunError(
+            f"SOURCE_DATE_EPOCH={date!r} must be a date in whole seconds since 1970: NumPy and matplotlib read it. "
+            "Unset it."
+        ) from None
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.runs.files import plain
 from moe_theory.runs.reading import read_text
 
 if TYPE_CHECKING:
@@ -90,8 +91,7 @@ def saved(figure: "Figure", form: Form, title: str, caption: str) -> bytes:
         figure.set_layout_engine("none")
         for axes in figure.axes:
             axes.set_position(tuple(np.round(axes.get_position(original=True).bounds, 6)))
-    # Names of files may hold bytes that no text has: lone surrogates.
-    title, caption = (words.encode(errors="backslashreplace").decode() for words in (title, caption))
+    title, caption = plain(title), plain(caption)
     about: dict[str, dict[str, str | None]] = {
         "svg": {"Title": title, "Description": caption or title, "Date": None, "Creator": "moe_theory"},
         "pdf": {"Title": title, "Subject": caption or title, "CreationDate": None, "Creator": "moe_theory"},
@@ -127,7 +127,7 @@ def style_of(width: float | str | None, style: str | Path | None, tex: bool) -> 
     settings: dict[str, Any] = {} if wide is None else font_sizes(wide)
     settings |= {} if style is None else _read_style(Path(style))
     options = [] if width is None else [f"--width {width if isinstance(width, str) else f'{width:g}in'}"]
-    options += [] if style is None else [f"--style {shlex.quote(str(style))}"]
+    options += [] if style is None else [f"--style {shlex.quote(plain(str(style)))}"]
     if tex:
         missing = [name for name in ("latex", "dvipng") if shutil.which(name) is None]
         if missing:

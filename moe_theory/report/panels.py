@@ -12,6 +12,7 @@ from moe_theory.core.errors import InvalidRunError
 from moe_theory.plot.style import our_style
 from moe_theory.report.numbers import number
 from moe_theory.report.wording import allowed_sides
+from moe_theory.runs.files import plain
 from moe_theory.verify.verdict import Curve, Verdict
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ def draw_curve(panel: "Axes", verdict: Verdict, curve: Curve) -> None:
 
 
 def _as_text(words: str) -> str:
-    return words.replace("$", r"\$").encode(errors="backslashreplace").decode()
+    return plain(words.replace("$", r"\$"))
 
 
 def _tell_apart(panel: "Axes") -> None:

@@ -563,7 +563,7 @@ ENVIRONMENTS: tuple[dict[str, str], ...] = (
     {"TMPDIR": "{here}/file"},
     {"MPLBACKEND": "nosuch"}, {"MPLBACKEND": "tkagg"}, {"MPLCONFIGDIR": "/proc/x"}, {"MATPLOTLIBRC": "{here}/file"},
     {"XLA_FLAGS": ""}, {"XLA_FLAGS": " \udcff"}, {"TZ": "nosuch"}, {"LANG": SAID}, {"PAGER": SAID}, {"USER": ""},
-    {"SOURCE_DATE_EPOCH": "x"},
+    *({"SOURCE_DATE_EPOCH": date} for date in ("x", "", "-1", "9" * 20, "1700000000")),
     {"FORCE_COLOR": "1"}, {"CLICOLOR_FORCE": "1"}, {"COLORTERM": SAID}, {"JUPYTER_COLUMNS": "x"},
     {"TTY_COMPATIBLE": "1"},
 )  # fmt: skip
