@@ -102,7 +102,7 @@ def proved(papers: Sequence[str]) -> str:
     known = [each.known for each in failing if each]
     by_proof, caveated = known.count(PROVED) + known.count(CAVEATED), known.count(CAVEATED)
     share = f"All {by_proof}" if by_proof == len(known) else f"{by_proof} of the {len(known)}"
-    return f"{share} false or vacuous ones are proved, {caveated} with a caveat."
+    return f"{share} false or vacuous ones are proved, {caveated} of them supposing what the paper does not."
 
 
 def on_other_data(page: str) -> str:
