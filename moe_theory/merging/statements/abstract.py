@@ -148,6 +148,7 @@ MEMORY.literal(
     BYTES,
     bound(at_most=0.8),
     where="Abstract and Section V-B: 20 to 25 %, of the whole program that serves a batch",
+    exact=True,
 ).says(
     "The program that serves a batch by one merged expert needs at least 20 % fewer bytes than by all of them. "
     f"$${SHARE} \\le 0.8$$"
