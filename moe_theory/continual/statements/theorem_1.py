@@ -8,8 +8,8 @@ from moe_theory.verify.statement import Hypothesis, bound, equality, ranged, sta
 EARLY = (20, 40)  # the recorded rounds up to T1 = 40 of M = 20
 JUST_AFTER = (50, 60, 70, 80, 90, 100)  # rounds soon after T1 = 40, where the mean comes nearest to (20)
 AFTER = (50, 70, 100)  # of these, where what routes make of tasks is compared
-LATE = (100, 200, 500, 1000, 2000)  # rounds at which the theorem is tested, the last being the paper's T
-MANY_LATE = experiments.by_rounds(experiments.FIGURE_2, experiments.MANY, *LATE)
+ROUNDS = (100, 200, 500, 1000, 2000)  # rounds at which the theorem is tested, the last being the paper's T
+BY_ROUNDS = experiments.by_rounds(experiments.FIGURE_2, experiments.MANY, *ROUNDS)
 ENOUGH = Hypothesis(
     "M >= N ln N, the constant of Omega read as 1",
     lambda dims, run: run.params.num_experts >= dims.num_tasks * np.log(dims.num_tasks),
@@ -150,7 +150,7 @@ def met_distance(run) -> np.ndarray:
 
 def frozen_forgetting(run) -> np.ndarray:
     explored = experiments.stage_rounds(run.params)
-    return experiments.metric("forgetting", explored)(run) * (explored - 1) / (np.array(LATE)[:, None] - 1)
+    return experiments.metric("forgetting", explored)(run) * (explored - 1) / (np.array(ROUNDS)[:, None] - 1)
 
 
 FORGETTING.charitable(
@@ -163,18 +163,18 @@ FORGETTING.charitable(
 )
 DECAY.charitable(
     "theorem-1.forgetting-decay",
-    MANY_LATE,
+    BY_ROUNDS,
     equality(frozen_forgetting, margin=0.05, scale=lambda run: experiments.task_gap(run)[None]),
     instead="theorem-1.late-forgetting-given-routes",
 ).says("After exploration nothing more is forgotten: E[F_t] = (T1 - 1)/(t - 1) E[F_T1] for t > T1.")(
-    experiments.metric("forgetting", *LATE)
+    experiments.metric("forgetting", *ROUNDS)
 )
 GENERALIZATION_ERROR.charitable(
-    "theorem-1.generalization-error", MANY_LATE, bound(at_most=experiments.printed("generalization_error", *LATE))
+    "theorem-1.generalization-error", BY_ROUNDS, bound(at_most=experiments.printed("generalization_error", *ROUNDS))
 ).says(
     "With more experts than tasks, the expected overall generalization error is below (20), for T from 100 to 2000."
     rf"$${EQUATION_20}, \quad 100 \le T \le 2000$$"
-)(experiments.metric("generalization_error", *LATE))
+)(experiments.metric("generalization_error", *ROUNDS))
 GENERALIZATION_ERROR.literal(
     "theorem-1.generalization-error-early",
     experiments.by_rounds(experiments.JUST_EXPLORED, experiments.MANY, *JUST_AFTER),
@@ -186,13 +186,13 @@ GENERALIZATION_ERROR.literal(
 )(experiments.metric("generalization_error", *JUST_AFTER))
 
 
-for told, id, name, rounds in (
+for printed, id, name, rounds in (
     (FORGETTING, "theorem-1.forgetting-given-routes", "forgetting", EARLY),
     (DECAY, "theorem-1.late-forgetting-given-routes", "forgetting", AFTER),
     (GENERALIZATION_ERROR, "theorem-1.error-given-routes", "generalization_error", AFTER),
 ):
     runs = experiments.by_rounds(experiments.JUST_EXPLORED, experiments.MANY, *rounds)
-    told.replacement(id, runs, equality(experiments.expected(name, *rounds), margin=ROUTES_MARGIN)).says(
+    printed.replacement(id, runs, equality(experiments.expected(name, *rounds), margin=ROUTES_MARGIN)).says(
         says_along_routes(name)
     )(experiments.metric(name, *rounds))
 

@@ -17,8 +17,8 @@ from moe_theory.verify.statement import Hypothesis, bound, equality, statement
 
 EXPLORING = (5, 10)  # the recorded rounds up to T1 = 10 of M = 5
 AFTER = (20, 50, 100)  # of those soon after T1, where what routes make of tasks is compared
-LATE = (100, 200, 500, 1000, 2000)  # rounds at which the theorem is tested, the last being the paper's T
-FEW_LATE = experiments.by_rounds(experiments.FIGURE_2, experiments.FEW, *LATE)
+ROUNDS = (100, 200, 500, 1000, 2000)  # rounds at which the theorem is tested, the last being the paper's T
+BY_ROUNDS = experiments.by_rounds(experiments.FIGURE_2, experiments.FEW, *ROUNDS)
 ENOUGH = Hypothesis(
     "M >= K ln K, the constant of Omega read as 1",
     lambda dims, run: run.params.num_experts >= run.params.num_clusters * np.log(run.params.num_clusters),
@@ -109,47 +109,47 @@ EXPLORATION.charitable(
     "With fewer experts than tasks, expected forgetting during exploration is below the load bound of (19) as well."
 )(experiments.metric("forgetting", *EXPLORING))
 FORGETTING.literal(
-    "theorem-2.forgetting", FEW_LATE, bound(at_most=experiments.printed("forgetting", *LATE, form=theory.theorem_2))
+    "theorem-2.forgetting", BY_ROUNDS, bound(at_most=experiments.printed("forgetting", *ROUNDS, form=theory.theorem_2))
 ).says("With fewer experts than tasks, expected forgetting is below (21) as printed, for t from 100 to 2000.")(
-    experiments.metric("forgetting", *LATE)
+    experiments.metric("forgetting", *ROUNDS)
 )
 FORGETTING.charitable(
     "theorem-2.forgetting-exponent",
-    FEW_LATE,
-    bound(at_most=experiments.printed("forgetting", *LATE, form=corrected.theorem_2)),
+    BY_ROUNDS,
+    bound(at_most=experiments.printed("forgetting", *ROUNDS, form=corrected.theorem_2)),
     where="Theorem 2, Eq. (21), third term as Appendix J derives it",
     instead="theorem-2.forgetting-given-routes",
 ).says("Expected forgetting after exploration is below (21) with r^(L_tau - L_T1) in its third term." + APPENDIX_21)(
-    experiments.metric("forgetting", *LATE)
+    experiments.metric("forgetting", *ROUNDS)
 )
 GENERALIZATION_ERROR.charitable(
     "theorem-2.generalization-error",
-    FEW_LATE,
-    bound(at_most=experiments.printed("generalization_error", *LATE, form=theory.theorem_2)),
+    BY_ROUNDS,
+    bound(at_most=experiments.printed("generalization_error", *ROUNDS, form=theory.theorem_2)),
     instead="theorem-2.error-given-routes",
 ).says("With fewer experts than tasks, expected overall generalization error is below (22), for T from 100 to 2000.")(
-    experiments.metric("generalization_error", *LATE)
+    experiments.metric("generalization_error", *ROUNDS)
 )
 GENERALIZATION_ERROR.literal(
     "theorem-2.generalization-error-appendix",
-    FEW_LATE,
+    BY_ROUNDS,
     bound(
         at_most=experiments.printed(
-            "generalization_error", *LATE, form=functools.partial(theory.theorem_2, form="appendix")
+            "generalization_error", *ROUNDS, form=functools.partial(theory.theorem_2, form="appendix")
         )
     ),
     where="Theorem 2, Eq. (22) as Appendix J ends",
 ).says(
     "The expected overall generalization error is below the appendix's form of (22), with exponents lower by "
     "1." + APPENDIX_22
-)(experiments.metric("generalization_error", *LATE))
-for told, id, name, rounds in (
+)(experiments.metric("generalization_error", *ROUNDS))
+for printed, id, name, rounds in (
     (EXPLORATION, "theorem-2.exploration-given-routes", "forgetting", EXPLORING),
     (FORGETTING, "theorem-2.forgetting-given-routes", "forgetting", AFTER),
     (GENERALIZATION_ERROR, "theorem-2.error-given-routes", "generalization_error", AFTER),
 ):
     runs = experiments.by_rounds(experiments.JUST_EXPLORED, experiments.FEW, *rounds)
-    told.replacement(id, runs, equality(experiments.expected(name, *rounds), margin=ROUTES_MARGIN)).says(
+    printed.replacement(id, runs, equality(experiments.expected(name, *rounds), margin=ROUTES_MARGIN)).says(
         says_along_routes(name)
     )(experiments.metric(name, *rounds))
 GENERALIZATION_ERROR.replacement(
