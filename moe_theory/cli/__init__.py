@@ -78,8 +78,8 @@ def _require_date() -> None:
         datetime.datetime.fromtimestamp(int(date), datetime.UTC)
     except (ValueError, OverflowError, OSError):
         raise InvalidRunError(
-            f"SOURCE_DATE_EPOCH={date!r} must be a date in whole seconds since 1970: NumPy and matplotlib read it. "
-            "Unset it."
+            f"the environment: SOURCE_DATE_EPOCH={date!r} must be a date in whole seconds since 1970: NumPy and "
+            "matplotlib read it. Unset it."
         ) from None
 
 

@@ -37,7 +37,7 @@ def _sums_wrongly(options: Options) -> bool:
     def largest(rows: Any) -> Any:
         return jnp.max(jnp.eye(3, dtype=rows.dtype) @ rows.T, axis=0)
 
-    with jax.default_device(jax.devices("cpu")[0]), jax.disable_jit(False):
+    with jax.default_device(jax.devices("cpu")[0]), jax.disable_jit(False):  # which a caller may have switched off
         lowered = jax.jit(largest, compiler_options=dict(options)).lower(numbers)
         return not np.array_equal(lowered.compile()(numbers), numbers[:, 0])
 

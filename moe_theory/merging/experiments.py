@@ -48,12 +48,7 @@ def tree_cell(rule: str, ratio: float, constant: float = 1.0) -> str:
 
 
 def _trees(
-    name: str,
-    dims: Dims,
-    rules: tuple[str, ...],
-    constants: tuple[float, ...],
-    record_every: int,
-    replicates: int = 64,
+    name: str, dims: Dims, rules: tuple[str, ...], constants: tuple[float, ...], record_every: int
 ) -> Experiment:
     """The tree alone under some rules, at the paper's rho and delta."""
     settings: dict[str, Mapping[str, Any]] = {
@@ -77,7 +72,7 @@ def _trees(
         num_rounds=dims.max_rounds,
         record_every=record_every,
         observe=observe_info,
-        replicates=replicates,
+        replicates=64,
         tier=EXACT_TIER,
     )
 
@@ -85,7 +80,9 @@ def _trees(
 TREES = _trees("trees", Dims(max_rounds=1024, max_leaves=128), RULES, (1.0, LARGE_CONSTANT), 1)
 BY_RATIO = tuple(f"rho = {ratio:g}" for ratio in SMOOTHNESS_RATIOS)  # labels
 TREES_BY_RATIO = Selection(TREES, None, BY_RATIO)  # all at once, for a component a rho
-GROWTH = _trees("growing-trees", Dims(max_rounds=4096, max_leaves=288), ("in-turn",), (1.0,), 64, 256)
+GROWTH = dataclasses.replace(  # of rates, which t decides from so many replicates on
+    _trees("growing-trees", Dims(max_rounds=4096, max_leaves=288), ("in-turn",), (1.0,), 64), replicates=256
+)
 
 RIVALS_FIXED = {"split_rule": RANDOM_SPLIT, "point_rule": LINE_POINT, "warm_start": False}  # what readings decide
 NUM_ROUNDS, RECORD_EVERY = 512, 32

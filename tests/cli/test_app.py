@@ -367,7 +367,7 @@ def test_a_variable_that_a_library_refuses_is_one_line(name, words):
     command = [sys.executable, "-c", "import sys; from moe_theory.cli import main; main(sys.argv[1:])", *words]
     done = subprocess.run(command, env=os.environ | {name: "nosuch"}, capture_output=True, text=True)
     assert done.returncode == 2
-    assert re.fullmatch(rf"moe-theory: (the environment: |{name}=).*nosuch.*\n", done.stderr)
+    assert re.fullmatch(r"moe-theory: the environment: .*nosuch.*\n", done.stderr)
 
 
 def test_a_terminal_that_knows_fewer_letters_gets_escapes():

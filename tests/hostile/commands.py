@@ -47,7 +47,7 @@ import numpy as np
 
 from moe_theory import cli
 from moe_theory.deep import report as deep
-from moe_theory.runs.files import JOURNAL, SEAL, digest, sealed
+from moe_theory.runs.files import JOURNAL, SEAL, digest, sealed, unsealed
 
 SECONDS = 10.0  # of processor time that a command may take, and after Ctrl-C to end
 WORK_SECONDS = 2.0  # of processor time after which what has begun to compute is interrupted
@@ -833,12 +833,20 @@ def carried_out(given: Input) -> Outcome:
         code, is_stopped, used = _wait(child, root)
         after = contents(here)
         changed = [name for name, data in before.items() if after.get(name) != data and code == 2]
-        # A list whose files are all in their places is done with, whatever the command is then refused for.
-        replaced = [name for name in changed if name in after or not name.endswith(JOURNAL)]
+        replaced = [name for name in changed if name in after or not _is_done(name, before)]
         written = (root / "written").read_text(errors="replace").splitlines() if (root / "written").exists() else []
         said = [(root / name).read_bytes() if (root / name).exists() else b"" for name in ("out", "err")]
         out, err = (text.decode(errors="replace").replace(str(here), "{here}") for text in said)
         return Outcome(code, out, err, written, replaced, used, (root / "began").exists(), is_stopped)
+
+
+def _is_done(name: str, before: Mapping[str, bytes]) -> bool:
+    """Whether a file is a whole list of replacements of which none is left: whoever reads the folder may remove it."""
+    path = Path(name)
+    try:
+        return path.name == JOURNAL and not any(str(path.with_name(each)) in before for each in unsealed(before[name]))
+    except ValueError:
+        return False
 
 
 def contents(folder: Path) -> dict[str, bytes]:
