@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from moe_theory.core.engine import ROUNDS_AHEAD, STATE_COPIES, bytes_of, width_for
+from moe_theory.core.engine import STATE_COPIES, bytes_of, width_for
 from moe_theory.core.machine import machine_memory
+from moe_theory.core.rounds import ROUNDS_AHEAD
 from moe_theory.core.system import Params, System, check_system
 from moe_theory.runs.cells import Cell, chunk_of, compute_chunk
 from moe_theory.sweep.systems import sweepable

@@ -63,6 +63,18 @@ def trailing_vmap(
     return batched
 
 
+def without_barriers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` with what its optimisation barriers pass, for compilers that do better without them."""
+
+    def passing(*arguments: Any) -> Any:
+        program, result = jax.make_jaxpr(function, return_shape=True)(*arguments)
+        inputs = [_Value(leaf, False) for leaf in jax.tree.leaves(arguments)]
+        outputs = _replay(program, inputs, _Context(1, stores=False, log=None, passes=True))
+        return jax.tree.unflatten(jax.tree.structure(result), [output.array for output in outputs])
+
+    return passing
+
+
 def one_replicate(batched: Any) -> Any:
     """The shapes of one replicate, for a pytree of arrays that end in the batch axis."""
     return jax.tree.map(
@@ -88,6 +100,7 @@ class _Context(NamedTuple):
     stores: bool
     log: Log | None
     calls: tuple[Any, ...] = ()  # that it is in
+    passes: bool = False  # whether barriers are left out
 
 
 def _replay(closed: Any, inputs: list[_Value], context: _Context) -> list[_Value]:
@@ -110,6 +123,8 @@ def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Va
         inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
         if isinstance(inner, jex_core.ClosedJaxpr):
             return _replay(inner, operands, context._replace(calls=(equation, *context.calls)))
+    if context.passes and name == "optimization_barrier":
+        return operands
     rule = _rule(equation, operands, context)
     if context.log is not None:
         context.log.append((equation, rule, context.calls))
@@ -202,7 +217,7 @@ _ELEMENTWISE = frozenset(
     "add sub mul div rem max min pow integer_pow square sqrt rsqrt exp exp2 log log1p expm1 neg abs sign floor ceil "
     "round eq ne lt le gt ge and or not xor is_finite erf erf_inv erfc logistic tanh sin cos atan2 select_n "
     "convert_element_type shift_left shift_right_logical shift_right_arithmetic stop_gradient copy copy_p "
-    "clamp nextafter reduce_precision".split()
+    "clamp nextafter reduce_precision complex real imag".split()
 )
 
 _NARROW = (jax.numpy.float16, jax.numpy.bfloat16)  # XLA adds these in float32

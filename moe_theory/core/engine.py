@@ -14,16 +14,23 @@ import numpy as np
 
 from moe_theory.core import faults, programs, vmap
 from moe_theory.core.ahead import require_counted, split_step
-from moe_theory.core.batching import one_replicate, trailing_vmap
+from moe_theory.core.batching import one_replicate, trailing_vmap, without_barriers
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.forks import require_own_jax
 from moe_theory.core.numerics import stored
 from moe_theory.core.random import replicate_keys, step_key
+from moe_theory.core.rounds import (
+    FEWEST_RECORDS,
+    Blocks,
+    Machine,
+    fixed_blocks,
+    planned,
+    run_records,
+    whole_blocks,
+    without_room,
+)
 from moe_theory.core.threads import on_all_cores
-
-# What is known ahead is done for this many rounds at once: enough to amortise, few enough for the cache.
-ROUNDS_AHEAD = 16
 
 # How XLA compiles for a CPU; elsewhere its defaults hold. Without its pass for them, optimisation barriers are what
 # they say: what passes one is stored; small loops must then not become functions, whose emitter knows no barriers.
@@ -40,7 +47,7 @@ _BY_XLA = {"xla_cpu_experimental_ynn_fusion_type": ""}
 _FURTHER = {"xla_cpu_copy_insertion_use_region_analysis": True, "xla_backend_optimization_level": 2}
 
 _UNTESTED = (0, 12)  # the first version of JAX whose programs are not tested
-_STATIC = (0, 4, 5, 6, 7, 8)  # places of `run`'s arguments that a program is compiled for
+_STATIC = (0, 4, 6, 7, 8)  # places of a program's arguments that it is compiled for
 
 
 def run(
@@ -73,9 +80,14 @@ def run(
         state = start(system.init, keys, params, is_batch)
     if state is not None:
         system = _Pair(None, system.step)
-    arguments = (system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch)
     is_large = state is not None and bytes_of(state) > ALONE_BYTES * (keys.shape[0] if is_batch else 1)
-    return program(platform, is_plain, is_large)(*arguments)
+    if platform is None or is_plain or not can_rewrite():
+        blocks, lengths = fixed_blocks(num_rounds, record_every), ()
+    else:
+        blocks, lengths = planned(num_rounds, record_every, 1 if is_large or platform != "cpu" else FEWEST_RECORDS)
+    arguments = (system, keys, state, params, blocks, lengths, observe, reduce, is_batch)
+    state, records = program(platform, is_plain, is_large)(*arguments)
+    return state, without_room(records, blocks, -(-num_rounds // record_every), platform)
 
 
 def require_one_round(rounds: Any) -> None:
@@ -114,7 +126,8 @@ def program(platform: str | None, is_plain: bool = False, is_large: bool = False
 @functools.cache
 def _program(platform: str | None, is_plain: bool, is_large: bool) -> Any:
     options = None if is_plain else _options(platform, is_large)
-    traits = _RunTraits(options is not None, is_large, is_seen=platform is not None)
+    is_split = (platform or jax.default_backend()) == "cpu"
+    traits = _RunTraits(options is not None, is_split, is_large, is_seen=platform is not None)
     body = _run_plainly if is_plain else functools.partial(_run, traits)
     return jax.jit(body, static_argnums=_STATIC, compiler_options=_without_faults(platform, options))
 
@@ -166,6 +179,7 @@ class _RunTraits(NamedTuple):
     """Traits of a run that its program is compiled for."""
 
     stores: bool  # whether barriers store
+    is_split: bool  # whether arrivals are drawn ahead and replicates trail: on a CPU
     is_large: bool  # whether replicates are matrices
     is_seen: bool  # whether a state that it begins with has been looked at: all its replicates are at one round
 
@@ -187,9 +201,11 @@ def _agrees_on_a_small_run() -> bool:
         return _Walk(state.round + 1, place), jnp.max(place)
 
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(jax.random.key(0, impl="threefry2x32"), jnp.arange(3))
-    arguments = (_Pair(init, step), keys, None, jnp.float32(0.5), 5, 2, lambda state, info: (state, info), None, True)
-    traits = _RunTraits(stores=False, is_large=False, is_seen=True)
-    runs = [jax.jit(body, static_argnums=_STATIC)(*arguments) for body in (functools.partial(_run, traits), vmap.run)]
+    arguments = (_Pair(init, step), keys, None, jnp.float32(0.5), fixed_blocks(5, 2), ())
+    arguments += (lambda state, info: (state, info), None, True)
+    traits = _RunTraits(stores=False, is_split=True, is_large=False, is_seen=True)
+    bodies = functools.partial(_run, traits), _run_by_vmap
+    runs = [jax.jit(body, static_argnums=_STATIC)(*arguments) for body in bodies]
     pairs = zip(*map(jax.tree.leaves, runs), strict=True)
     return all(one.shape == other.shape and bool(jnp.allclose(one, other, 1e-5, 1e-5)) for one, other in pairs)
 
@@ -230,38 +246,30 @@ def num_programs() -> int:
     return sum(program(*kind)._cache_size() for kind in kinds)
 
 
-class _Machine(NamedTuple):
-    """A system's step, batched and in parts, for one root of keys and one setting."""
-
-    draw: Callable[[Any], Any]  # rounds done before (K,) -> what is known ahead of the next ones (K, ...)
-    act: Callable[[Any, Any], tuple[Any, list[Any]]]  # that of a round, state -> state, the leaves of info observed
-    record: Callable[[Any, list[Any]], Any]  # state, those leaves -> what is kept
-    blank: list[Any]  # zeros like those leaves, which a loop over rounds carries before its first round
-
-
 def _run(traits: _RunTraits, *arguments: Any) -> tuple[Any, Any]:
     """`run` of these arguments."""
-    system, keys, state, params, num_rounds, record_every, observe, reduce, is_batch = arguments
+    system, keys, state, params, blocks, lengths, observe, reduce, is_batch = arguments
     if traits.is_large and is_batch and keys.shape == (1,):
         # By itself, as an axis of one at the end of matrices costs copies.
         one = jax.tree.map(lambda leaf: leaf[..., 0], state)
         reduced = (lambda leaf: leaf[..., None]) if reduce is None else (lambda leaf: reduce(leaf[..., None]))
-        alone = (system, keys[0], one, params, num_rounds, record_every, observe, reduced, False)
+        alone = (system, keys[0], one, params, blocks, lengths, observe, reduced, False)
         state, records = _run(traits, *alone)
         return jax.tree.map(lambda leaf: leaf[..., None], state), records
     begun = _start(traits.stores, system.init, keys, params, is_batch) if state is None else state
     begun = vmap.settled(functools.partial(_shapes_of, system.step, keys, is_batch), begun, params)
     # Replicates whose rounds are unchecked may be at different rounds, each of which then draws by its own.
     first = (jnp.max(begun.round) if state is None or traits.is_seen else begun.round) + 1
-    machine = _machine(system, keys, begun, first, params, observe, reduce, is_batch, traits.stores)
+    machine = _machine(traits, system, keys, begun, first, params, observe, reduce, is_batch)
+    if blocks.fixed is None:
+        return run_records(machine, begun, blocks, *lengths)
+    num_rounds, record_every = blocks.fixed
     count, rest = divmod(num_rounds, record_every)
     pieces = []
-    if count:
-        begun, records = _run_records(machine, begun, 0, count, record_every)
-        pieces.append(records)
-    if rest:
-        begun, records = _run_records(machine, begun, count * record_every, 1, rest)
-        pieces.append(records)
+    for done, rounds, stride in ((0, count * record_every, record_every), (num_rounds - rest, rest, rest)):
+        if rounds:
+            begun, records = run_records(machine, begun, whole_blocks(rounds, stride), rounds, stride, done)
+            pieces.append(records)
     return begun, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *pieces)
 
 
@@ -277,7 +285,12 @@ def _run_plainly(*arguments: Any) -> tuple[Any, Any]:
         split = split_step(system.step, key, begun, params)
         vmap.require_next(begun, split.shapes)
         require_counted(begun, split.added)
-    return vmap.run(*arguments)
+    return _run_by_vmap(*arguments)
+
+
+def _run_by_vmap(system: Any, keys: Any, state: Any, params: Any, blocks: Blocks, _: tuple[()], *others: Any) -> Any:
+    assert blocks.fixed is not None
+    return vmap.run(system, keys, state, params, *blocks.fixed, *others)
 
 
 def _shapes_of(step: Callable[..., Any], keys: Any, is_batch: bool, state: Any, params: Any) -> Any:
@@ -295,29 +308,37 @@ def _start(stores: bool, init: Callable[..., Any], keys: Any, params: Any, is_ba
     return _batching(is_batch, stores)(start, (True, False))(keys, params)
 
 
-def _machine(system, keys, state, first, params, observe, reduce, is_batch, stores) -> _Machine:
-    batch = _batching(is_batch, stores)
+def _machine(traits, system, keys, state, first, params, observe, reduce, is_batch) -> Machine:
+    stores, batch = traits.stores, _batching(is_batch, traits.stores)
+    if is_batch and not traits.is_split:
+        # An accelerator's compiler joins more where it may order axes by itself, and repeats what it joins for less.
+        batch = lambda function, flags: vmap.trailing(without_barriers(function), flags)  # noqa: E731
     one_key, one_state = (one_replicate(part) if is_batch else part for part in (keys, state))
     split = split_step(system.step, one_key, one_state, params)
     vmap.require_next(one_state, split.shapes)
     require_counted(one_state, split.added)
     key_round = batch(step_key, (True, jnp.ndim(first) > 0))
     draw_round, prepare_round, act_round = (batch(part, (True, True, False)) for part in split[:3])
-    observe_round = batch(observe, (True, True))
+    step_round, observe_round = batch(system.step, (True, True, False)), batch(observe, (True, True))
     one_info = split.shapes[1]
     # A loop carries its last info from round to round: only what is looked at, or copying it costs as much as a round.
     is_observed = _reads(observe, one_state, one_info)
     structure = jax.tree.structure(one_info)
 
     def draw(done):
+        if not traits.is_split:
+            return done
         earlier = split.count(state, done)
         drawn = draw_round(key_round(keys, first + done), earlier, params)
         # Numbers that are not stored first would be drawn again for every operation that prepares.
         return prepare_round(stored(drawn), earlier, params) if stores else drawn
 
     def act(draws, state):
-        prepared = draws if stores else prepare_round(draws, state, params)
-        state, info = act_round(prepared, state, params)
+        if traits.is_split:
+            prepared = draws if stores else prepare_round(draws, state, params)
+            state, info = act_round(prepared, state, params)
+        else:
+            state, info = step_round(key_round(keys, first + draws), state, params)
         return state, [leaf for leaf, is_read in zip(jax.tree.leaves(info), is_observed, strict=True) if is_read]
 
     size = jnp.shape(keys) if is_batch else ()
@@ -332,43 +353,11 @@ def _machine(system, keys, state, first, params, observe, reduce, is_batch, stor
         observed = observe_round(state, jax.tree.unflatten(structure, filled))
         return observed if reduce is None else jax.tree.map(reduce, observed)
 
-    return _Machine(draw=jax.vmap(draw), act=act, record=record, blank=zeros(are_read=True))
+    return Machine(draw=jax.vmap(draw), act=act, record=record, blank=zeros(are_read=True))
 
 
 def _batching(is_batch: bool, stores: bool) -> Callable[..., Any]:
     return functools.partial(trailing_vmap, stores=stores) if is_batch else lambda function, _: function
-
-
-def _run_records(machine: _Machine, state: Any, done: int, count: int, stride: int) -> tuple[Any, Any]:
-    """`count` records, `stride` rounds apart, of the rounds after round `done`. Short strides share a block of draws
-    between records; long ones take several blocks for each.
-    """
-    ahead = _largest_divisor(stride, ROUNDS_AHEAD)
-    shared = _largest_divisor(count, ROUNDS_AHEAD // stride) if stride <= ROUNDS_AHEAD else 1
-
-    # Lengths are spelled out: a system that draws nothing has no arrays that show them.
-    def play(carry, draws, length):
-        return jax.lax.scan(lambda carry, draws: (machine.act(draws, carry[0]), None), carry, draws, length)[0]
-
-    def long_block(state, done):
-        def part(carry, offset):
-            return play(carry, machine.draw(done + offset + jnp.arange(ahead)), ahead), None
-
-        state, info = jax.lax.scan(part, (state, machine.blank), jnp.arange(0, stride, ahead))[0]
-        return state, jax.tree.map(lambda leaf: leaf[None], machine.record(state, info))
-
-    def short_block(state, done):
-        def one_record(state, draws):
-            state, info = play((state, machine.blank), draws, stride)
-            return state, machine.record(state, info)
-
-        draws = machine.draw(done + jnp.arange(shared * stride))
-        by_record = jax.tree.map(lambda leaf: leaf.reshape(shared, stride, *leaf.shape[1:]), draws)
-        return jax.lax.scan(one_record, state, by_record, shared)
-
-    starts = done + jnp.arange(0, count * stride, shared * stride)
-    state, records = jax.lax.scan(long_block if stride > ahead else short_block, state, starts)
-    return state, jax.tree.map(lambda leaf: leaf.reshape(count, *leaf.shape[2:]), records)
 
 
 def _reads(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bool]:
@@ -378,10 +367,6 @@ def _reads(observe: Callable[[Any, Any], Any], state: Any, info: Any) -> list[bo
     program = closed.jaxpr
     looked_at = {id(atom) for equation in program.eqns for atom in equation.invars} | set(map(id, program.outvars))
     return [id(variable) in looked_at for variable in program.invars[len(jax.tree.leaves(state)) :]]
-
-
-def _largest_divisor(number: int, limit: int) -> int:
-    return max(divisor for divisor in range(1, max(limit, 1) + 1) if number % divisor == 0)
 
 
 # Measured on one core for the systems of `continual` and `edge`: narrower costs more at all sizes of state up to
@@ -448,10 +433,11 @@ def run_in_blocks(
 
 def _joined(parts: tuple[Any, ...], count: int) -> Any:
     """Join blocks into one array of `count` replicates, on the host, but for keys, which only JAX can hold."""
-    if len(parts) == 1:
-        return parts[0] if parts[0].shape[-1] == count else parts[0][..., :count]
-    join = np.concatenate if isinstance(parts[0].dtype, np.dtype) else jnp.concatenate
-    return jnp.asarray(join(parts, axis=-1)[..., :count])
+    if len(parts) == 1 and parts[0].shape[-1] == count:
+        return parts[0]
+    if not isinstance(parts[0].dtype, np.dtype):
+        return jnp.concatenate(parts, axis=-1)[..., :count]
+    return jnp.asarray(np.concatenate([np.asarray(part) for part in parts], axis=-1)[..., :count])
 
 
 def _replicates_at(places: np.ndarray, leaf: Any) -> Any:

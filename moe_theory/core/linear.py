@@ -16,12 +16,13 @@ from moe_theory.core import constraints
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import array_namespace
-from moe_theory.core.tasks import Pool
+from moe_theory.core.tasks import Pool, orthonormal_in_loop
 
 Numbers = jax.Array | np.ndarray | np.number
 # How experts learn: (models (k, d), arrival, params) -> what their models change by (k, d).
 Fit = Callable[[Float[Array, "k d"], Any, Any], Float[Array, "k d"]]
 
+MOST_SAMPLES = 32  # that are eliminated one by one in a program; a loop over more is slower, and compiles in seconds
 # T1 saturates here, the largest integer that float32 and int32 share.
 MAX_ROUNDS = 2**31 - 128
 # Three roundings of float32: those of M/eta for an eta that was itself rounded.
@@ -192,6 +193,10 @@ def minimum_norm_change(features: Float[Array, "d s"], residuals: Float[Array, "
 
     Source: Eqs. (4), (5) of `continual`. Shapes: `residuals` holds w_n - w, one expert a row; so does the result.
     """
+    if features.shape[1] > MOST_SAMPLES:
+        rows = orthonormal_rows(features)
+        parts = jnp.matmul(residuals, rows.T, precision=jax.lax.Precision.HIGHEST)
+        return jnp.matmul(parts, rows, precision=jax.lax.Precision.HIGHEST)
     # Vectors in a list, not columns of one array: slices of an array that shrinks would each be copied.
     riders = [residuals[row] for row in range(residuals.shape[0])]
     _, _, left = _eliminate(features, riders)
@@ -266,6 +271,8 @@ def orthonormal_rows(features: Float[Array, "d s"]) -> Float[Array, "s d"]:
     """Orthonormal rows that span the samples; a row is zero where its sample depends on earlier ones. With them P =
     rows' rows, for a change that is wanted before the model that it starts from is known.
     """
+    if features.shape[1] > MOST_SAMPLES:
+        return orthonormal_in_loop(features.T, _floor(features))
     pivots, inverses, _ = _eliminate(features, [])
     return jnp.stack([pivot * jnp.sqrt(inverse) for pivot, inverse in zip(pivots, inverses, strict=True)])
 
@@ -274,9 +281,7 @@ def _eliminate(features: Float[Array, "d s"], riders: list[Array]) -> tuple[list
     """Orthogonalised samples, the inverses of their squared lengths (0 if dependent), and what they leave of riders."""
     num_samples = features.shape[1]
     columns = [features[:, sample] for sample in range(num_samples)] + riders
-    # The squared length below which what is left of a column is rounding: relative to the column's own length.
-    floor = jnp.square(64 * jnp.finfo(features.dtype).eps) * jnp.sum(jnp.square(features), axis=0)
-    inverses = []
+    floor, inverses = _floor(features), []
     for sample in range(num_samples):
         pivot = columns[sample]
         length_squared = jnp.sum(jnp.square(pivot))
@@ -285,3 +290,8 @@ def _eliminate(features: Float[Array, "d s"], riders: list[Array]) -> tuple[list
         for later in range(sample + 1, len(columns)):
             columns[later] = columns[later] - pivot * (jnp.sum(pivot * columns[later]) * inverse)
     return columns[:num_samples], inverses, columns[num_samples:]
+
+
+def _floor(features: Float[Array, "d s"]) -> Float[Array, " s"]:
+    """The squared length below which what is left of a column is rounding: relative to the column's own length."""
+    return jnp.square(64 * jnp.finfo(features.dtype).eps) * jnp.sum(jnp.square(features), axis=0)

@@ -121,7 +121,8 @@ def draws(
         raise TypeError(f"numbers of type {jnp.dtype(dtype)} are not drawn: ask for float32 or float64.")
     each = jnp.dtype(dtype).itemsize // 4  # words a number
     rows = [-(-each * count // 4) for count in (num_uniforms, num_normals + num_normals % 2)]
-    words = stored(block(key, np.concatenate([*map(np.arange, rows)]), np.repeat([UNIFORMS, NORMALS], rows)))
+    places = np.concatenate([*map(np.arange, rows)])
+    words = threefry.stored_pairs(block(key, places, np.repeat([UNIFORMS, NORMALS], rows)))
     of_uniforms, of_normals = (
         [[word[own] for word in words[start : start + each]] for start in range(0, 4, each)]
         for own in (slice(rows[0]), slice(rows[0], None))

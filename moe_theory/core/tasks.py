@@ -6,6 +6,7 @@ The edge-computing paper draws its tasks in the same way, so the pool is shared.
 import math
 from typing import Annotated, Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, Shaped
@@ -16,6 +17,7 @@ from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers, Scalar, rounded_positive
 
+MOST_SIGNALS = 16  # that are made orthogonal one by one in a program; a loop over more is the smaller program
 # Laws of the feature signals: which v_n a task has.
 PROPORTIONAL, ORTHOGONAL, INDEPENDENT = 0, 1, 2
 SignalLaw = Annotated[
@@ -87,6 +89,10 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, scales: Po
 
 def orthonormal(vectors: Float[Array, "N p"]) -> Float[Array, "N p"]:
     """Gram-Schmidt on the first p rows; rows beyond have no direction left and are zero."""
+    if vectors.shape[0] > MOST_SIGNALS:
+        most = vectors.shape[1]
+        found = orthonormal_in_loop(vectors[:most], jnp.zeros(most, vectors.dtype))
+        return jnp.zeros_like(vectors).at[:most].set(found)
     rows: list[Array] = []
     for index in range(vectors.shape[0]):
         row = vectors[index]
@@ -96,6 +102,23 @@ def orthonormal(vectors: Float[Array, "N p"]) -> Float[Array, "N p"]:
         length = jnp.sqrt(jnp.sum(jnp.square(row)))
         rows.append(row / length if index < vectors.shape[1] else jnp.zeros_like(row))
     return jnp.stack(rows)
+
+
+def orthonormal_in_loop(vectors: Float[Array, "n d"], floor: Float[Array, " n"]) -> Float[Array, "n d"]:
+    """Gram-Schmidt as a loop over the rows, for more of them than a program should have written out: its size does not
+    depend on n. A row of which no more than `floor`, a squared length, is left becomes zero.
+    """
+
+    def add(index: Array, rows: Array) -> Array:
+        row = vectors[index]
+        for _ in range(2):  # once more against rounding
+            lengths = jnp.matmul(rows, row, precision=jax.lax.Precision.HIGHEST)
+            row = row - jnp.matmul(lengths, rows, precision=jax.lax.Precision.HIGHEST)
+        square = jnp.sum(jnp.square(row))
+        is_left = square > floor[index]
+        return rows.at[index].set(jnp.where(is_left, row / jnp.sqrt(jnp.where(is_left, square, 1)), 0))
+
+    return jax.lax.fori_loop(0, vectors.shape[0], add, jnp.zeros_like(vectors))
 
 
 def require_orthogonal(signal_law: Any, num_signals: Any, num_features: int) -> None:

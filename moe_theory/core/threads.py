@@ -19,11 +19,9 @@ def on_all_cores(function: Callable[[Any], Any], arguments: Iterable[Any]) -> li
     `jax.enable_x64`.
     """
     arguments = list(arguments)
-    if not _are_ours() or len(arguments) < 2:
+    if len(arguments) < 2 or not _are_ours():
         return [function(argument) for argument in arguments]
-    futures = [
-        _threads().submit(lambda argument: jax.block_until_ready(function(argument)), each) for each in arguments
-    ]
+    futures = [_threads().submit(_done, function, each) for each in arguments]
     try:
         return [future.result() for future in futures]
     finally:

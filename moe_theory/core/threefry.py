@@ -60,6 +60,17 @@ def threefry4x32(key: Sequence[Words], counter: Sequence[Words], rounds: int = R
     return words
 
 
+def stored_pairs(words: Sequence[Words]) -> list[Words]:
+    """An even number of words of a hash, `stored` two by two, each pair as the parts of a complex number: XLA computes
+    one array at a time, and so a hash once for each array that it is stored as. Parts are moved, never computed with.
+    """
+    parts = [jax.lax.bitcast_convert_type(word, jnp.float32) for word in words]
+    pairs = stored([jax.lax.complex(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)])
+    parts = [part for pair in pairs for part in (jax.lax.real(pair), jax.lax.imag(pair))]
+    # Stored apart again: what reads every other number of an array takes several times as long.
+    return stored([jax.lax.bitcast_convert_type(part, jnp.uint32) for part in parts])
+
+
 def _rotated(word: Words, distance: int) -> Words:
     return word << np.uint32(distance) | word >> np.uint32(_WORD_BITS - distance)
 

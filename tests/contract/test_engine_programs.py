@@ -16,7 +16,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import continual, edge
-from moe_theory.core import engine
+from moe_theory.core import engine, threefry
 from moe_theory.core.random import replicate_keys
 from moe_theory.core.system import observe_info
 
@@ -262,6 +262,7 @@ def test_systems_run_without_compiling() -> None:
 on_cpu = pytest.mark.skipif(jax.default_backend() != "cpu", reason="reads the program for a CPU")
 
 
+ROTATIONS = 2 * threefry.ROUNDS  # of words, in a hash of four
 TEXT_ALONE = {"xla_backend_optimization_level": 0}  # LLVM's, which comes after what is read
 
 
@@ -289,7 +290,7 @@ def test_a_paper_s_program_is_the_one_that_was_meant(name: str) -> None:
     """
     system, params, most = PAPERS[name]
     keys = replicate_keys(ROOT, jnp.arange(64))
-    arguments = (system, keys, None, params, 160, 16, observe_info, None, True)
+    arguments = (system, keys, None, params, *engine.planned(160, 16), observe_info, None, True)
     assert engine.platform_of(*arguments[1:4]) == "cpu"
     compiled = engine.program("cpu").lower(*arguments).compile(TEXT_ALONE)
     program = computations(compiled.as_text())
@@ -297,6 +298,9 @@ def test_a_paper_s_program_is_the_one_that_was_meant(name: str) -> None:
     assert operations(program[blocks])["opt-barrier"] >= 5
     assert operations(program[rounds])["opt-barrier"] >= 10
     assert "custom-call" not in operations(program[rounds])
+    drawn = re.findall(r"calls=%([^\s,]+)", "\n".join(program[blocks]))
+    hashes = [name for name in drawn if operations(program[name])["shift-left"] > ROTATIONS - 4]
+    assert len(hashes) == 2, "a pass for each pair of words that a hash gives, not one for each word"
     kernels = {name: count for name, count in operations(program[rounds]).items() if name not in FREE}
     assert sum(kernels.values()) <= most, kernels
 

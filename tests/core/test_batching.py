@@ -87,6 +87,7 @@ def elementwise() -> list[Case]:
     cases += unary("stop_gradient", lax.stop_gradient)
     cases += unary("copy", lambda x: jnp.array(x, copy=True))
     cases += unary("copy_p", lambda x: jax.lax.optimization_barrier(lax.copy_p.bind(x)))
+    cases += unary("complex", lambda x: (lax.real(lax.complex(x, 2 * x)), lax.imag(lax.complex(x, 2 * x))))
     cases += unary("literal", lambda x: 2 * x + 0.5)
     cases += unary("literal-bfloat16", lambda x: jnp.maximum(2 * x + 0.5, 0.25), jnp.bfloat16)
     cases += unary("literal-int8", lambda x: 2 * x + 1, np.int8)

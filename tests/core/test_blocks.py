@@ -14,7 +14,9 @@ import moe_theory as mt
 from moe_theory.core import engine
 from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.core.system import check_system
+from moe_theory.core.random import replicate_keys
+from moe_theory.core.rounds import planned
+from moe_theory.core.system import check_system, observe_info
 
 ROOT = mt.root_key(5)
 NUM_ROUNDS = 6
@@ -22,6 +24,11 @@ NUM_ROUNDS = 6
 
 class Walk(NamedTuple):
     place: jax.Array
+    round: jax.Array
+
+
+class Mixed(NamedTuple):
+    words: jax.Array
     round: jax.Array
 
 
@@ -69,6 +76,43 @@ def test_small_batches_share_programs():
     for count in (5, 6, 7):
         chex.assert_trees_all_equal(run(count), jax.tree.map(lambda leaf, n=count: leaf[..., :n], run(8)))
     assert engine.num_programs() == before
+
+
+@pytest.mark.parametrize(
+    ("lengths", "num_programs"),
+    [
+        ([(200, 100), (300, 100), (250, 100), (101, 100)], 1),
+        ([(200, 1), (160, 1), (193, 1)], 1),
+        ([(320, 320), (500, 500), (417, 417), (6400, 6400)], 1),
+        ([(40, 7), (33, 7), (7, 7), (3, 7), (17, 100), (1, 1), (18, 1)], 5),
+    ],
+    ids=str,
+)
+def test_runs_of_other_lengths_share_programs(lengths, num_programs):
+    """Would catch a program for every number of rounds; and a block of draws, a record or a last round that is lost,
+    doubled or moved: words that every round mixes with its own bits say which they were.
+    """
+
+    def mix(key, state, params):
+        words = state.words * np.uint32(31) + jax.random.bits(key, (2,))
+        return Mixed(words, state.round + 1), words
+
+    system = mt.System(lambda key, params: Mixed(jax.random.bits(key, (2,)), jnp.int32(0)), mix)
+    before = engine.num_programs()
+    runs = [mt.simulate_batch(system, ROOT, 3, (), *each) for each in lengths]
+    assert engine.num_programs() - before == num_programs
+    for each, run in zip(lengths, runs, strict=True):
+        chex.assert_trees_all_equal(run, mt.simulate_batch(system, ROOT, 3, (), *each, plain=True))
+
+
+@pytest.mark.parametrize("record_every", [1, 4, 19])
+def test_an_accelerator_s_program_runs_the_same_rounds(record_every):
+    """Would catch rounds that are drawn, stepped or recorded otherwise where arrivals are not drawn ahead."""
+    system, keys = mt.System(begin, walk), replicate_keys(ROOT, jnp.arange(7))
+    arguments = (system, keys, None, 0.5, *planned(40, record_every), observe_info, None, True)
+    here, there = (engine.program(platform)(*arguments) for platform in ("cpu", "gpu"))
+    assert "optimization_barrier" not in str(engine.program("gpu").trace(*arguments).jaxpr)
+    chex.assert_trees_all_close(there, here, rtol=1e-5, atol=1e-5)
 
 
 def test_blocks_of_other_ages_are_refused():

@@ -5,9 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from moe_theory.core import linear
 from moe_theory.core.linear import minimum_norm_change
 
-change_of = jax.jit(minimum_norm_change)
+WAYS = {"written out": jax.jit(minimum_norm_change), "in a loop": jax.jit(lambda *given: minimum_norm_change(*given))}
 EPS = {"float32": 1.2e-7, "float64": 2.3e-16}
 
 
@@ -15,6 +16,14 @@ EPS = {"float32": 1.2e-7, "float64": 2.3e-16}
 def dtype(request):
     with jax.enable_x64(request.param == "float64"):
         yield np.dtype(request.param)
+
+
+@pytest.fixture(params=WAYS, autouse=True)
+def change_of(request, monkeypatch):
+    """The update, for few samples and for many."""
+    if request.param == "in a loop":
+        monkeypatch.setattr(linear, "MOST_SAMPLES", 0)
+    monkeypatch.setitem(globals(), "change_of", WAYS[request.param])
 
 
 def projection(features: np.ndarray, residuals: np.ndarray, rank_tolerance: float) -> np.ndarray:

@@ -60,6 +60,18 @@ def test_signals_follow_the_truths_or_stand_apart():
     np.testing.assert_array_equal(apart.truths, pools(scale_is_variance=True).truths)
 
 
+@pytest.mark.parametrize("shape", [(5, 8), (8, 8), (8, 5)])
+def test_signals_are_made_orthogonal_alike_in_a_loop(shape, monkeypatch):
+    """Would catch a loop over many signals that orders, scales or leaves out others than a program written out does."""
+    vectors = np.random.default_rng(3).normal(size=shape)
+    with jax.enable_x64(True):
+        written = tasks.orthonormal(jnp.asarray(vectors))
+        monkeypatch.setattr(tasks, "MOST_SIGNALS", 0)
+        rows = np.asarray(tasks.orthonormal(jnp.asarray(vectors)))
+    np.testing.assert_allclose(rows, written, atol=1e-13)
+    np.testing.assert_allclose(rows @ rows.T, np.diag(np.arange(shape[0]) < shape[1]), atol=1e-13)
+
+
 @pytest.mark.parametrize("law", [tasks.INDEPENDENT, tasks.ORTHOGONAL])
 def test_a_cluster_shares_its_signal(law):
     """Would catch a signal a task, signals that are not orthogonal, or of a norm of their own."""

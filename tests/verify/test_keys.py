@@ -17,7 +17,7 @@ json.dump(these.keys(), sys.stdout)
 """
 WORDS = {  # what people read, and how samples are judged
     "core/engine.py": [
-        ("What is known ahead is done", "All known ahead is done"),
+        ("How XLA compiles for a CPU", "How XLA must compile for a CPU"),
         ('"""Final state', '"""A final state'),
     ],
     "report/wording.py": [("Not decided by what was run.", "What was run does not decide it.")],

@@ -1,0 +1,151 @@
+"""The rounds of a run, cut into blocks whose draws are made at once, and its records.
+
+How long a run is, and how often it is recorded, are arguments of its program: runs of other lengths share one. Inside
+a caller's own program they are constants, and all blocks whole, so that what runs there can be differentiated.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+# What is known ahead is done for this many rounds at once: enough to amortise, few enough for the cache.
+ROUNDS_AHEAD = 16
+# Records that a program for a CPU has room for at least, if it has room for more than one, and up to which it has room
+# for a power of two, so that runs of other lengths share it.
+FEWEST_RECORDS, MOST_RECORDS = 16, 2**12
+MOST_SPARE = 0.1  # of the rounds drawn ahead, those that may be drawn in vain so that blocks are long and alike
+
+
+class Blocks(NamedTuple):
+    """How a run is cut, for which a program is compiled. The lengths themselves are arguments of a program that others
+    share; else they stand here.
+    """
+
+    ahead: int  # rounds that are drawn at once
+    room: int  # records that there is room for
+    shared: int  # records that such a block serves; 0 where one takes several blocks
+    fixed: tuple[int, int] | None = None  # the number of rounds, and that between records
+
+
+def planned(num_rounds: int, record_every: int, fewest: int = FEWEST_RECORDS) -> tuple[Blocks, Any]:
+    """The blocks of a run, with room for at least so many records if it has more than one, and its lengths."""
+    count = -(-num_rounds // record_every)
+    if max(num_rounds, record_every) > np.iinfo(np.int32).max:
+        return fixed_blocks(num_rounds, record_every), ()
+    room = count if count == 1 or count > MOST_RECORDS else max(1 << (count - 1).bit_length(), fewest)
+    lengths = np.int32(num_rounds), np.int32(record_every)
+    if record_every > ROUNDS_AHEAD:
+        return Blocks(_block_length(min(record_every, num_rounds)), room, 0), lengths
+    shared = _block_length(count, ROUNDS_AHEAD // record_every)
+    return Blocks(shared * record_every, room, shared), lengths
+
+
+def fixed_blocks(num_rounds: int, record_every: int) -> Blocks:
+    """The blocks of a program for these lengths alone."""
+    return Blocks(0, -(-num_rounds // record_every), 0, (num_rounds, record_every))
+
+
+def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
+    """The longest blocks, at least half of `longest`, that cover `number` with little to spare."""
+    lengths = range(min(longest, number), longest // 2, -1) or (min(longest, number),)
+    spare = {length: -(-number // length) * length - number for length in lengths}
+    return next((each for each in lengths if spare[each] <= MOST_SPARE * number), min(spare, key=spare.__getitem__))
+
+
+def without_room(records: Any, blocks: Blocks, count: int, platform: str | None) -> Any:
+    """The first `count` of the records that there is room for; for a CPU by NumPy, as each count would be a program of
+    JAX's.
+    """
+
+    def first(leaf: Any) -> Any:
+        is_on_host = platform == "cpu" and isinstance(leaf.dtype, np.dtype)
+        return jnp.asarray(np.asarray(leaf)[:count]) if is_on_host else leaf[:count]
+
+    return records if blocks.room == count else jax.tree.map(first, records)
+
+
+class Machine(NamedTuple):
+    """A system's step, batched and in parts, for one root of keys and one setting."""
+
+    draw: Callable[[Any], Any]  # rounds done before (K,) -> what is known ahead of the next ones (K, ...)
+    act: Callable[[Any, Any], tuple[Any, list[Any]]]  # that of a round, state -> state, the leaves of info observed
+    record: Callable[[Any, list[Any]], Any]  # state, those leaves -> what is kept
+    blank: list[Any]  # zeros like those leaves, which a loop over rounds carries before its first round
+
+
+def run_records(
+    machine: Machine, state: Any, blocks: Blocks, num_rounds: Any, stride: Any, done: int = 0
+) -> tuple[Any, Any]:
+    """Run so many rounds after round `done`, with a record after each `stride` of them and after the last. Short
+    strides share a block of draws between records; long ones take several blocks for each.
+    """
+    count = -(-num_rounds // stride)
+    is_whole = isinstance(num_rounds, int)  # and of whole strides and blocks, so that loops can be differentiated
+
+    def fewer(one: Any, other: Any) -> Any:
+        return one if is_whole else jnp.minimum(one, other)
+
+    def rounds_of(record: Any) -> Any:
+        return fewer(stride, num_rounds - record * stride)
+
+    def play(carry: Any, draws: Any, start: Any, length: Any) -> Any:
+        def one_round(number: Any, carry: Any) -> Any:
+            own = jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, start + number, keepdims=False), draws)
+            return machine.act(own, carry[0])
+
+        return _repeat(length, one_round, carry)
+
+    def kept(records: Any, record: Any, state: Any, info: Any) -> Any:
+        write = functools.partial(jax.lax.dynamic_update_index_in_dim, index=record, axis=0)
+        return jax.tree.map(write, records, machine.record(state, info))
+
+    def with_long_stride(record: Any, carry: Any) -> Any:
+        rounds = rounds_of(record)
+
+        def block(number: Any, carry: Any) -> Any:
+            first = number * blocks.ahead
+            draws = machine.draw(done + record * stride + first + jnp.arange(blocks.ahead))
+            return play(carry, draws, 0, fewer(blocks.ahead, rounds - first))
+
+        state, info = _repeat(-(-rounds // blocks.ahead), block, (carry[0], machine.blank))
+        return state, kept(carry[1], record, state, info)
+
+    def with_short_strides(number: Any, carry: Any) -> Any:
+        draws = machine.draw(done + number * blocks.ahead + jnp.arange(blocks.ahead))
+
+        def one_record(place: Any, carry: Any) -> Any:
+            record, first = number * blocks.shared + place, place * (blocks.ahead // blocks.shared)
+            state, info = play((carry[0], machine.blank), draws, first, rounds_of(record))
+            return state, kept(carry[1], record, state, info)
+
+        return _repeat(
+            1 if blocks.shared == 1 else fewer(blocks.shared, count - number * blocks.shared), one_record, carry
+        )
+
+    shapes = jax.eval_shape(machine.record, state, machine.blank)
+    records = jax.tree.map(lambda leaf: jnp.zeros((blocks.room, *leaf.shape), leaf.dtype), shapes)
+    if blocks.shared:
+        return _repeat(-(-num_rounds // blocks.ahead), with_short_strides, (state, records))
+    return _repeat(count, with_long_stride, (state, records))
+
+
+def _repeat(times: Any, body: Callable[[Any, Any], Any], carry: Any) -> Any:
+    """The carry after `body` of 0, ..., times - 1, of which a single one needs no loop."""
+    return body(0, carry) if isinstance(times, int) and times == 1 else jax.lax.fori_loop(0, times, body, carry)
+
+
+def whole_blocks(num_rounds: int, stride: int) -> Blocks:
+    """The blocks of rounds that are whole strides, in whole blocks."""
+    count = num_rounds // stride
+    if stride > ROUNDS_AHEAD:
+        return Blocks(_largest_divisor(stride, ROUNDS_AHEAD), count, 0)
+    shared = _largest_divisor(count, ROUNDS_AHEAD // stride)
+    return Blocks(stride * shared, count, shared)
+
+
+def _largest_divisor(number: int, limit: int) -> int:
+    return max(divisor for divisor in range(1, max(limit, 1) + 1) if number % divisor == 0)
