@@ -77,6 +77,9 @@ PEERS = {
     "NumPy loop": Contender("numpy_loop", ("continual",), one_by_one=True),
     "batched NumPy": Contender("numpy_batched", ("continual",)),
     "batched Torch": Contender("torch_batched", ("continual",), requires="torch"),
+    "compiled Torch": Contender("torch_compiled", ("continual",), requires="torch"),
+    "Numba": Contender("numba_tiles", ("continual",), requires="numba"),  # tiles, and draws that cost less
+    "JAX, batched by hand": Contender("jax_batched", ("continual",)),  # one fori_loop, batch last
     "textbook vmap(scan)": Contender("textbook", ("continual", "edge")),  # batch first, gathers and Cholesky
     "C++ limit": Contender("limit", ("continual",), requires_program="c++"),  # by hand, and draws that cost less
 }

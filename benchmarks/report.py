@@ -74,7 +74,7 @@ def write(record: Record, folder: Path) -> None:
     """Write all tables and figures, and the record."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = [peer_tables(record), precision_table(record), grid_tables(record), scaling_table(record)]
-    tables += filter(None, [compiling_table(record), accelerator_table(record)])
+    tables += filter(None, [compiling_table(record), calls_table(record), accelerator_table(record)])
     head = f"Measured {record.machine}.\n"
     (folder / "table.md").write_text("\n".join([head, *tables]), encoding="utf-8")
     (folder / "summary.md").write_text("\n".join([head, *tables[:2], *tables[3:]]), encoding="utf-8")
@@ -166,6 +166,17 @@ def compiling_table(record: Record) -> str:
     ]
     title = "compiling in a new process (tracing, lowering, compiling; imports not counted)"
     return _table(title, ("program", "cores", "", "s"), rows)
+
+
+def calls_table(record: Record) -> str:
+    """What a user waits for."""
+    rows = [
+        (row["name"], CORES[entry["cores"]], f"{1e3 * row['first']:,.0f}", f"{1e3 * row['again']:,.3g}")
+        for entry in record.part("calls")
+        for row in entry["rows"]
+    ]
+    columns = ("", "cores", "as it comes, ms", "again, ms")
+    return _table("calls and commands, each after those above it; commands with empty caches and again", columns, rows)
 
 
 def accelerator_table(record: Record) -> str:

@@ -31,8 +31,10 @@ class Block(NamedTuple):
     perturbations: Float[Tensor, "K M B"]  # r_t
 
 
-def prepare(setting: Setting) -> Run:
-    """All replicates of a setting together, each with a pool of its own, from one generator."""
+def prepare(setting: Setting, one_round: Callable[..., Trajectory] | None = None) -> Run:
+    """All replicates of a setting together, each with a pool of its own, from one generator; `one_round` in the place
+    of `take_round`.
+    """
     constants = constants_of(Params(num_experts=setting.num_experts))
     device = "cuda" if jax.default_backend() == "gpu" and torch.cuda.is_available() else "cpu"
 
@@ -42,7 +44,7 @@ def prepare(setting: Setting) -> Run:
         pools = draw_truths(np.random.default_rng(setting.seed), setting, constants)
         truths = torch.as_tensor(pools, device=device).permute(2, 1, 0).contiguous()
         blocks = draw_blocks(generator, setting, constants, truths)
-        last = deque(play_blocks(constants, truths, blocks), maxlen=1).pop()
+        last = deque(play_blocks(constants, truths, blocks, one_round), maxlen=1).pop()
         return last.generalization_error.cpu().numpy()
 
     return run
@@ -54,11 +56,12 @@ def play(
     tasks: Int[Tensor, "T B"],
     features: Float[Tensor, "T B d s"],
     perturbations: Float[Tensor, "T B M"],
+    one_round: Callable[..., Trajectory] | None = None,
 ) -> Trajectory:
     """All replicates' rounds on given arrivals, in the precision of `truths`."""
     with torch.inference_mode():
         block = Block(tasks, features.permute(3, 2, 0, 1).contiguous(), perturbations.mT.contiguous())
-        shown = play_blocks(constants, truths.permute(2, 1, 0).contiguous(), [block])
+        shown = play_blocks(constants, truths.permute(2, 1, 0).contiguous(), [block], one_round)
         return Trajectory(*(torch.stack(leaves) for leaves in zip(*shown, strict=True)))
 
 
@@ -110,8 +113,14 @@ class Arrivals(NamedTuple):
     perturbation: Float[Tensor, "M B"]
 
 
-def play_blocks(constants: Constants, truths: Float[Tensor, "d N B"], blocks: Iterable[Block]) -> Iterator[Trajectory]:
+def play_blocks(
+    constants: Constants,
+    truths: Float[Tensor, "d N B"],
+    blocks: Iterable[Block],
+    one_round: Callable[..., Trajectory] | None = None,
+) -> Iterator[Trajectory]:
     """What each round shows, leaves (B,)."""
+    one_round = take_round if one_round is None else one_round
     M, (d, N, B) = constants.num_experts, truths.shape
     zeros: Callable[..., Tensor] = truths.new_zeros
     carry = Carry(
@@ -130,7 +139,7 @@ def play_blocks(constants: Constants, truths: Float[Tensor, "d N B"], blocks: It
         gate_inputs, bases = block.features.sum(0), orthonormal(block.features)
         for k, (task, perturbation) in enumerate(zip(block.tasks, block.perturbations, strict=True)):
             t += 1
-            yield take_round(
+            yield one_round(
                 constants, truths, carry, Arrivals(task, gate_inputs[:, k], bases[:, :, k], perturbation), t
             )
 

@@ -437,7 +437,7 @@ def _joined(parts: tuple[Any, ...], count: int) -> Any:
         return parts[0]
     if not isinstance(parts[0].dtype, np.dtype):
         return jnp.concatenate(parts, axis=-1)[..., :count]
-    return jnp.asarray(np.concatenate([np.asarray(part) for part in parts], axis=-1)[..., :count])
+    return jax.device_put(np.concatenate([np.asarray(part) for part in parts], axis=-1)[..., :count])
 
 
 def _replicates_at(places: np.ndarray, leaf: Any) -> Any:

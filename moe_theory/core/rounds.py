@@ -63,7 +63,7 @@ def without_room(records: Any, blocks: Blocks, count: int, platform: str | None)
 
     def first(leaf: Any) -> Any:
         is_on_host = platform == "cpu" and isinstance(leaf.dtype, np.dtype)
-        return jnp.asarray(np.asarray(leaf)[:count]) if is_on_host else leaf[:count]
+        return jax.device_put(np.asarray(leaf)[:count]) if is_on_host else leaf[:count]
 
     return records if blocks.room == count else jax.tree.map(first, records)
 

@@ -25,7 +25,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int
-from scipy import integrate, special
+from scipy import special
 
 from moe_theory.core import constraints
 from moe_theory.core.constraints import (
@@ -214,11 +214,11 @@ def gate_drive(params: Params, num_features: int) -> float:
     deviation = math.sqrt(params.truth_scale) if params.scale_is_variance else float(params.truth_scale)
     entry = math.hypot(deviation, float(params.cluster_spread))
     square_norms = {
-        PROPORTIONAL: num_features * entry**2,
-        ORTHOGONAL: 1.0,
-        INDEPENDENT: _mean_square_bounded(num_features),
+        PROPORTIONAL: lambda: num_features * entry**2,
+        ORTHOGONAL: lambda: 1.0,
+        INDEPENDENT: lambda: _mean_square_bounded(num_features),
     }
-    square_signal = float(params.signal_scale) ** 2 * square_norms[int(params.signal_law)]
+    square_signal = float(params.signal_scale) ** 2 * square_norms[int(params.signal_law)]()
     strength_squared = mean_square_strength(float(params.min_strength), float(params.max_strength))
     drive = params.learning_rate * mean_norm(entry, num_features) * square_signal * strength_squared
     return float(drive / params.num_experts)
@@ -227,6 +227,7 @@ def gate_drive(params: Params, num_features: int) -> float:
 @functools.cache
 def _mean_square_bounded(num_features: int) -> float:
     """E|z|^2 / |z|_inf^2 of a standard normal z: 1 for its largest entry, and for the others by quadrature over it."""
+    from scipy import integrate  # which takes longer to import than the paper
 
     def others(largest: float) -> float:
         inside, density = 2 * special.ndtr(largest) - 1, math.exp(-(largest**2) / 2) / math.sqrt(2 * math.pi)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks.contenders import PEERS, Case, Setting
-from benchmarks.peers import limit, numpy_batched, numpy_loop, textbook, textbook_edge
+from benchmarks.peers import jax_batched, limit, numpy_batched, numpy_loop, textbook, textbook_edge
 from benchmarks.peers.rounds import Constants, Trajectory, constants_of
 from moe_theory import continual, edge, root_key, simulate_batch
 
@@ -63,17 +63,39 @@ def by_textbook(constants: Constants, world: World) -> Trajectory:
     return Trajectory(*map(np.asarray, play(jnp.asarray(world.truths), textbook.Arrival(*map(jnp.asarray, world[1:])))))
 
 
+def by_batched_jax(constants: Constants, world: World) -> Trajectory:
+    arrivals = jax_batched.Arrivals(world.tasks, world.features.transpose(0, 3, 2, 1), world.perturbations.mT)
+    arrivals = jax.tree.map(jnp.asarray, arrivals)
+    play = jax.jit(functools.partial(jax_batched.play, constants))
+    return Trajectory(*map(np.asarray, play(jnp.asarray(world.truths.transpose(1, 2, 0)), arrivals)))
+
+
+def by_numba(constants: Constants, world: World) -> Trajectory:
+    require("Numba")
+    from benchmarks.peers import numba_tiles
+
+    return numba_tiles.play(constants, *world)
+
+
 def by_batched_numpy(constants: Constants, world: World) -> Trajectory:
     return numpy_batched.play(constants, *world)
 
 
-def by_batched_torch(constants: Constants, world: World) -> Trajectory:
+def by_batched_torch(constants: Constants, world: World, *one_round) -> Trajectory:
     require("batched Torch")
     import torch  # pyright: ignore[reportMissingImports]
 
     from benchmarks.peers import torch_batched
 
-    return Trajectory(*(leaf.numpy() for leaf in torch_batched.play(constants, *map(torch.as_tensor, world))))
+    played = torch_batched.play(constants, *map(torch.as_tensor, world), *one_round)
+    return Trajectory(*(leaf.numpy() for leaf in played))
+
+
+def by_compiled_torch(constants: Constants, world: World) -> Trajectory:
+    require("compiled Torch")
+    from benchmarks.peers import torch_compiled
+
+    return by_batched_torch(constants, world, torch_compiled.take_round)
 
 
 def by_limit(constants: Constants, world: World) -> Trajectory:
@@ -97,6 +119,9 @@ PLAYERS = {
     "NumPy loop": by_numpy_loop,
     "batched NumPy": by_batched_numpy,
     "batched Torch": by_batched_torch,
+    "compiled Torch": by_compiled_torch,
+    "Numba": by_numba,
+    "JAX, batched by hand": by_batched_jax,
     "textbook vmap(scan)": by_textbook,
     "C++ limit": by_limit,
 }
