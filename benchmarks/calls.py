@@ -5,6 +5,7 @@ it has to compile, and again, as the quickest of several. Then commands, each in
 cache and again.
 """
 
+import argparse
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ from typing import NamedTuple
 
 from benchmarks.contenders import timed
 
+ROOT = Path(__file__).parents[1]
 AGAIN = 5
 BATCHES = (1, 64, 1024, 8192, 65_536)
 COMMANDS = {
@@ -43,7 +45,8 @@ def main() -> None:
 
 def calls() -> list[Row]:
     """The rows of calls, from a new process."""
-    done = subprocess.run([sys.executable, "-m", "benchmarks.calls", "--in-here"], capture_output=True, check=True)
+    command = [sys.executable, "-m", "benchmarks.calls", "--in-here"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=ROOT)
     return [Row(*row) for row in json.loads(done.stdout)]
 
 
@@ -51,10 +54,12 @@ def commands() -> Iterator[Row]:
     """The rows of commands."""
     for name, words in COMMANDS.items():
         with tempfile.TemporaryDirectory() as scratch:
-            environment = os.environ | {"XDG_CACHE_HOME": scratch, "PYTHONPATH": str(Path(__file__).parents[1])}
+            environment = os.environ | {"XDG_CACHE_HOME": scratch, "PYTHONPATH": str(ROOT)}
 
-            def run(words=words, environment=environment, scratch=scratch) -> None:
-                subprocess.run([sys.executable, *words], env=environment, cwd=scratch, capture_output=True, check=True)
+            def run(name=name, words=words, environment=environment, scratch=scratch) -> None:
+                done = subprocess.run([sys.executable, *words], env=environment, cwd=scratch, capture_output=True)
+                if done.returncode:
+                    raise SystemExit(f"{name}: {done.stderr.decode()}")
 
             yield Row(name, timed(run), timed(run))
 
@@ -91,7 +96,9 @@ def in_here() -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--in-here"]:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--in-here", action="store_true", help="only the calls, in this process, as JSON")
+    if parser.parse_args().in_here:
         print(json.dumps(list(in_here())))
     else:
         main()

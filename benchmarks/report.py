@@ -171,7 +171,7 @@ def compiling_table(record: Record) -> str:
 def calls_table(record: Record) -> str:
     """What a user waits for."""
     rows = [
-        (row["name"], CORES[entry["cores"]], f"{1e3 * row['first']:,.0f}", f"{1e3 * row['again']:,.3g}")
+        (row["name"], CORES[entry["cores"]], *(f"{1e3 * row[time]:,.1f}" for time in ("first", "again")))
         for entry in record.part("calls")
         for row in entry["rows"]
     ]

@@ -9,8 +9,6 @@ import ctypes
 import functools
 import subprocess
 import tempfile
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from benchmarks.contenders import Run, Setting
-from benchmarks.peers.rounds import Constants, Trajectory, constants_of, draw_truths
-from moe_theory.continual import Params
-from moe_theory.core.machine import available_cores
+from benchmarks.peers.rounds import Constants, RunPart, Trajectory, in_parts
 
 COMPILER = "c++"
 # Square roots become vectors only if they set no `errno`; -ffast-math would undo additions that round to whole numbers.
@@ -35,25 +31,17 @@ USED = (
 
 def prepare(setting: Setting) -> Run:
     """All replicates of a setting, each with a pool of its own, in equal parts on the cores of the process."""
-    constants = constants_of(Params(num_experts=setting.num_experts))
-    share = TILE * -(-setting.batch // (TILE * available_cores()))
-    threads = ThreadPoolExecutor(available_cores())
 
-    def run() -> np.ndarray:
-        truths = np.ascontiguousarray(draw_truths(np.random.default_rng(setting.seed), setting, constants))
+    def prepare_part(constants: Constants, truths: np.ndarray) -> RunPart:
         program = compiled(setting.num_experts, *truths.shape[1:], setting.num_samples, truths.dtype)
-        errors = np.empty(setting.batch, truths.dtype)
 
-        def run_part(first: int) -> None:
-            last = min(first + share, setting.batch)
-            program.run(
-                used(constants), truths.ctypes, *whole(first, last, setting.num_rounds, setting.seed), errors.ctypes
-            )
+        def run_part(first: int, last: int, errors: np.ndarray) -> None:
+            numbers = whole(first, last, setting.num_rounds, setting.seed)
+            program.run(used(constants), truths.ctypes, *numbers, errors.ctypes)
 
-        deque(threads.map(run_part, range(0, setting.batch, share)), maxlen=0)
-        return errors
+        return run_part
 
-    return run
+    return in_parts(setting, TILE, prepare_part)
 
 
 def play(

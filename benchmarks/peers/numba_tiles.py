@@ -4,8 +4,6 @@ The best that can be had from pip without a compiler of one's own: `limit.cpp` b
 what LLVM makes of loops. Its draws are cheaper than the engine's: xoshiro128+ and not threefry.
 """
 
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numba  # pyright: ignore[reportMissingImports]
@@ -13,9 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from benchmarks.contenders import Run, Setting
-from benchmarks.peers.rounds import Constants, Trajectory, constants_of, draw_truths
-from moe_theory.continual import Params
-from moe_theory.core.machine import available_cores
+from benchmarks.peers.rounds import Constants, RunPart, Trajectory, in_parts
 
 TILE = 16  # replicates
 compiled = numba.njit(fastmath={"contract", "arcp", "nsz", "reassoc"}, nogil=True, error_model="numpy")
@@ -23,25 +19,17 @@ compiled = numba.njit(fastmath={"contract", "arcp", "nsz", "reassoc"}, nogil=Tru
 
 def prepare(setting: Setting) -> Run:
     """All replicates of a setting, each with a pool of its own, in equal parts on the cores of the process."""
-    constants = constants_of(Params(num_experts=setting.num_experts))
-    share = TILE * -(-setting.batch // (TILE * available_cores()))
-    threads = ThreadPoolExecutor(available_cores())
 
-    def run() -> np.ndarray:
-        truths = np.ascontiguousarray(draw_truths(np.random.default_rng(setting.seed), setting, constants))
-        errors = np.empty(setting.batch, truths.dtype)
-
-        def run_part(first: int) -> None:
-            last = min(first + share, setting.batch)
+    def prepare_part(constants: Constants, truths: np.ndarray) -> RunPart:
+        def run_part(first: int, last: int, errors: np.ndarray) -> None:
             generator = np.random.default_rng([setting.seed, first])
             words = generator.integers(1, 2**32, (-(-(last - first) // TILE), 4, TILE), np.uint32)
             sizes = setting.num_samples, setting.num_rounds
             run_tiles(numbers(constants, truths.dtype), truths, first, last, *sizes, words, errors)
 
-        deque(threads.map(run_part, range(0, setting.batch, share)), maxlen=0)
-        return errors
+        return run_part
 
-    return run
+    return in_parts(setting, TILE, prepare_part)
 
 
 def play(

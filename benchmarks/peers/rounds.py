@@ -1,13 +1,20 @@
 """What a peer is given and what it returns, whatever it is written in."""
 
 import math
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from benchmarks.contenders import Setting
+from benchmarks.contenders import Run, Setting
 from moe_theory.continual import Params
+from moe_theory.core.machine import available_cores
+
+# Runs replicates `first` up to `last`, and writes their G_T into the errors (B,).
+RunPart = Callable[[int, int, np.ndarray], None]
 
 
 class Trajectory(NamedTuple):
@@ -57,3 +64,21 @@ def draw_truths(generator: np.random.Generator, setting: Setting, constants: Con
     if num_clusters < num_tasks:
         truths += constants.cluster_spread * generator.standard_normal(truths.shape)
     return truths.astype(setting.precision)
+
+
+def in_parts(setting: Setting, tile: int, prepare_part: Callable[[Constants, np.ndarray], RunPart]) -> Run:
+    """All replicates of a setting, each with a pool of its own, in equal parts of whole tiles on the cores of the
+    process: `prepare_part` of the constants and truths (B, N, d) gives what runs a part.
+    """
+    constants = constants_of(Params(num_experts=setting.num_experts))
+    share = tile * -(-setting.batch // (tile * available_cores()))
+    threads = ThreadPoolExecutor(available_cores())
+
+    def run() -> np.ndarray:
+        truths = np.ascontiguousarray(draw_truths(np.random.default_rng(setting.seed), setting, constants))
+        run_part, errors = prepare_part(constants, truths), np.empty(setting.batch, truths.dtype)
+        parts = ((first, min(first + share, setting.batch)) for first in range(0, setting.batch, share))
+        deque(threads.map(lambda part: run_part(*part, errors), parts), maxlen=0)
+        return errors
+
+    return run

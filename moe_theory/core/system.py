@@ -120,7 +120,7 @@ def simulate(
     state: State | None = None,
     plain: bool = False,
 ) -> tuple[State, Any]:
-    """Run one replicate for `num_rounds` rounds. Runs of other lengths and settings share a system's compiled program.
+    """Run one replicate for `num_rounds` rounds. Runs of other lengths and settings mostly share a compiled program.
 
     Rounds `record_every`, 2 `record_every`, ... and always the last are recorded (`recorded_rounds` names them).
     With `state`, the run goes on from that checkpoint; the same key continues the same replicate. A checkpoint does not
