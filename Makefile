@@ -65,7 +65,7 @@ docs: $(STAMP)
 # Makes the runs that README and site print anew, about an hour on two cores; rerunning resumes.
 verdicts: $(STAMP)
 	for name in $(PAPERS); do $(BIN)/moe-theory verify $$name --seed 1 --out runs/verdicts/$$name || exit 1; done
-	$(BIN)/python docs/record.py $(PAPERS:%=runs/verdicts/%)
+	$(BIN)/moe-theory record $(PAPERS:%=runs/verdicts/%)
 
 readme: $(STAMP)
 	$(BIN)/python docs/readme.py

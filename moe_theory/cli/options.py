@@ -31,9 +31,17 @@ class Listed(click.Option):
 
 
 PATH = _Path(path_type=Path)
+LAST_RUN = "runs/verify"  # where `verify` writes unless told otherwise, and other commands look
 
 seed_option: Decorator = click.option("--seed", default=0, help="Seed of all random numbers.")
 module_option: Decorator = click.option("--module", type=PATH, help="A Python file that declares claims of your own.")
+from_option: Decorator = click.option(
+    "--from",
+    "folder",
+    type=PATH,
+    help="What the run in a folder found, instead.",
+    show_default=f"the recorded runs; of what they do not decide, {LAST_RUN}",
+)
 
 
 def whole_numbers(context: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:

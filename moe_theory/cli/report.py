@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from moe_theory.cli.options import PATH, examples, json_option, out_option
+from moe_theory.cli.options import LAST_RUN, PATH, examples, json_option, out_option
 from moe_theory.cli.output import open_console, print_lines, show_document, wants_json
 from moe_theory.core.errors import InvalidReportError
 
@@ -24,9 +24,9 @@ from moe_theory.core.errors import InvalidReportError
 def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out: Path | None) -> None:
     """Make one self-contained page of what `verify` wrote, or of a paper as it was judged.
 
-    DIR holds a verdicts.json, or has subfolders that do. Writes report.html, report.md and report.json, which say the
-    same. Several folders become one report: a later verdict on a claim under a reading replaces an earlier one, and
-    their errors add up. With --proofs: proofs.html.
+    DIR, by default runs/verify, holds a verdicts.json, or has subfolders that do. Writes report.html, report.md and
+    report.json, which say the same. Several folders become one report: a later verdict on a claim under a reading
+    replaces an earlier one, and their errors add up. With --proofs: proofs.html.
     """
     from moe_theory.report import pages
     from moe_theory.report.document import Document, written
@@ -34,10 +34,8 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out
     from moe_theory.report.verdicts import summary
     from moe_theory.runs.files import prepare_folder
 
-    if [bool(folders), paper is not None, proofs is not None].count(True) != 1:
-        raise InvalidReportError(
-            "name folders that `moe-theory verify --out` wrote, or a paper: --paper NAME or --proofs NAME."
-        )
+    if [bool(folders), paper is not None, proofs is not None].count(True) > 1:
+        raise InvalidReportError("name either folders, or a paper by --paper NAME, or by --proofs NAME.")
     if proofs is not None:
         if wants_json():
             raise InvalidReportError("--proofs has no JSON: `moe-theory why STATEMENT --json` has each proof.")
@@ -46,6 +44,7 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out
     if paper is not None:
         merged, first = pages.of_paper(paper), Path("runs/papers") / paper
     else:
+        folders = folders or (Path(LAST_RUN),)
         merged = pages.read_reports(folders)
         first = folders[0] if folders[0].is_dir() else folders[0].parent
     paths = pages.write_report(merged, prepare_folder(out or first, pages.OWN_NAMES))

@@ -1,24 +1,34 @@
 """`moe-theory statements`."""
 
+from pathlib import Path
+
 import click
 
-from moe_theory.cli.options import examples, json_option
+from moe_theory.cli.options import LAST_RUN, examples, from_option, json_option, module_option
 from moe_theory.cli.output import show_document
 
 
-@click.command(epilog=examples("moe-theory statements edge", "moe-theory statements 'continual.lemma-*'"))
+@click.command(
+    epilog=examples(
+        "moe-theory statements edge",
+        "moe-theory statements 'continual.lemma-*'",
+        "moe-theory statements --from runs/verify",
+    )
+)
 @click.argument("patterns", nargs=-1, metavar="[STATEMENT]...")
+@from_option
+@module_option
 @json_option(
     "a list of the statements, each with id, paper, where, says, formula, hypotheses, why, instance, corrected, roles "
-    "of its claims, status, and status_by_reading."
+    "of its claims, status, status_by_reading, and from, the folder of the run that judged it, or null."
 )
-def statements(patterns: tuple[str, ...]) -> None:
+def statements(patterns: tuple[str, ...], folder: Path | None, module: Path | None) -> None:
     """List the statements: their status, from the recorded runs.
 
-    STATEMENT is a paper's name, a statement's such as continual.lemma-8, a glob, or a claim's id; all by default.
+    STATEMENT is a paper's name, a statement's such as continual.lemma-8, a glob, or a claim's id; by default all, with
+    --module the module's.
     """
     from moe_theory.report import verdicts
-    from moe_theory.verify.recorded import judged_statements
+    from moe_theory.report.standing import standing
 
-    found = {each.statement.name: each for pattern in patterns or ("*",) for each in judged_statements(pattern)}
-    show_document(verdicts.statements_document(list(found.values())))
+    show_document(verdicts.statements_document(standing(patterns, Path(LAST_RUN), folder, module)))

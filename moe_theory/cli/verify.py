@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from moe_theory.cli.options import Listed, examples, json_option, module_option, out_option, seed_option, set_option
+from moe_theory.cli.options import (
+    LAST_RUN,
+    Listed,
+    examples,
+    json_option,
+    module_option,
+    out_option,
+    seed_option,
+    set_option,
+)
 from moe_theory.cli.output import FAILED, command_line, damaged_lines, open_console, show_document, stop
 from moe_theory.core.errors import InvalidRunError
 
@@ -51,7 +60,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
     show_default="0.01, of which each has a fixed part that its paper declares",
 )
 @module_option
-@out_option("Folder for the report and the samples to resume from.", "runs/verify")
+@out_option("Folder for the report and the samples to resume from.", LAST_RUN)
 @click.option("--fresh", is_flag=True, help="Discard the samples in OUT and start over.")
 @click.option("--list", "only_list", is_flag=True, help="Only list what would be judged.")
 @click.option(

@@ -2,10 +2,11 @@
 
 import typing
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
-from moe_theory.cli.options import examples, json_option
+from moe_theory.cli.options import LAST_RUN, examples, from_option, json_option, module_option
 from moe_theory.cli.output import show_document
 
 if typing.TYPE_CHECKING:
@@ -25,11 +26,13 @@ if typing.TYPE_CHECKING:
 )
 @click.option("--disproof", "printed", flag_value="disproof", help="Print that of its disproof, as printed, instead.")
 @click.option("--derivation", "printed", flag_value="derivation", help="Print that of what holds instead, likewise.")
+@from_option
+@module_option
 @json_option(
     "a list of the statements, each as of `moe-theory statements` (id, status, status_by_reading, ...), with found, "
     "the sentence of the verdict that decides."
 )
-def why(name: str, printed: str | None) -> None:
+def why(name: str, printed: str | None, folder: Path | None, module: Path | None) -> None:
     """Say why a statement has its status, from the recorded runs.
 
     STATEMENT is a statement's name, such as continual.lemma-8, or theorem-1 for that of every paper, or the id of a
@@ -37,13 +40,13 @@ def why(name: str, printed: str | None) -> None:
     instead.
     """
     from moe_theory.report import verdicts
-    from moe_theory.verify.recorded import judged_statements, recorded_verdicts
+    from moe_theory.report.standing import standing
 
-    found = judged_statements(name)
+    found = standing([name], Path(LAST_RUN), folder, module)
     if printed:
-        _print_program(printed, [each.statement for each in found])
+        _print_program(printed, [each.known.statement for each in found])
     else:
-        show_document(verdicts.why_document(found, recorded_verdicts(each.statement for each in found)))
+        show_document(verdicts.why_document(found))
 
 
 def _print_program(kind: str, found: Sequence["Statement"]) -> None:

@@ -13,7 +13,7 @@ from moe_theory.runs.files import JOURNAL, finish_replacing, sealed, unsealed, w
 from moe_theory.runs.reading import read_bytes
 from moe_theory.verify import recorded
 from moe_theory.verify.statement import answered
-from moe_theory.verify.verdict import ID_WORDS, Report, Status, Verdict, is_id
+from moe_theory.verify.verdict import ID_WORDS, Report, Statement, Status, Verdict, is_id
 
 SCHEMA = "moe-theory/verdicts/5"
 # Earlier ones: without statements, and what came with them; without proofs.
@@ -56,24 +56,26 @@ def of_paper(name: str) -> Report:
             f"no run of {name} is recorded. Run `moe-theory verify {name}`, which writes a report."
         )
     ids = {id for each in chosen for id in each.roles}
-    reports = []
-    for run in (records[each] for each in (name, *beside) if each in records):
-        found = [verdict for verdict in run.whole() if verdict.paper == name or verdict.claim in ids]
-        reports.append(
-            Report(
-                verdicts=found,
-                command=run.command,
-                seed=run.seed,
-                error=run.error,
-                versions=run.versions,
-                is_x64=False,
-                readings={f"{run.paper}.{reading}": words for reading, words in run.readings.items()},
-                budget=run.budget,
-                finished=run.finished,
-                statements=chosen,
-            )
-        )
+    reports = [as_report(records[each], chosen) for each in (name, *beside) if each in records]
+    for each in reports:
+        each.verdicts[:] = [verdict for verdict in each.verdicts if verdict.paper == name or verdict.claim in ids]
     return merged(reports, [report.command for report in reports])
+
+
+def as_report(run: recorded.Recorded, of: Sequence[Statement] = ()) -> Report:
+    """A recorded run as a report, with these statements."""
+    return Report(
+        verdicts=run.whole(),
+        command=run.command,
+        seed=run.seed,
+        error=run.error,
+        versions=run.versions,
+        is_x64=False,
+        readings={f"{run.paper}.{reading}": words for reading, words in run.readings.items()},
+        budget=run.budget,
+        finished=run.finished,
+        statements=list(of),
+    )
 
 
 def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:

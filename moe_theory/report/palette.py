@@ -30,6 +30,7 @@ LIGHT = Theme(
         "vacuous": ("#e3eaf5", "#1d3d6b"),
         "open": ("#fbefc8", "#624400"),
         BY_READING: ("#fbefc8", "#624400"),
+        "not judged": ("#ffffff", "#55585f"),
         "not testable": ("#ffffff", "#55585f"),
     },
 )
@@ -45,6 +46,7 @@ DARK = Theme(
         "vacuous": ("#1f2f4b", "#b5cff7"),
         "open": ("#3d3210", "#f3d680"),
         BY_READING: ("#3d3210", "#f3d680"),
+        "not judged": ("#1e2024", "#b0b2b8"),
         "not testable": ("#1e2024", "#b0b2b8"),
     },
 )

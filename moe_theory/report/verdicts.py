@@ -1,6 +1,7 @@
 """Statements, claims and verdicts in a terminal: tables, what a verification says at its end, and why."""
 
 import dataclasses
+import shlex
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from moe_theory.plot.symbols import linear, plain
 from moe_theory.report.document import Document, headed, ruled, written
+from moe_theory.report.standing import Standing
 from moe_theory.report.wording import (
     again,
     claimed,
@@ -47,6 +49,7 @@ _STATUS_STYLES: dict[str, str] = {
     StatementStatus.FALSE: "bold red",
     StatementStatus.VACUOUS: "cyan",
     StatementStatus.OPEN: "yellow",
+    StatementStatus.NOT_JUDGED: "dim",
     StatementStatus.NOT_TESTABLE: "dim",
 }
 MOST_SURPRISING = 4  # false statements named at the end
@@ -86,7 +89,7 @@ def verdicts_document(report: Report, paths: Sequence[Path], kept: Sequence[str]
 
     def parts(width: int) -> Iterator[RenderableType]:
         yield live_table(report.verdicts, width)
-        yield from (*closing_lines(report), *kept, f"numbers: {paths[-1]}", f"report: {paths[0]}")
+        yield from (*closing_lines(report, paths[-1].parent), *kept, f"numbers: {paths[-1]}", f"report: {paths[0]}")
 
     return Document(lambda: written(paths[-1]), parts)
 
@@ -105,25 +108,27 @@ def claims_document(claims: Sequence[Claim]) -> Document:
     return Document(lambda: [{field: getattr(claim, field) for field in fields} for claim in claims], parts)
 
 
-def statements_document(known: Sequence[Judged]) -> Document:
+def statements_document(found: Sequence[Standing]) -> Document:
     """Statements, a line each, and how many have each status."""
-    counts = f"{len(known)} statements: {status_counts(known)}"
-    return Document(lambda: [*map(_facts, known)], lambda width: (*statement_lines(known, width), counts))
+    known = [each.known for each in found]
+    counts = f"{len(known)} statement{'s' if len(known) != 1 else ''}: {status_counts(known)}"
+    return Document(lambda: [*map(_facts, found)], lambda width: (*statement_lines(known, width), counts))
 
 
-def why_document(found: Sequence[Judged], verdicts: Sequence[Verdict]) -> Document:
-    """Why statements have their statuses, by these verdicts and by recorded ones on other data."""
+def why_document(found: Sequence[Standing]) -> Document:
+    """Why statements have their statuses, by their verdicts and by recorded ones on other data."""
 
     def body() -> list[dict[str, Any]]:
-        decided = ((each, decisive(each, verdicts)) for each in found)
+        decided = ((each, decisive(each.known, each.verdicts)) for each in found)
         return [_facts(each) | {"found": sentence(verdict) if verdict else None} for each, verdict in decided]
 
-    return Document(body, lambda _: (why_card(each, verdicts, elsewhere()) for each in found))
+    return Document(body, lambda _: (why_card(each, elsewhere()) for each in found))
 
 
-def _facts(known: Judged) -> dict[str, Any]:
+def _facts(found: Standing) -> dict[str, Any]:
     """A statement with its status, for JSON."""
-    return dataclasses.asdict(known.statement) | status_json(known)
+    source = None if found.folder is None else str(found.folder)
+    return dataclasses.asdict(found.known.statement) | status_json(found.known) | {"from": source}
 
 
 def _claim_lines(claim: Claim) -> tuple[Text, Padding]:
@@ -144,19 +149,21 @@ def statement_lines(found: Sequence[Judged], width: int) -> Iterator[Text]:
         yield line
 
 
-def why_card(known: Judged, verdicts: Sequence[Verdict], others: Sequence[Verdict] = ()) -> Group:
+def why_card(found: Standing, others: Sequence[Verdict] = ()) -> Group:
     """Output of `why` on a statement, under its name."""
-    table = headed(why_lines(known, verdicts, others), padding=(0, 2, 0, 0))
-    return Group(Text(f"{known.statement.where} ({known.statement.name})", style="bold"), table)
+    of = found.known.statement
+    table = headed(why_lines(found, others), padding=(0, 2, 0, 0))
+    return Group(Text(f"{of.where} ({of.name})", style="bold"), table)
 
 
-def why_lines(known: Judged, verdicts: Sequence[Verdict], others: Sequence[Verdict] = ()) -> list[tuple[str, str]]:
+def why_lines(found: Standing, others: Sequence[Verdict] = ()) -> list[tuple[str, str]]:
     """What `why` prints of a statement: heading and text of each part that there is; `others` are on other data."""
+    known, verdicts, folder = found
     of = known.statement
     shown = decisive(known, verdicts)
     parts = [
         ("says", _with_formula(of.says, of.formula)),
-        ("status", known.words or "open"),
+        ("status", f"{known.words}{f', by the run in {folder}' if folder else ''}"),
         ("amended", plain(" ".join(of.amendment.split()))),
         ("tested", f"{plain(tested(shown))} [{shown.claim}, reading {shown.setting}]" if shown else ""),
         ("found", plain(sentence(shown)) if shown else ""),
@@ -199,22 +206,26 @@ def _with_formula(words: str, latex: str) -> str:
     return "\n".join(filter(None, (plain(" ".join(words.split())), linear(latex) if latex else "")))
 
 
-def closing_lines(report: Report) -> list[str]:
-    """Closing lines of a verification: statuses, surprises, errors, time, and how to repeat any of it."""
+def closing_lines(report: Report, folder: Path | None = None) -> list[str]:
+    """Closing lines of a verification, written to `folder`: statuses, surprises, errors, time, and how to repeat any of
+    it.
+    """
     verdicts, known = report.verdicts, judged_statements(report)
     whole = [each for each in known if not each.missing and each.by_reading]
     failed = [verdict for verdict in verdicts if verdict.status is Status.ERROR]
+    sure = f", any of them wrong with probability at most {report.error:.4g}"
+    source = f" --from {shlex.quote(str(folder))}" if folder else ""
     parts = [status_counts(whole), f"{len(known) - len(whole)} judged in part" if len(whole) < len(known) else ""]
     false = [each for each in whole if each.finding and each.finding.status is StatementStatus.FALSE]
     lines = [
         *(f"ERROR in {verdict.claim} under {verdict.setting}: {verdict.reason}" for verdict in failed),
         f"statements: {'; '.join(filter(None, parts))}" if known else "",
-        f"claims: {summary(verdicts)}, any of them wrong with probability at most {report.error:.4g}",
+        f"claims: {summary(verdicts)}{sure if len(failed) < len(verdicts) else ''}",
         *(_false_line(each, verdicts) for each in false[:MOST_SURPRISING]),
         f"  and {len(false) - MOST_SURPRISING} more that are false" if len(false) > MOST_SURPRISING else "",
         *_time_budget(report),
         f"repeat any of it: {_again(verdicts)}" if verdicts else "",
-        "why a statement fails: moe-theory why STATEMENT" if false else "",
+        f"why a statement fails: moe-theory why STATEMENT{source}" if false else "",
     ]
     return [line for line in lines if line]
 

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -19,6 +19,7 @@ STATEMENT_MEANINGS: dict[str, str] = {
     StatementStatus.FALSE: "Even in its most favourable reading. The card says why, and what holds instead.",
     StatementStatus.VACUOUS: "True of anything, or implied by a trivial bound.",
     StatementStatus.OPEN: "Not decided by what was run.",
+    StatementStatus.NOT_JUDGED: "A claim that decides it has no verdict: it was not run, or its code failed.",
     StatementStatus.NOT_TESTABLE: "No run can decide it; the card says why.",
     "by reading": "Papers leave choices open, and the status differs between the readings that fill them.",
 }
@@ -131,30 +132,42 @@ def headline(verdict: Verdict) -> str:
 
 
 def claimed(verdict: Verdict) -> str:
-    """The claimed value, with its relation: "≤ 0.239", "= 0.007 ± 0.065", "in ≤ 5 %", "slope ≤ 0.5"."""
-    value, margin = verdict.predicted, verdict.margin
+    """The claimed value, with its relation and margin: "≤ 0.239 (+0.01)", "= 0.007 ± 0.065", "slope ≤ 0.5 (+0.1)"."""
+    value = verdict.predicted
     if not math.isfinite(value) and verdict.kind != "identity":
         return "–"
-    within = f" ± {number(margin)}" if margin > 0 else ""
     sides = {"upper_bound": "≤", "lower_bound": "≥", "at_most": "≤", "at_least": "≥", "equal": "="}
     match verdict.kind:
         case "equality":
-            return f"= {number(value)}{within}"
+            return f"= {number(value)}{_give(verdict)}"
         case "identity":
-            return f"= 0{within}"
+            return f"= 0{_give(verdict)}"
         case "ordering":
-            return f"< {number(value)}"
+            return f"< {number(value)}{_give(verdict)}"
         case "counterexample":
-            return f"in ≤ {percentage(value)}" if value else "never violated"
+            return f"in ≤ {percentage(value)}{_give(verdict, percentage)}" if value else "never violated"
         case "rate":
-            return f"slope {sides[verdict.side or 'equal']} {number(value)}{within if verdict.side == 'equal' else ''}"
+            return f"slope {sides[verdict.side or 'equal']} {number(value)}{_give(verdict)}"
         case "limit_rate":
-            return f"slope {sides[verdict.side or 'equal']} {number(value)} in the limit"
+            return f"slope {sides[verdict.side or 'equal']} {number(value)}{_give(verdict)} in the limit"
         case "limit_probability":
-            return f"tends to {number(value)}"
+            return f"tends to {number(value)}{_give(verdict, percentage)}"
         case "probability":
-            return f"in {sides[verdict.side or 'at_most']} {percentage(value)}"
-    return f"{sides[verdict.side or verdict.kind]} {number(value)}"
+            return f"in {sides[verdict.side or 'at_most']} {percentage(value)}{_give(verdict, percentage)}"
+    return f"{sides[verdict.side or verdict.kind]} {number(value)}{_give(verdict)}"
+
+
+def _give(verdict: Verdict, shown: Callable[[float], str] = number) -> str:
+    """The margin, on the side on which the claimed value may be missed by it."""
+    if not verdict.margin > 0:
+        return ""
+    is_below, is_above = allowed_sides(verdict)
+    sign = "+" if is_below else "−"
+    return f" ({sign}{shown(verdict.margin)})" if is_below or is_above else f" ± {shown(verdict.margin)}"
+
+
+def _missable(verdict: Verdict, shown: Callable[[float], str] = number) -> str:
+    return f" (margin {shown(verdict.margin)})" if verdict.margin > 0 else ""
 
 
 def measured(verdict: Verdict) -> str:
@@ -187,15 +200,15 @@ def sentence(verdict: Verdict) -> str:
     match verdict.kind:
         case "equality":
             start = "The mean is" if not at else f"At {verdict.at} the mean is"
-            return f"{start} {measured(verdict)}; claimed {number(verdict.predicted)}."
+            return f"{start} {measured(verdict)}; claimed {number(verdict.predicted)}{_missable(verdict)}."
         case "upper_bound" | "lower_bound":
             slack = (
                 verdict.predicted / verdict.observed if verdict.kind == "upper_bound" and verdict.observed > 0 else 1
             )
             loose = f", with slack {slack:.2g}" if slack > LOOSE and verdict.status is Status.SUPPORTED else ""
-            return f"Measured {measured(verdict)}, bound {number(verdict.predicted)}{loose}{at}."
+            return f"Measured {measured(verdict)}, bound {number(verdict.predicted)}{_missable(verdict)}{loose}{at}."
         case "ordering":
-            return f"Measured {measured(verdict)}, to be below {number(verdict.predicted)}{at}."
+            return f"Measured {measured(verdict)}, to be below {number(verdict.predicted)}{_missable(verdict)}{at}."
         case "identity":
             if verdict.observed == 0:
                 return "Never off."
@@ -203,7 +216,8 @@ def sentence(verdict: Verdict) -> str:
             return f"Off by {most}{number(verdict.observed)}{at}."
         case "probability":
             side = "at least" if verdict.side == "at_least" else "at most"
-            return f"In {measured(verdict)} runs{at}; claimed: {side} {percentage(verdict.predicted)}."
+            claim = f"{side} {percentage(verdict.predicted)}{_missable(verdict, percentage)}"
+            return f"In {measured(verdict)} runs{at}; claimed: {claim}."
         case "counterexample":
             allowed = f"at most {percentage(verdict.predicted)} may" if verdict.predicted else "none may"
             return f"{measured(verdict)} instances violate it{at}; {allowed}."
@@ -212,7 +226,7 @@ def sentence(verdict: Verdict) -> str:
             side = (verdict.side or "equal").replace("_", " ").replace("equal", "")
             where = verdict.at if "end" in verdict.at else "slope"
             claim = " ".join(f"claimed {side} {number(verdict.predicted)}".split())
-            return f"The {where} is {number(verdict.observed)} ({low} to {high}); {claim}."
+            return f"The {where} is {number(verdict.observed)} ({low} to {high}); {claim}{_missable(verdict)}."
     return _begun(headline(verdict))
 
 
@@ -400,7 +414,9 @@ def status_counts(known: Sequence[Judged]) -> str:
 
 def statement_status(known: Judged) -> str:
     """A statement's status in a word or two."""
-    return str(known.finding.status) if known.finding else BY_READING if known.by_reading else str(StatementStatus.OPEN)
+    if known.finding:
+        return str(known.finding.status)
+    return BY_READING if known.by_reading else str(StatementStatus.NOT_JUDGED)
 
 
 def counted_by_knowledge(known: Sequence[Judged]) -> str:
@@ -432,8 +448,11 @@ def decisive(known: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
 
 
 def unsaid(known: Judged) -> str:
-    """Why a statement is open that does not say so itself."""
+    """Why a statement is open, or not judged, that does not say so itself."""
     of = known.statement
+    if statement_status(known) == StatementStatus.NOT_JUDGED and not known.broken:
+        ran = f"There is no verdict on {listed(known.missing)}." if known.missing else "A claim's code failed."
+        return ran if deciding(of) else "No claim of it decides it."
     if statement_status(known) != StatementStatus.OPEN or of.why or of.note or of.untestable:
         return ""
     if all(of.roles[id] is Role.LITERAL for id in deciding(of)):

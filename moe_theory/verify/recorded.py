@@ -1,6 +1,7 @@
-"""Recorded runs: the verdicts that papers come with, `recorded.json` in their folders, as `docs/record.py` wrote it.
+"""Recorded runs: the verdicts that papers come with, `recorded.json` in their folders, as `moe-theory record` wrote it.
 
-Beside it, `recorded-DATA.json` has verdicts on the same claims from runs on other data.
+Beside it, `recorded-DATA.json` has verdicts on the same claims from runs on other data. A paper of one module,
+`mine.py`, has them beside that, as `mine.recorded.json`.
 """
 
 import dataclasses
@@ -9,11 +10,11 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import InvalidReportError
-from moe_theory.core.papers import all_papers, find_paper
+from moe_theory.core.papers import Paper, all_papers, find_paper
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.registry import declared_claims
 from moe_theory.verify.statement import statements
@@ -78,21 +79,21 @@ def read() -> dict[str, Recorded]:
 
     Raises: InvalidReportError for a file that is damaged or of another schema.
     """
-    paths = {
-        name: resources.files(paper.package).joinpath(NAME)
-        for name, paper in all_papers().items()
-        if hasattr(sys.modules[paper.package], "__path__")  # a paper of one module has no folder to keep a record in
-    }
+    paths = {name: file_of(paper) for name, paper in all_papers().items()}
     return {name: parsed(path.read_text(encoding="utf-8"), str(path)) for name, path in paths.items() if path.is_file()}
+
+
+def file_of(paper: Paper, name: str = NAME) -> Path:
+    """The file of a paper's record, which need not be there, or of one beside it."""
+    file = Path(str(sys.modules[paper.package].__file__))
+    is_folder = file.name == "__init__.py"
+    return file.with_name(name) if is_folder else file.with_name(f"{file.stem}.{name}")
 
 
 def elsewhere() -> list[Verdict]:
     """The verdicts of recorded runs on other data than the papers' own runs are on."""
-    found = []
-    for paper in all_papers().values():
-        if hasattr(sys.modules[paper.package], "__path__"):
-            files = sorted(resources.files(paper.package).iterdir(), key=lambda path: path.name)
-            found += [path for path in files if path.name.startswith("recorded-") and path.name.endswith(".json")]
+    patterns = [file_of(paper, "recorded-*.json") for paper in all_papers().values()]
+    found = [path for pattern in patterns for path in sorted(pattern.parent.glob(pattern.name))]
     return [verdict for path in found for verdict in parsed(path.read_text(encoding="utf-8"), str(path)).whole()]
 
 

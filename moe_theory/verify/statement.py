@@ -405,12 +405,18 @@ def statements(pattern: str = "*") -> Listing[Statement]:
         return Listing(_of_paper(pattern))
     head = pattern.partition(".")[0]
     every = [each for paper in ([head] if head in paper_names() else all_papers()) for each in _of_paper(paper)]
-    found = _matching(pattern, every) or [
-        each for paper in all_papers() for each in _matching(f"{paper}.{pattern}", every)
-    ]
+    found = matching(pattern, every)
     if not found:
         raise unknown_name("statement", pattern, [*(each.name for each in every), *paper_names()])
     return Listing(found)
+
+
+def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
+    """Those of the statements whose names match, as `statements` has it."""
+    papers = dict.fromkeys(each.paper for each in every)
+    if pattern in papers:
+        return [each for each in every if each.paper == pattern]
+    return _matching(pattern, every) or [each for paper in papers for each in _matching(f"{paper}.{pattern}", every)]
 
 
 def _matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:

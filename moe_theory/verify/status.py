@@ -3,10 +3,11 @@
 Under one reading, from the verdicts of the claims that decide, `charitable` and `figure`:
 
 1. false, where one is REFUTED;
-2. open, where one is undecided, failed or was not judged;
-3. vacuous, where all that apply are VACUOUS;
-4. holds amended, where they hold and a `literal` claim is REFUTED: a slip, or a hypothesis that is left out;
-5. holds, where they hold, one of them not vacuously.
+2. not judged, where one has no verdict or its code failed;
+3. open, where one is undecided;
+4. vacuous, where all that apply are VACUOUS;
+5. holds amended, where they hold and a `literal` claim is REFUTED: a slip, or a hypothesis that is left out;
+6. holds, where they hold, one of them not vacuously.
 
 A statement of which only `literal` claims can decide holds where they hold, and is open where they do not: a constant
 of ours does not refute an O(). Claims of the other roles decide nothing. A counterexample that does not refute shows
@@ -41,6 +42,7 @@ class StatementStatus(enum.StrEnum):
     FALSE = "false"
     VACUOUS = "vacuous"  # true of anything
     OPEN = "open"  # not decided by what was run
+    NOT_JUDGED = "not judged"  # a claim that decides it was not run to a verdict
     NOT_TESTABLE = "not testable"
 
 
@@ -49,7 +51,7 @@ class Finding:
     """The status of a statement under a reading."""
 
     status: StatementStatus
-    known: str = ""  # proved, exact or simulated; nothing where it is open or not testable
+    known: str = ""  # proved, exact or simulated; nothing where it is open, not judged or not testable
     decided_by: tuple[str, ...] = ()  # ids of the claims
     judged: tuple[str, ...] = ()  # those of the statement that have a verdict
 
@@ -75,10 +77,12 @@ class Judged:
 
     @property
     def finding(self) -> Finding | None:
-        """The one finding of all readings; None where they differ, or where there is none."""
+        """The one finding of all readings; None where they differ, or where all of them break its hypotheses."""
         found = list(self.by_reading.values())
         if not found:
-            return Finding(StatementStatus.NOT_TESTABLE) if self.statement.untestable else None
+            if self.statement.untestable:
+                return Finding(StatementStatus.NOT_TESTABLE)
+            return None if self.broken else Finding(StatementStatus.NOT_JUDGED)
         if len({each.status for each in found}) > 1:
             return None
         known = {each.known for each in found}
@@ -148,7 +152,7 @@ def _proved(statement: Statement, found: Finding) -> Finding:
 def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
     asked = deciding(statement)
     if statement.untestable or not asked:
-        return Finding(StatementStatus.NOT_TESTABLE if statement.untestable else StatementStatus.OPEN)
+        return Finding(StatementStatus.NOT_TESTABLE if statement.untestable else StatementStatus.NOT_JUDGED)
     papers = {id.partition(".")[0] for id in verdicts}  # another paper's claims have other readings
     missing = [id for id in asked if id not in verdicts and id.partition(".")[0] in papers]
     found = [verdicts[id] for id in asked if id in verdicts]
@@ -156,7 +160,9 @@ def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | No
     refuted = [each for each in known if each.status is Status.REFUTED]
     if refuted and statement.roles[asked[0]] in DECIDING:
         return _finding(StatementStatus.FALSE, refuted, any)
-    if missing or not all(each.status in {Status.SUPPORTED, Status.VACUOUS} for each in known):
+    if missing or any(each.status is Status.ERROR for each in known):
+        return Finding(StatementStatus.NOT_JUDGED)
+    if not all(each.status in {Status.SUPPORTED, Status.VACUOUS} for each in known):
         return Finding(StatementStatus.OPEN)
     if not known:
         is_broken = found and all(each.status is Status.INAPPLICABLE for each in found)

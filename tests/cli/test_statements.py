@@ -3,14 +3,17 @@ does not fit on a screen, and a witness that is not printed whole."""
 
 import io
 import json
+import re
 
 import pytest
 from rich.console import Console
 
-from moe_theory.report import wording
+from moe_theory.report import pages, wording
+from moe_theory.report.standing import Standing
 from moe_theory.report.verdicts import why_card
 from moe_theory.verify import recorded
 from moe_theory.verify.statement import statements
+from moe_theory.verify.verdict import Report, Role, Statement, Status, Verdict
 
 SCREEN = 40  # lines of 120 columns
 
@@ -47,7 +50,7 @@ def test_every_card_fits_on_a_screen():
     known = recorded.recorded_verdicts()
     for each in recorded.judged_statements():
         console = Console(width=120, file=io.StringIO())
-        console.print(why_card(each, known, recorded.elsewhere()))
+        console.print(why_card(Standing(each, known), recorded.elsewhere()))
         assert len(console.file.getvalue().splitlines()) <= SCREEN, each.statement.name
 
 
@@ -95,6 +98,69 @@ def test_an_open_statement_says_why_it_is_open(ran):
     for known in recorded.judged_statements():
         if wording.statement_status(known) == "open":
             assert known.statement.why or known.statement.note or wording.unsaid(known), known.statement.name
+
+
+OWN = Statement("fair", "continual", "my notes", "Loads are fair.", roles={"mine.fair": Role.CHARITABLE})
+
+
+def run_of(status: Status) -> str:
+    """The text of a run that judged a statement of one's own."""
+    verdict = Verdict("mine.fair", "continual", "", "Fair.", "ordering", "weak-signal", status, "it broke", 8, "")
+    return pages.to_json(Report([verdict], "", 0, 0.01, {}, False, {}, statements=[OWN]))
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(Status.SUPPORTED, "holds (simulated)"), (Status.INCONCLUSIVE, "open"), (Status.ERROR, "not judged")],
+)
+def test_a_statement_of_one_s_own_stands_as_its_run_found(ran, tmp_path, monkeypatch, status, words):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("runs/verify", "mine"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / pages.NUMBERS).write_text(run_of(status))
+    for name in ("fair", "continual.fair", "mine.fair"):
+        assert f"{words}, by the run in runs/verify" in ran("why", name).out
+    assert f"{words}, by the run in mine" in ran("why", "fair", "--from", "mine").out
+    assert ran("statements", "--from", "mine").out.startswith(words.partition(" (")[0] + "  continual.fair  ")
+    (known,) = json.loads(ran("statements", "fair", "--json").out)
+    assert known["from"] == "runs/verify"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["why", "fair"], r"status +not judged\n.*There is no verdict on mine\.fair\."),
+        (["statements"], r"^not judged  continual\.fair  Loads are fair\.\n1 statement: 1 not judged"),
+    ],
+)
+def test_a_statement_of_one_s_own_that_was_not_judged_is_not_open(ran, tmp_path, monkeypatch, forgotten, words, told):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(OWN_CLAIM)
+    assert re.search(told, ran(*words, "--module", "mine.py").out, re.DOTALL)
+
+
+OWN_CLAIM = """
+from moe_theory import statement
+from moe_theory.continual.experiments import HISTORY
+from moe_theory.verify.statement import bound
+
+FAIR = statement("fair", paper="continual", where="my notes", says="Loads are fair.")
+
+
+@FAIR.claim("mine.fair", HISTORY.at("M = 5"), bound(at_most=1), role="charitable")
+def share(run):
+    "No expert has more than all."
+    return run.records.update_norm[-1]
+"""
+
+
+def test_the_record_stands_whatever_the_last_run_is(ran, tmp_path, monkeypatch, refused):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs/verify").mkdir(parents=True)
+    (tmp_path / "runs/verify" / pages.NUMBERS).write_text("damaged")
+    assert "false" in ran("statements", "generalization.theorem-1").out
+    assert "Did you mean 'continual.lemma-4'" in refused("why", "continual.lemma-44")
+    assert "cannot be read" in refused("why", "continual.lemma-4", "--from", "runs/verify")
 
 
 def test_what_is_not_there_is_one_line(refused):

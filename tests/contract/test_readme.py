@@ -3,7 +3,6 @@
 Their commands are in tests/cli/test_printed.py.
 """
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -11,14 +10,11 @@ from pathlib import Path
 import found
 import pytest
 import readme
-import record
 
 from benchmarks import report
-from moe_theory.report import pages
-from moe_theory.verify import Status, Verdict, recorded, registry, session
+from moe_theory.verify import Status, recorded, registry, session
 from moe_theory.verify.recorded import judged_statements
 from moe_theory.verify.registry import load_claims
-from moe_theory.verify.verdict import Report
 
 pytestmark = pytest.mark.usefixtures("much_room")
 
@@ -195,25 +191,3 @@ def test_what_is_linked_is_there():
     linked = re.findall(r'(?:\]\(|href="|src="|srcset=")([^)"]+)[)"]', README)
     assert linked
     assert not [link for link in linked if not link.startswith("http") and not (ROOT / link).exists()]
-
-
-def test_what_is_not_a_whole_run_of_one_paper_is_not_recorded(tmp_path, capsys):
-    (chosen, *_) = registry.select_claims(["deep"])
-    verdict = Verdict(chosen.id, "deep", "", "", "ordering", "balanced", Status.SUPPORTED, "", 8, "", data="digits")
-    report = Report(
-        [verdict], "moe-theory verify deep --out 'a place' --seed 1", 1, 0.01, {}, False, {}, finished="2026"
-    )
-    report.readings["deep.balanced"] = "halves"
-    (tmp_path / pages.NUMBERS).write_text(pages.to_json(report))
-    with pytest.raises(SystemExit):
-        record.main([str(tmp_path)])
-    assert "no verdict on" in capsys.readouterr().err
-    all_of_it = [Verdict(**(vars(verdict) | {"claim": each.id})) for each in registry.select_claims(["deep"])]
-    report.verdicts[:] = all_of_it[::-1]
-    (tmp_path / pages.NUMBERS).write_text(pages.to_json(report))
-    trimmed = record.trimmed(tmp_path)
-    assert trimmed.command == "moe-theory verify deep --seed 1"
-    assert [each["claim"] for each in trimmed.verdicts] == [each.claim for each in all_of_it]
-    text = recorded.written(trimmed)
-    assert json.loads(text)["schema"] == recorded.SCHEMA
-    assert recorded.parsed(text, "here") == trimmed

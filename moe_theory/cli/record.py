@@ -1,0 +1,32 @@
+"""`moe-theory record`."""
+
+from pathlib import Path
+
+import click
+
+from moe_theory.cli.options import PATH, examples, json_option
+from moe_theory.cli.output import show_document
+
+
+@click.command(epilog=examples("moe-theory record runs/verify"))
+@click.argument("folders", nargs=-1, metavar="DIR...", required=True, type=PATH)
+@click.option(
+    "--elsewhere",
+    is_flag=True,
+    help="The runs, together, are on another data set than the paper's own: keep them beside its record.",
+)
+@json_option("a list of the records, each with path, paper, verdicts, their number, and changed, those that changed.")
+def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
+    """Record what `verify` found of a paper: in its folder, where `why`, `statements` and `report` read it.
+
+    DIR is a folder that `verify` wrote. Verdicts of one paper replace those that it has on the same claims under the
+    same readings, and the others stay, so that a new statement is run alone; a whole run replaces all of them. Run at
+    the record's own --seed.
+    """
+    from moe_theory.report import record as records
+
+    kept = [records.elsewhere(folders)] if elsewhere else [records.own(folder) for folder in folders]
+    told = records.documented(kept)
+    for each in kept:
+        records.write(each)
+    show_document(told)

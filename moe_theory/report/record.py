@@ -1,0 +1,205 @@
+"""Records of runs: what a paper keeps of `moe-theory verify`, its `recorded.json`, for `why`, pages and site."""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from moe_theory.core.errors import InvalidReportError
+from moe_theory.core.papers import find_paper, paper_names
+from moe_theory.report.document import Document
+from moe_theory.report.pages import as_report, merged, read_reports
+from moe_theory.runs.files import write_together
+from moe_theory.runs.reading import read_bytes
+from moe_theory.verify import recorded
+from moe_theory.verify.recorded import FIELDS, Recorded, parsed, written
+from moe_theory.verify.registry import select_claims
+from moe_theory.verify.verdict import Report
+
+MOST_CHANGES = 12  # that are named
+
+
+class Change(NamedTuple):
+    """A verdict that is not what was recorded."""
+
+    claim: str
+    reading: str
+    before: str | None  # its status; None for one that was not there
+    after: str | None  # None for one that is gone
+
+
+class Kept(NamedTuple):
+    """A record with the file that it is kept in."""
+
+    path: Path
+    run: Recorded
+
+    def changed(self) -> list[Change]:
+        """What it says otherwise than that file does, which need not be there."""
+        text = read_bytes(self.path).decode() if self.path.is_file() else ""
+        before, after = _statuses(parsed(text, str(self.path)) if text else None), _statuses(self.run)
+        pairs = [pair for pair in before | after if before.get(pair) != after.get(pair)]
+        return [Change(*pair, before.get(pair), after.get(pair)) for pair in pairs]
+
+
+def documented(kept: Sequence[Kept]) -> Document:
+    """What writing the records changes."""
+    changed = [each.changed() for each in kept]
+
+    def body() -> list[dict[str, Any]]:
+        return [
+            {
+                "path": str(path),
+                "paper": run.paper,
+                "verdicts": len(run.verdicts),
+                "changed": [c._asdict() for c in each],
+            }
+            for (path, run), each in zip(kept, changed, strict=True)
+        ]
+
+    def parts(width: int) -> Iterator[str]:
+        for (path, run), each in zip(kept, changed, strict=True):
+            yield f"{path}: {len(run.verdicts)} verdicts, {len(each)} of them other than before"
+            yield from (f"  {_told(change)}" for change in each[:MOST_CHANGES])
+            if len(each) > MOST_CHANGES:
+                yield f"  and {len(each) - MOST_CHANGES} more"
+
+    return Document(body, parts)
+
+
+def write(kept: Kept) -> None:
+    """Write the file. Raises: OutputError."""
+    write_together(kept.path.parent, {kept.path.name: written(kept.run)})
+
+
+def _told(change: Change) -> str:
+    before = f"was {change.before}" if change.before else "is new"
+    return f"{change.claim} under {change.reading}: {change.after or 'gone'}, {before}"
+
+
+def _statuses(run: Recorded | None) -> dict[tuple[str, str], str]:
+    return {(each["claim"], each["reading"]): str(each["status"]) for each in run.verdicts} if run else {}
+
+
+def own(folder: Path) -> Kept:
+    """The record of a paper once the run in a folder is part of it: verdicts on every claim of the paper, under each of
+    its readings. Those that the run has replace those that are recorded, and the others stay.
+
+    What was run at one seed is no choice among several, so that the errors of the verdicts that stay, and of no others,
+    bound the probability that any of them is false.
+
+    Raises: InvalidReportError for a run of several papers, at another seed or precision than the record, or after which
+        a claim of the paper is without a verdict under a reading that others have.
+    """
+    report = read_reports([folder])
+    papers = {verdict.paper for verdict in report.verdicts}
+    if len(papers) != 1:
+        found = ", ".join(sorted(papers)) or "nothing"
+        raise InvalidReportError(f"{folder} has verdicts on {found}, not on one paper. Run `moe-theory verify PAPER`.")
+    (paper,) = papers
+    if paper not in paper_names():
+        raise InvalidReportError(
+            f"{folder} is on {paper}, which is not installed, so that its record has no place. Register its PAPER by "
+            "an entry point, as `moe-theory new paper NAME` does."
+        )
+    if others := {verdict.claim for verdict in report.verdicts} - {claim.id for claim in select_claims([paper])}:
+        raise InvalidReportError(
+            f"{folder} has a verdict on {min(others)}, which the installed {paper} does not declare. Declare it in a "
+            "file of the paper, and run it again."
+        )
+    before = recorded.read().get(paper)
+    is_whole = before is None or not _missing(report, paper)
+    both = report if is_whole else merged([as_report(before), report], [f"the record of {paper}", str(folder)])
+    if missing := _missing(both, paper):
+        claim, reading = missing[0]
+        raise InvalidReportError(
+            f"{folder} has no verdict on {claim} under {reading}, nor has the record; {len(missing) - 1} more "
+            f"are missing. Run `moe-theory verify {claim} --seed {report.seed}`, or the paper whole."
+        )
+    seconds = sum(report.seconds.values())
+    if is_whole:
+        return _kept(both, paper, report.error, seconds)
+    shares = {verdict.command: verdict.error for verdict in both.verdicts}  # a verdict may be on several readings
+    error = max(before.error, sum(share for share in shares.values() if share > 0))
+    return _kept(both, paper, error, None if before.seconds is None else before.seconds + seconds)
+
+
+def elsewhere(folders: Sequence[Path]) -> Kept:
+    """What is published of runs on a data set that is not the paper's own: verdicts on every
+    claim that there is a run for.
+
+    Raises: InvalidReportError for verdicts on several papers, several data sets, or none.
+    """
+    reports = [read_reports([folder]) for folder in folders]
+    verdicts = [verdict for report in reports for verdict in report.verdicts]
+    about = {(verdict.paper, verdict.data) for verdict in verdicts}
+    if len(about) != 1:
+        found = ", ".join(sorted(f"{paper} on {data}" for paper, data in about)) or "nothing"
+        raise InvalidReportError(f"these have verdicts on {found}, not on one paper's claims on one data set.")
+    ((paper, data),) = about
+    places = {claim.id: place for place, claim in enumerate(select_claims([paper]))}
+    if missing := places.keys() - {verdict.claim for verdict in verdicts}:
+        raise InvalidReportError(f"there is no verdict on {min(missing)}, and {len(missing) - 1} more are missing.")
+    kept = [{field: verdict.to_json()[field] for field in FIELDS} for verdict in verdicts]
+    for each in kept:
+        each["command"] = _without_out(each["command"])
+    run = Recorded(
+        paper=paper,
+        command="; ".join(_without_out(report.command) for report in reports),
+        seed=reports[0].seed,
+        error=sum(report.error for report in reports),
+        finished=max(report.finished for report in reports),
+        budget=None,
+        seconds=None,
+        versions=reports[0].versions,
+        readings={name: words for report in reports for name, words in _readings(report, paper).items()},
+        verdicts=sorted(kept, key=lambda verdict: places[verdict["claim"]]),
+    )
+    name = f"recorded-{re.sub('[^a-z0-9]+', '-', data.lower())}.json"
+    return Kept(recorded.file_of(find_paper(paper), name), run)
+
+
+def _kept(report: Report, paper: str, error: float, seconds: float | None) -> Kept:
+    found = {
+        (verdict.claim, reading): {**verdict.to_json(), "reading": reading}
+        for verdict in report.verdicts
+        for reading in (verdict.reading, *verdict.also)
+    }
+    run = Recorded(
+        paper=paper,
+        command=_without_out(report.command),
+        seed=report.seed,
+        error=error,
+        finished=report.finished,
+        budget=report.budget,
+        seconds=None if seconds is None else round(seconds, 1),
+        versions=report.versions,
+        readings=_readings(report, paper),
+        verdicts=[{field: found[pair][field] for field in FIELDS} for pair in _wanted(report, paper)],
+    )
+    return Kept(recorded.file_of(find_paper(paper)), run)
+
+
+def _missing(report: Report, paper: str) -> list[tuple[str, str]]:
+    """Claims of the paper, each with a reading of the report, that this has no verdict on."""
+    found = {(verdict.claim, reading) for verdict in report.verdicts for reading in (verdict.reading, *verdict.also)}
+    return [pair for pair in _wanted(report, paper) if pair not in found]
+
+
+def _wanted(report: Report, paper: str) -> list[tuple[str, str]]:
+    return [(claim.id, reading) for claim in select_claims([paper]) for reading in _readings(report, paper)]
+
+
+def _readings(report: Report, paper: str) -> dict[str, str]:
+    return {name.removeprefix(f"{paper}."): words for name, words in report.readings.items()}
+
+
+def _without_out(commands: str) -> str:
+    """Command lines, several between semicolons, without --out: it says where the files of one machine are."""
+    return "; ".join(shlex.join(_without(shlex.split(command))) for command in commands.split("; "))
+
+
+def _without(words: Sequence[str]) -> list[str]:
+    pairs = zip(["", *words], words, strict=False)
+    return [word for before, word in pairs if "--out" not in (before, word) and not word.startswith("--out=")]

@@ -1,0 +1,114 @@
+"""`moe-theory record`: catches a record with holes, one that mixes seeds, an error that is too small for what is kept,
+and a statement that cannot be recorded without its whole paper.
+"""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from moe_theory.core.errors import InvalidReportError
+from moe_theory.core.papers import Paper, find_paper
+from moe_theory.report import pages, record
+from moe_theory.verify import Status, Verdict, recorded, registry
+from moe_theory.verify.verdict import Report
+
+CLAIMS = registry.select_claims(["deep"])
+
+
+def verdict(claim: str, status: Status = Status.SUPPORTED, **about) -> Verdict:
+    made = Verdict(claim, "deep", "", "", "ordering", "balanced", status, "", 8, f"verify {claim}", error=1e-5)
+    return dataclasses.replace(made, **{"data": "digits", **about})
+
+
+def folder_of(tmp_path: Path, *verdicts: Verdict, name: str = "run", **about) -> Path:
+    report = Report(list(verdicts), "moe-theory verify deep --out 'a place' --seed 1", 1, 0.01, {}, False, {})
+    report.readings["deep.balanced"] = "halves"
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / pages.NUMBERS).write_text(pages.to_json(dataclasses.replace(report, **{"finished": "2026", **about})))
+    return folder
+
+
+@pytest.fixture
+def empty(monkeypatch):
+    """No paper has a record."""
+    monkeypatch.setattr(recorded, "read", dict)
+
+
+@pytest.fixture
+def whole(tmp_path, monkeypatch, empty) -> recorded.Recorded:
+    """The record of a paper, of a whole run."""
+    kept = record.own(folder_of(tmp_path, *[verdict(each.id) for each in CLAIMS[::-1]], name="whole"))
+    monkeypatch.setattr(recorded, "read", lambda: {"deep": kept.run})
+    return kept.run
+
+
+def test_a_run_with_holes_is_not_recorded(tmp_path, empty):
+    with pytest.raises(InvalidReportError, match="no verdict on"):
+        record.own(folder_of(tmp_path, verdict(CLAIMS[0].id)))
+
+
+def test_a_whole_run_is_recorded_as_it_was_but_for_its_place(whole):
+    assert whole.command == "moe-theory verify deep --seed 1"
+    assert [each["claim"] for each in whole.verdicts] == [each.id for each in CLAIMS]
+    text = recorded.written(whole)
+    assert json.loads(text)["schema"] == recorded.SCHEMA
+    assert recorded.parsed(text, "here") == whole
+
+
+def test_a_statement_is_recorded_alone_and_no_other_number_moves(tmp_path, whole, monkeypatch):
+    """Guards a statement's life: adding or changing one re-runs it and nothing else."""
+    changed = folder_of(tmp_path, verdict(CLAIMS[1].id, Status.REFUTED, replicates=16), finished="2027")
+    kept = record.own(changed)
+    assert kept.run.verdicts[1]["status"] == "REFUTED"
+    assert [kept.run.verdicts[0], *kept.run.verdicts[2:]] == [whole.verdicts[0], *whole.verdicts[2:]]
+    assert (kept.run.error, kept.run.finished) == (0.01, "2027")
+    file = tmp_path / recorded.NAME
+    file.write_text(recorded.written(whole))
+    monkeypatch.setattr(recorded, "file_of", lambda paper: file)
+    kept = record.own(changed)
+    head, *lines = record.documented([kept]).parts(80)
+    assert head == f"{file}: {len(CLAIMS)} verdicts, 1 of them other than before"
+    assert lines == [f"  {CLAIMS[1].id} under balanced: REFUTED, was SUPPORTED"]
+    record.write(kept)
+    assert record.documented([kept]).body()[0]["changed"] == []
+    assert recorded.parsed(file.read_text(), "here") == kept.run
+
+
+def test_the_error_of_a_record_is_at_least_that_of_its_verdicts(tmp_path, whole):
+    assert record.own(folder_of(tmp_path, verdict(CLAIMS[1].id, error=0.5))).run.error > 0.5
+
+
+@pytest.mark.parametrize(
+    ("about", "changes", "message"),
+    [
+        ({}, {"seed": 2}, "seed=1 and .* has seed=2"),
+        ({"paper": "queues"}, {}, "queues, which is not installed"),
+        ({"claim": "mine.fairness"}, {}, "mine.fairness, which the installed deep does not declare"),
+        ({"reading": "skewed"}, {"readings": {"deep.skewed": "most"}}, "no verdict on .* under skewed"),
+    ],
+)
+def test_what_cannot_stand_beside_the_record_is_refused(tmp_path, whole, about, changes, message):
+    with pytest.raises(InvalidReportError, match=message):
+        record.own(folder_of(tmp_path, dataclasses.replace(verdict(CLAIMS[0].id), **about), **changes))
+
+
+def test_a_paper_of_one_module_has_its_record_beside_it(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "queues_alone.py").write_text("")
+    __import__("queues_alone")
+    paper = Paper("queues", "queues_alone", "Queues", {})
+    assert recorded.file_of(paper) == tmp_path / "queues_alone.recorded.json"
+    folder = recorded.file_of(find_paper("edge"))
+    assert (folder.name, folder.parent.name) == ("recorded.json", "edge")
+
+
+def test_runs_on_other_data_are_kept_beside_the_record(tmp_path):
+    runs = [verdict(each.id, data="Fashion-MNIST") for each in CLAIMS]
+    kept = record.elsewhere([folder_of(tmp_path, *runs)])
+    assert kept.path.name == "recorded-fashion-mnist.json"
+    assert len(kept.run.verdicts) == len(CLAIMS)
+    with pytest.raises(InvalidReportError, match="no verdict on"):
+        record.elsewhere([folder_of(tmp_path, *runs[1:], name="part")])
