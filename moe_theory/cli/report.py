@@ -31,7 +31,7 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out
     from moe_theory.report import pages
     from moe_theory.report.document import Document, written
     from moe_theory.report.proofs import write_page
-    from moe_theory.report.verdicts import summary
+    from moe_theory.report.verdicts import counted
     from moe_theory.runs.files import prepare_folder
 
     if [bool(folders), paper is not None, proofs is not None].count(True) > 1:
@@ -48,4 +48,4 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out
         merged = pages.read_reports(folders)
         first = folders[0] if folders[0].is_dir() else folders[0].parent
     paths = pages.write_report(merged, prepare_folder(out or first, pages.OWN_NAMES))
-    show_document(Document(lambda: written(paths[-1]), lambda _: (summary(merged.verdicts), *map(str, paths))))
+    show_document(Document(lambda: written(paths[-1]), lambda _: (*counted(merged), *map(str, paths))))

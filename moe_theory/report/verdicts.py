@@ -85,9 +85,10 @@ def live_table(verdicts: Sequence[Verdict], width: int, max_lines: int | None = 
 
 
 def verdicts_document(report: Report, paths: Sequence[Path], kept: Sequence[str] = ()) -> Document:
-    """A verification that was written to these paths, with lines on the samples that are kept."""
+    """A verification that was written to these paths, statements first, with lines on the samples that are kept."""
 
     def parts(width: int) -> Iterator[RenderableType]:
+        yield from statement_lines(_whole(judged_statements(report)), width)
         yield live_table(report.verdicts, width)
         yield from (*closing_lines(report, paths[-1].parent), *kept, f"numbers: {paths[-1]}", f"report: {paths[0]}")
 
@@ -211,7 +212,7 @@ def closing_lines(report: Report, folder: Path | None = None) -> list[str]:
     it.
     """
     verdicts, known = report.verdicts, judged_statements(report)
-    whole = [each for each in known if not each.missing and each.by_reading]
+    whole = _whole(known)
     failed = [verdict for verdict in verdicts if verdict.status is Status.ERROR]
     sure = f", any of them wrong with probability at most {report.error:.4g}"
     source = f" --from {shlex.quote(str(folder))}" if folder else ""
@@ -228,6 +229,15 @@ def closing_lines(report: Report, folder: Path | None = None) -> list[str]:
         f"why a statement fails: moe-theory why STATEMENT{source}" if false else "",
     ]
     return [line for line in lines if line]
+
+
+def _whole(known: Sequence[Judged]) -> list[Judged]:
+    return [each for each in known if not each.missing and each.by_reading]
+
+
+def counted(report: Report) -> tuple[str, str]:
+    """How many of a report's statements, and of its verdicts, have each status."""
+    return f"statements: {status_counts(judged_statements(report))}", f"claims: {summary(report.verdicts)}"
 
 
 def samples_line(computed: Set[str], found: Set[str]) -> str:

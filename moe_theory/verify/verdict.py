@@ -167,10 +167,11 @@ class Verdict(Shown):
         return dataclasses.replace(self, reading=readings[0], also=readings[1:], command=command)
 
     def row(self) -> dict[str, Any]:
-        """Its facts by name, as `Verdicts.to_frame` has them; low and high are of observed - predicted."""
-        names = ("claim", "status", "observed", "predicted", "replicates", "kind", "at", "where")
-        low, high = self.interval
-        facts = {name: getattr(self, name) for name in names} | {"low": low, "high": high}
+        """Its facts by name, as `Verdicts.to_frame` has them; the difference is observed - predicted."""
+        names = ("claim", "status", "observed", "predicted", "margin", "replicates", "kind", "at", "where")
+        facts: dict[str, Any] = {name: getattr(self, name) for name in names}
+        for end, difference in zip(("low", "high"), self.interval, strict=True):
+            facts |= {f"difference_{end}": difference, f"observed_{end}": self.predicted + difference}
         return {"claim": self.claim, "reading": self.setting, **facts, "status": str(self.status)}
 
     def __repr__(self) -> str:
