@@ -28,6 +28,7 @@ from public import constant, listed, public_names, tree
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
+from rich.console import Console
 
 from moe_theory import cli
 from moe_theory.cli import new
@@ -39,6 +40,8 @@ from moe_theory.generalization import report as bounds
 from moe_theory.plot import symbols
 from moe_theory.report import bibliography, citations, rendering, sweeps, wording
 from moe_theory.report import pages as reports
+from moe_theory.report import verdicts as verdicts_printed
+from moe_theory.report.standing import standing
 from moe_theory.verify import explore, recorded, registry
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.statement import answered, statements
@@ -326,6 +329,13 @@ def laws() -> pd.DataFrame:
     extremes = by_size.agg({"false": "max", "undecided": "min"})
     said = [f"false {row.false:.1%}, undecided {row.undecided:.0%}" for row in extremes.itertuples()]
     return pd.Series(said, extremes.index).unstack(sort=False)
+
+
+def fallen() -> str:
+    """What fails with what, as `moe-theory statements --tree` prints it."""
+    console = Console(file=io.StringIO(), width=10_000)  # pages scroll, as no line is to be broken
+    console.print(*verdicts_printed.tree_document(standing()).parts(console.width), sep="\n")
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # pyright: ignore
 
 
 def render(template: str, **values: Any) -> str:

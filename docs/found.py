@@ -9,6 +9,7 @@ from moe_theory.core.papers import all_papers
 from moe_theory.report import bibliography
 from moe_theory.report.wording import BY_READING, statement_counts, statement_status
 from moe_theory.verify import recorded
+from moe_theory.verify.premises import footings
 from moe_theory.verify.recorded import judged_statements
 from moe_theory.verify.status import CAVEATED, PROVED, StatementStatus
 
@@ -97,12 +98,16 @@ def counts(link: Callable[[str], str], networks: str) -> str:
 
 
 def proved(papers: Sequence[str]) -> str:
-    """How many of the false and vacuous statements are known by a proof."""
-    failing = [each.finding for paper in papers for each in judged_statements(paper) if each.fails]
+    """How many of the false and vacuous statements are known by a proof, and how many have a fault of their own."""
+    footed = [each for paper in papers for each in footings(judged_statements(paper)) if each.known.fails]
+    failing, roots = [each.known.finding for each in footed], sum(each.is_root for each in footed)
     known = [each.known for each in failing if each]
     by_proof, caveated = known.count(PROVED) + known.count(CAVEATED), known.count(CAVEATED)
     share = f"All {by_proof}" if by_proof == len(known) else f"{by_proof} of the {len(known)}"
-    return f"{share} false or vacuous ones are proved, {caveated} of them supposing what the paper does not."
+    return (
+        f"{share} false or vacuous ones are proved, {caveated} supposing what the paper does not. {roots} have a fault "
+        f"of their own; {len(footed) - roots} use one of those (`moe-theory statements --tree`)."
+    )
 
 
 def on_other_data(page: str) -> str:

@@ -16,13 +16,17 @@ from moe_theory.cli.output import show_document
     )
 )
 @click.argument("patterns", nargs=-1, metavar="[STATEMENT]...")
+@click.option(
+    "--tree", is_flag=True, help="Which are false or vacuous, below what their proofs use that is false or vacuous too."
+)
 @from_option
 @module_option
 @json_option(
     "a list of the statements, each with id, paper, where, says, formula, hypotheses, why, instance, corrected, roles "
-    "of its claims, status, status_by_reading, and from, the folder of the run that judged it, or null."
+    "of its claims, status, status_by_reading, and from, the folder of the run that judged it, or null; with --tree "
+    "also rests_on, the statements that its proof uses, failing, those of them that are false or vacuous, and is_root."
 )
-def statements(patterns: tuple[str, ...], folder: Path | None, module: Path | None) -> None:
+def statements(patterns: tuple[str, ...], tree: bool, folder: Path | None, module: Path | None) -> None:
     """List the statements: their status, from the recorded runs.
 
     STATEMENT is a paper's name, a statement's such as continual.lemma-8, a glob, or a claim's id; by default all, with
@@ -31,4 +35,5 @@ def statements(patterns: tuple[str, ...], folder: Path | None, module: Path | No
     from moe_theory.report import verdicts
     from moe_theory.report.standing import standing
 
-    show_document(verdicts.statements_document(standing(patterns, Path(LAST_RUN), folder, module)))
+    document = verdicts.tree_document if tree else verdicts.statements_document
+    show_document(document(standing(patterns, Path(LAST_RUN), folder, module)))

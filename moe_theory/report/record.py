@@ -29,7 +29,7 @@ class Change(NamedTuple):
     after: str | None  # None for one that is gone
 
 
-class Kept(NamedTuple):
+class PaperRecord(NamedTuple):
     """A record with the file that it is kept in."""
 
     path: Path
@@ -43,7 +43,7 @@ class Kept(NamedTuple):
         return [Change(*pair, before.get(pair), after.get(pair)) for pair in pairs]
 
 
-def documented(kept: Sequence[Kept]) -> Document:
+def documented(kept: Sequence[PaperRecord]) -> Document:
     """What writing the records changes."""
     changed = [each.changed() for each in kept]
 
@@ -68,7 +68,7 @@ def documented(kept: Sequence[Kept]) -> Document:
     return Document(body, parts)
 
 
-def write(kept: Kept) -> None:
+def write(kept: PaperRecord) -> None:
     """Write the file. Raises: OutputError."""
     write_together(kept.path.parent, {kept.path.name: written(kept.run)})
 
@@ -82,7 +82,7 @@ def _statuses(run: Recorded | None) -> dict[tuple[str, str], str]:
     return {(each["claim"], each["reading"]): str(each["status"]) for each in run.verdicts} if run else {}
 
 
-def own(folder: Path) -> Kept:
+def own(folder: Path) -> PaperRecord:
     """The record of a paper once the run in a folder is part of it: verdicts on every claim of the paper, under each of
     its readings. Those that the run has replace those that are recorded, and the others stay.
 
@@ -125,7 +125,7 @@ def own(folder: Path) -> Kept:
     return _kept(both, paper, error, None if before.seconds is None else before.seconds + seconds)
 
 
-def elsewhere(folders: Sequence[Path]) -> Kept:
+def elsewhere(folders: Sequence[Path]) -> PaperRecord:
     """What is published of runs on a data set that is not the paper's own: verdicts on every
     claim that there is a run for.
 
@@ -157,10 +157,10 @@ def elsewhere(folders: Sequence[Path]) -> Kept:
         verdicts=sorted(kept, key=lambda verdict: places[verdict["claim"]]),
     )
     name = f"recorded-{re.sub('[^a-z0-9]+', '-', data.lower())}.json"
-    return Kept(recorded.file_of(find_paper(paper), name), run)
+    return PaperRecord(recorded.file_of(find_paper(paper), name), run)
 
 
-def _kept(report: Report, paper: str, error: float, seconds: float | None) -> Kept:
+def _kept(report: Report, paper: str, error: float, seconds: float | None) -> PaperRecord:
     found = {
         (verdict.claim, reading): {**verdict.to_json(), "reading": reading}
         for verdict in report.verdicts
@@ -178,7 +178,7 @@ def _kept(report: Report, paper: str, error: float, seconds: float | None) -> Ke
         readings=_readings(report, paper),
         verdicts=[{field: found[pair][field] for field in FIELDS} for pair in _wanted(report, paper)],
     )
-    return Kept(recorded.file_of(find_paper(paper)), run)
+    return PaperRecord(recorded.file_of(find_paper(paper)), run)
 
 
 def _missing(report: Report, paper: str) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Statements, claims and verdicts in a terminal: tables, what a verification says at its end, and why."""
 
 import dataclasses
+import operator
 import shlex
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
@@ -10,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+from rich.tree import Tree
 
 from moe_theory.plot.symbols import linear, plain
 from moe_theory.report.document import Document, headed, ruled, written
@@ -31,8 +33,10 @@ from moe_theory.report.wording import (
     unsaid,
 )
 from moe_theory.verify.claim import Claim
+from moe_theory.verify.premises import Footing, footings, premises_of
 from moe_theory.verify.recorded import elsewhere
-from moe_theory.verify.status import Judged, StatementStatus
+from moe_theory.verify.recorded import judged_statements as recorded
+from moe_theory.verify.status import Judged, StatementStatus, listed
 from moe_theory.verify.verdict import Proof, Report, Statement, Status, Verdict
 
 _STYLES = {
@@ -116,6 +120,63 @@ def statements_document(found: Sequence[Standing]) -> Document:
     return Document(lambda: [*map(_facts, found)], lambda width: (*statement_lines(known, width), counts))
 
 
+def tree_document(found: Sequence[Standing]) -> Document:
+    """Statements that fail, each below what its proof uses that fails: what is at the left fails by its own fault."""
+    known = footings([each.known for each in found])
+
+    def parts(_: int) -> Iterator[RenderableType]:
+        for paper in dict.fromkeys(each.known.statement.paper for each in known):
+            own = [each for each in known if each.known.statement.paper == paper]
+            if any(each.known.fails for each in own):
+                yield fallen(paper, own)
+        yield roots_line(known)
+
+    return Document(lambda: [_facts(each) | _footing_json(by) for each, by in zip(found, known, strict=True)], parts)
+
+
+def fallen(paper: str, known: Sequence[Footing]) -> Tree:
+    """A paper's statements that fail, as a tree, and those that stand although their proofs use one that fails."""
+    tree = Tree(Text(paper, "bold"), guide_style="dim")
+    nodes: dict[str, tuple[int, Tree]] = {}
+    ahead = [each for each in known if each.known.fails]
+    while ahead:  # each at the end of the longest way there
+        ready = [each for each in ahead if each.is_root or nodes.keys() >= set(each.failing)]
+        for each in ready:
+            at = None if each.is_root else max(each.failing, key=lambda name: nodes[name][0])
+            depth, above = (0, tree) if at is None else nodes[at]
+            nodes[each.known.statement.name] = depth + 1, above.add(_fallen_line(each, at))
+        ahead = [each for each in ahead if each not in ready]
+    standing = [each for each in known if each.stands]
+    if standing:
+        branch = tree.add(Text("do not fail, though their proofs use what does", "dim"))
+        for each in standing:
+            branch.add(_fallen_line(each, None))
+    return tree
+
+
+def roots_line(known: Sequence[Footing]) -> str:
+    """How many statements fail by a fault of their own, and how many with others."""
+    roots, following = (sum(test(each) for each in known) for test in (_is_root, _follows))
+    failing = f"{roots + following} statements are false or vacuous"
+    return f"{failing}: {roots} have a fault of their own, {following} fail with what their proofs use"
+
+
+_is_root, _follows = operator.attrgetter("is_root"), operator.attrgetter("follows")
+
+
+def _fallen_line(each: Footing, at: str | None) -> Text:
+    of = each.known.statement
+    style = _STATUS_STYLES.get(statement_status(each.known), "magenta")
+    others = [name.partition(".")[2] for name in each.failing if name != at]
+    line = Text.assemble((of.id, "default"), "  ", (each.known.words, style))
+    return line.append(f"  {'also ' if at else ''}uses {', '.join(others)}" if others else "", "dim")
+
+
+def _footing_json(each: Footing) -> dict[str, Any]:
+    premises = list(premises_of(each.known.statement.name))
+    return {"rests_on": premises, "failing": list(each.failing), "is_root": each.is_root}
+
+
 def why_document(found: Sequence[Standing]) -> Document:
     """Why statements have their statuses, by their verdicts and by recorded ones on other data."""
 
@@ -164,7 +225,7 @@ def why_lines(found: Standing, others: Sequence[Verdict] = ()) -> list[tuple[str
     shown = decisive(known, verdicts)
     parts = [
         ("says", _with_formula(of.says, of.formula)),
-        ("status", f"{known.words}{f', by the run in {folder}' if folder else ''}"),
+        ("status", f"{known.words}{f', by the run in {folder}' if folder else ''}{_rests_on(of)}"),
         ("amended", plain(" ".join(of.amendment.split()))),
         ("tested", f"{plain(tested(shown))} [{shown.claim}, reading {shown.setting}]" if shown else ""),
         ("found", plain(sentence(shown)) if shown else ""),
@@ -180,6 +241,12 @@ def why_lines(found: Standing, others: Sequence[Verdict] = ()) -> list[tuple[str
     return [
         (name, " \n".join(text.split("\n")) if name in {"says", "instead"} else text) for name, text in parts if text
     ]
+
+
+def _rests_on(of: Statement) -> str:
+    """What its proof uses that fails, by the recorded runs."""
+    known = [each.statement.id for name in premises_of(of.name) for each in recorded(name) if each.fails]
+    return f"; its proof uses {listed(known)}, which fail{'s' if len(known) == 1 else ''}" if known else ""
 
 
 def _napkin(of: Statement) -> list[tuple[str, str]]:

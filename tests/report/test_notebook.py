@@ -32,7 +32,7 @@ def test_lists_are_tables_with_a_row_each(verdicts):
     frame = verdicts.to_frame()
     assert list(frame["claim"]) == [verdict.claim for verdict in verdicts]
     assert list(frame["status"]) == [verdict.status.value for verdict in verdicts]
-    assert list(frame["high"]) == [verdict.interval[1] for verdict in verdicts]
+    assert list(frame["difference_high"]) == [verdict.interval[1] for verdict in verdicts]
     page = verdicts._repr_html_()
     assert page.count("<tr>") == 1 + len(verdicts)
     assert page.count('class="badge s-') == len(verdicts)

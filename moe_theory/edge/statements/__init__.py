@@ -11,9 +11,32 @@ eta = sigma_0^0.5, and T_1 and r with them. What is said of Fig. 3 is judged in 
 from importlib import import_module
 
 from moe_theory.edge.experiments import SETTING
+from moe_theory.verify.premises import rest_on
 from moe_theory.verify.statement import suppose
 
 suppose(*SETTING)
+rest_on(  # appendices A to F
+    "edge",
+    {
+        "lemma-4": "lemma-3-own lemma-3-others",
+        "equation-28": "lemma-4 lemma-5-apart",
+        "lemma-6": "equation-28",
+        "lemma-8": "lemma-3-own lemma-3-others lemma-7",
+        "equation-33": "lemma-5-close lemma-8",
+        "equation-30": "lemma-6 equation-28 equation-33",
+        "proposition-2-same-set": "equation-33",
+        "proposition-2-other-set": "equation-28",
+        "proposition-2-routing": "equation-30",
+        "proposition-3": "proposition-2-routing",
+        "proposition-4": "lemma-9-history",
+        "proposition-4-limit": "lemma-9-history",
+        "lemma-9-settled": "proposition-2-routing proposition-3",
+        "theorem-1": "proposition-1-specialists proposition-2-routing proposition-3 lemma-9-settled lemma-9-history",
+        "theorem-1-floor": "theorem-1 proposition-3",
+        "theorem-1-limit": "theorem-1 proposition-3",
+    },
+    own_faults="proposition-4 lemma-9-settled theorem-1",
+)
 IN_ITS_ORDER = """
     lemma_1 lemma_2 proposition_1 proposition_2 proposition_3 proposition_4 theorem_1 figure_3
     lemma_3 lemma_4 lemma_5 lemma_6 lemma_7 lemma_8 lemma_9

@@ -1,0 +1,66 @@
+"""What proofs rest on: catches a premise that is no statement, a circle, a fault declared for what does not fail, and a
+root that is taken for what follows from another.
+"""
+
+import re
+
+import pytest
+
+from moe_theory.core.errors import InvalidStatementError
+from moe_theory.verify import premises
+from moe_theory.verify.premises import footings, rest_on
+from moe_theory.verify.recorded import judged_statements
+from moe_theory.verify.status import Finding, Judged, StatementStatus
+from moe_theory.verify.verdict import Statement
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """Nothing is declared but what the test declares."""
+    monkeypatch.setattr(premises, "_PREMISES", {})
+    monkeypatch.setattr(premises, "_OWN_FAULTS", set())
+
+
+def known(**statuses: str) -> list[Judged]:
+    about = {id: Statement(id, "p", "", "") for id in statuses}
+    return [Judged(about[id], {"a": Finding(StatementStatus(status))}) for id, status in statuses.items()]
+
+
+def test_what_fails_by_itself_is_told_from_what_fails_with_another(alone):
+    rest_on("p", {"b": "a", "c": "b", "d": "a", "e": "a b", "f": "e"}, own_faults="d")
+    found = footings(known(a="false", b="false", c="holds", d="false", e="vacuous", f="holds amended"))
+    assert [each.is_root for each in found] == [True, False, False, True, False, False]
+    assert [each.follows for each in found] == [False, True, False, False, True, False]
+    assert [each.stands for each in found] == [False, False, True, False, False, True]
+    assert found[4].failing == ("p.a", "p.b")
+
+
+def test_a_circle_is_refused(alone):
+    with pytest.raises(InvalidStatementError, match="rests on itself"):
+        rest_on("p", {"a": "b", "b": "c", "c": "a"})
+
+
+def test_the_papers_name_statements_and_faults_of_what_fails_with_others():
+    """Guards the tree of what fails: no root is counted twice, and none is hidden."""
+    every = judged_statements()
+    names = {each.statement.name for each in every}
+    declared = premises.declared_premises()
+    assert {*declared, *(name for each in declared.values() for name in each)} <= names
+    by_name = {each.known.statement.name: each for each in footings(every)}
+    for name in premises.own_faults():
+        assert by_name[name].known.fails, name
+        assert by_name[name].failing, f"{name} rests on nothing that fails: it is a root anyway"
+    roots = [each for each in by_name.values() if each.is_root]
+    following = [each for each in by_name.values() if each.follows]
+    assert len(roots) + len(following) == sum(each.fails for each in every)
+
+
+def test_what_its_why_says_a_statement_rests_on_is_declared():
+    """Of those that fail: "It rests on Lemma 3" or "fails as Theorem 1 does" in the words, and nothing in the table."""
+    for each in judged_statements():
+        said = re.findall(r"rests on (Lemma|Proposition|Theorem) (\d+)", each.statement.why) if each.fails else []
+        for kind, number in said:
+            start = f"{each.statement.paper}.{kind.lower()}-{number}"
+            assert any(f"{name}-".startswith(f"{start}-") for name in premises._below(each.statement.name)), (
+                each.statement.name
+            )
