@@ -38,9 +38,8 @@ from moe_theory.deep import report as deep
 from moe_theory.deep.datasets import report as data
 from moe_theory.generalization import report as bounds
 from moe_theory.plot import symbols
-from moe_theory.report import bibliography, citations, rendering, sweeps, wording
+from moe_theory.report import bibliography, citations, rendering, roots, sweeps, wording
 from moe_theory.report import pages as reports
-from moe_theory.report import verdicts as verdicts_printed
 from moe_theory.report.standing import standing
 from moe_theory.verify import explore, recorded, registry
 from moe_theory.verify.claim import Claim
@@ -334,7 +333,7 @@ def laws() -> pd.DataFrame:
 def fallen() -> str:
     """What fails with what, as `moe-theory statements --tree` prints it."""
     console = Console(file=io.StringIO(), width=10_000)  # pages scroll, as no line is to be broken
-    console.print(*verdicts_printed.tree_document(standing()).parts(console.width), sep="\n")
+    console.print(*roots.tree_document(standing()).parts(console.width), sep="\n")
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # pyright: ignore
 
 

@@ -104,10 +104,8 @@ def proved(papers: Sequence[str]) -> str:
     known = [each.known for each in failing if each]
     by_proof, caveated = known.count(PROVED) + known.count(CAVEATED), known.count(CAVEATED)
     share = f"All {by_proof}" if by_proof == len(known) else f"{by_proof} of the {len(known)}"
-    return (
-        f"{share} false or vacuous ones are proved, {caveated} supposing what the paper does not. {roots} have a fault "
-        f"of their own; {len(footed) - roots} use one of those (`moe-theory statements --tree`)."
-    )
+    rest = f"{roots} fail by themselves, {len(footed) - roots} with them"
+    return f"{share} false or vacuous ones are proved, {caveated} with a caveat; {rest}."
 
 
 def on_other_data(page: str) -> str:
@@ -120,7 +118,7 @@ def on_other_data(page: str) -> str:
         of = [each for each in others if each.data == data and each.claim in own]
         same = sum(each.status is own[each.claim].status for each in of)
         said += (
-            f" Networks: {same} of {len(of)} verdicts on the papers' figures are the same on {data} and on "
+            f" Networks: {same} of {len(of)} verdicts on the papers' figures are the same on {data} and "
             f"{own[of[0].claim].data} ([both]({page}))."
         )
     return said

@@ -32,8 +32,8 @@ def statements(patterns: tuple[str, ...], tree: bool, folder: Path | None, modul
     STATEMENT is a paper's name, a statement's such as continual.lemma-8, a glob, or a claim's id; by default all, with
     --module the module's.
     """
-    from moe_theory.report import verdicts
+    from moe_theory.report import roots, verdicts
     from moe_theory.report.standing import standing
 
-    document = verdicts.tree_document if tree else verdicts.statements_document
+    document = roots.tree_document if tree else verdicts.statements_document
     show_document(document(standing(patterns, Path(LAST_RUN), folder, module)))

@@ -109,8 +109,9 @@ def own(folder: Path) -> PaperRecord:
             "file of the paper, and run it again."
         )
     before = recorded.read().get(paper)
-    is_whole = before is None or not _missing(report, paper)
-    both = report if is_whole else merged([as_report(before), report], [f"the record of {paper}", str(folder)])
+    both = report
+    if before is not None and _missing(report, paper):
+        both = merged([as_report(before), report], [f"the record of {paper}", str(folder)])
     if missing := _missing(both, paper):
         claim, reading = missing[0]
         raise InvalidReportError(
@@ -118,7 +119,7 @@ def own(folder: Path) -> PaperRecord:
             f"are missing. Run `moe-theory verify {claim} --seed {report.seed}`, or the paper whole."
         )
     seconds = sum(report.seconds.values())
-    if is_whole:
+    if before is None or both is report:
         return _kept(both, paper, report.error, seconds)
     shares = {verdict.command: verdict.error for verdict in both.verdicts}  # a verdict may be on several readings
     error = max(before.error, sum(share for share in shares.values() if share > 0))

@@ -1,7 +1,6 @@
 """Statements, claims and verdicts in a terminal: tables, what a verification says at its end, and why."""
 
 import dataclasses
-import operator
 import shlex
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
@@ -11,7 +10,6 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
-from rich.tree import Tree
 
 from moe_theory.plot.symbols import linear, plain
 from moe_theory.report.document import Document, headed, ruled, written
@@ -33,7 +31,7 @@ from moe_theory.report.wording import (
     unsaid,
 )
 from moe_theory.verify.claim import Claim
-from moe_theory.verify.premises import Footing, footings, premises_of
+from moe_theory.verify.premises import premises_of
 from moe_theory.verify.recorded import elsewhere
 from moe_theory.verify.recorded import judged_statements as recorded
 from moe_theory.verify.status import Judged, StatementStatus, listed
@@ -47,7 +45,7 @@ _STYLES = {
     Status.INAPPLICABLE: "dim",
     Status.ERROR: "bold white on red",
 }
-_STATUS_STYLES: dict[str, str] = {
+STATUS_STYLES: dict[str, str] = {
     StatementStatus.HOLDS: "green",
     StatementStatus.AMENDED: "green",
     StatementStatus.FALSE: "bold red",
@@ -117,64 +115,7 @@ def statements_document(found: Sequence[Standing]) -> Document:
     """Statements, a line each, and how many have each status."""
     known = [each.known for each in found]
     counts = f"{len(known)} statement{'s' if len(known) != 1 else ''}: {status_counts(known)}"
-    return Document(lambda: [*map(_facts, found)], lambda width: (*statement_lines(known, width), counts))
-
-
-def tree_document(found: Sequence[Standing]) -> Document:
-    """Statements that fail, each below what its proof uses that fails: what is at the left fails by its own fault."""
-    known = footings([each.known for each in found])
-
-    def parts(_: int) -> Iterator[RenderableType]:
-        for paper in dict.fromkeys(each.known.statement.paper for each in known):
-            own = [each for each in known if each.known.statement.paper == paper]
-            if any(each.known.fails for each in own):
-                yield fallen(paper, own)
-        yield roots_line(known)
-
-    return Document(lambda: [_facts(each) | _footing_json(by) for each, by in zip(found, known, strict=True)], parts)
-
-
-def fallen(paper: str, known: Sequence[Footing]) -> Tree:
-    """A paper's statements that fail, as a tree, and those that stand although their proofs use one that fails."""
-    tree = Tree(Text(paper, "bold"), guide_style="dim")
-    nodes: dict[str, tuple[int, Tree]] = {}
-    ahead = [each for each in known if each.known.fails]
-    while ahead:  # each at the end of the longest way there
-        ready = [each for each in ahead if each.is_root or nodes.keys() >= set(each.failing)]
-        for each in ready:
-            at = None if each.is_root else max(each.failing, key=lambda name: nodes[name][0])
-            depth, above = (0, tree) if at is None else nodes[at]
-            nodes[each.known.statement.name] = depth + 1, above.add(_fallen_line(each, at))
-        ahead = [each for each in ahead if each not in ready]
-    standing = [each for each in known if each.stands]
-    if standing:
-        branch = tree.add(Text("do not fail, though their proofs use what does", "dim"))
-        for each in standing:
-            branch.add(_fallen_line(each, None))
-    return tree
-
-
-def roots_line(known: Sequence[Footing]) -> str:
-    """How many statements fail by a fault of their own, and how many with others."""
-    roots, following = (sum(test(each) for each in known) for test in (_is_root, _follows))
-    failing = f"{roots + following} statements are false or vacuous"
-    return f"{failing}: {roots} have a fault of their own, {following} fail with what their proofs use"
-
-
-_is_root, _follows = operator.attrgetter("is_root"), operator.attrgetter("follows")
-
-
-def _fallen_line(each: Footing, at: str | None) -> Text:
-    of = each.known.statement
-    style = _STATUS_STYLES.get(statement_status(each.known), "magenta")
-    others = [name.partition(".")[2] for name in each.failing if name != at]
-    line = Text.assemble((of.id, "default"), "  ", (each.known.words, style))
-    return line.append(f"  {'also ' if at else ''}uses {', '.join(others)}" if others else "", "dim")
-
-
-def _footing_json(each: Footing) -> dict[str, Any]:
-    premises = list(premises_of(each.known.statement.name))
-    return {"rests_on": premises, "failing": list(each.failing), "is_root": each.is_root}
+    return Document(lambda: [*map(facts, found)], lambda width: (*statement_lines(known, width), counts))
 
 
 def why_document(found: Sequence[Standing]) -> Document:
@@ -182,12 +123,12 @@ def why_document(found: Sequence[Standing]) -> Document:
 
     def body() -> list[dict[str, Any]]:
         decided = ((each, decisive(each.known, each.verdicts)) for each in found)
-        return [_facts(each) | {"found": sentence(verdict) if verdict else None} for each, verdict in decided]
+        return [facts(each) | {"found": sentence(verdict) if verdict else None} for each, verdict in decided]
 
     return Document(body, lambda _: (why_card(each, elsewhere()) for each in found))
 
 
-def _facts(found: Standing) -> dict[str, Any]:
+def facts(found: Standing) -> dict[str, Any]:
     """A statement with its status, for JSON."""
     source = None if found.folder is None else str(found.folder)
     return dataclasses.asdict(found.known.statement) | status_json(found.known) | {"from": source}
@@ -205,7 +146,7 @@ def statement_lines(found: Sequence[Judged], width: int) -> Iterator[Text]:
     ]
     first, second = (max((len(row[place]) for row in rows), default=0) for place in range(2))
     for status, name, says in rows:
-        line = Text(f"{status:{first}}", _STATUS_STYLES.get(status, "magenta"), no_wrap=True, overflow="ignore")
+        line = Text(f"{status:{first}}", STATUS_STYLES.get(status, "magenta"), no_wrap=True, overflow="ignore")
         line.append(f"  {name:{second}}  {says}", "default not bold not dim")
         line.truncate(width, overflow="ellipsis")
         yield line

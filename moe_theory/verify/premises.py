@@ -18,7 +18,7 @@ def rest_on(paper: str, premises: Mapping[str, str], own_faults: str = "") -> No
     """Declare what the proofs of a paper's statements use.
 
     Args:
-        premises: ids of statements, and of those that their proofs use, with spaces between.
+        premises: ids of statements, and of those that their proofs use, with spaces between; what matters most first.
         own_faults: ids of those that would fail even if all premises held: their proofs have a fault of their own.
     Raises: InvalidStatementError for statements that rest on one another in a circle.
     """

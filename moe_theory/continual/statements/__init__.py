@@ -54,7 +54,7 @@ rest_on(  # appendices B to J
         "theorem-1-generalization-error": "lemma-16-history lemma-16-frozen",
         "theorem-2-forgetting-exploration": "theorem-1-forgetting",
         "theorem-2-forgetting": "theorem-1-forgetting lemma-16-history lemma-15-fewer-experts",
-        "theorem-2-generalization-error": "theorem-1-generalization-error lemma-16-history lemma-15-fewer-experts",
+        "theorem-2-generalization-error": "lemma-15-fewer-experts theorem-1-generalization-error lemma-16-history",
     },
     own_faults="""
         proposition-1-fewer-experts-model proposition-2-more-experts-all proposition-2-fewer-experts-all

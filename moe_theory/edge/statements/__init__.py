@@ -32,8 +32,8 @@ rest_on(  # appendices A to F
         "proposition-4-limit": "lemma-9-history",
         "lemma-9-settled": "proposition-2-routing proposition-3",
         "theorem-1": "proposition-1-specialists proposition-2-routing proposition-3 lemma-9-settled lemma-9-history",
-        "theorem-1-floor": "theorem-1 proposition-3",
-        "theorem-1-limit": "theorem-1 proposition-3",
+        "theorem-1-floor": "proposition-3 theorem-1",
+        "theorem-1-limit": "proposition-3 theorem-1",
     },
     own_faults="proposition-4 lemma-9-settled theorem-1",
 )

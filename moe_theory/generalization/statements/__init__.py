@@ -15,7 +15,7 @@ rest_on(  # appendices A and B
         "lemma-8": "lemma-8-proof",
         "equation-31": "lemma-10",
         "lemma-5": "equation-31 lemma-8 lemma-9 lemma-10",
-        "theorem-1": "equation-10 equation-15 equation-16 equation-20 equation-22 equation-23 lemma-5",
+        "theorem-1": "lemma-5 equation-10 equation-15 equation-16 equation-20 equation-22 equation-23",
         "corollary-4": "theorem-1 lemma-2 lemma-3",
         "remark-fewer-active": "theorem-1",
         "remark-more-experts": "theorem-1 corollary-4",

@@ -1,0 +1,86 @@
+"""What fails with what, as a tree in a terminal: statements by their own faults, and those whose proofs use them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+from rich.tree import Tree
+
+from moe_theory.report.document import Document
+from moe_theory.report.standing import Standing
+from moe_theory.report.verdicts import STATUS_STYLES, facts
+from moe_theory.report.wording import statement_status
+from moe_theory.verify.premises import Footing, footings, premises_of
+from moe_theory.verify.recorded import judged_statements
+
+
+def tree_document(found: Sequence[Standing]) -> Document:
+    """Those of the statements that fail, each below the first that its proof uses and that fails; what is at the left has
+    a fault of its own.
+    """
+    known = {each.statement.name: each for paper in _papers(found) for each in judged_statements(paper)}
+    known |= {each.known.statement.name: each.known for each in found}
+    footed = {each.known.statement.name: each for each in footings(list(known.values()))}
+    asked = [footed[each.known.statement.name] for each in found]
+
+    def parts(_: int) -> Iterator[RenderableType]:
+        shown = _with_what_they_fail_with(asked, footed)
+        for paper in dict.fromkeys(each.known.statement.paper for each in shown):
+            yield _tree(paper, [each for each in shown if each.known.statement.paper == paper])
+        yield counted_roots(asked)
+
+    def body() -> list[dict[str, Any]]:
+        return [facts(each) | _footing(by) for each, by in zip(found, asked, strict=True)]
+
+    return Document(body, parts)
+
+
+def counted_roots(known: Sequence[Footing]) -> str:
+    """How many statements have a fault of their own, and how many fail with others."""
+    roots, following = (sum(getattr(each, name) for each in known) for name in ("is_root", "follows"))
+    failing = f"{roots + following} statements are false or vacuous"
+    return f"{failing}: {roots} have a fault of their own, {following} fail with what their proofs use"
+
+
+def _papers(found: Sequence[Standing]) -> list[str]:
+    """Papers of the statements that others rest on."""
+    return list(dict.fromkeys(each.known.statement.paper for each in found if premises_of(each.known.statement.name)))
+
+
+def _with_what_they_fail_with(asked: Sequence[Footing], footed: dict[str, Footing]) -> list[Footing]:
+    names = {each.known.statement.name for each in asked if each.known.fails or each.stands}
+    for each in asked:
+        while each.follows:
+            each = footed[each.failing[0]]
+            names.add(each.known.statement.name)
+    return [each for name, each in footed.items() if name in names]
+
+
+def _tree(paper: str, known: Sequence[Footing]) -> Tree:
+    tree = Tree(Text(paper, "bold"), guide_style="dim")
+    nodes: dict[str, Tree] = {}
+    ahead = [each for each in known if each.known.fails]
+    while ahead:
+        ready = [each for each in ahead if each.is_root or each.failing[0] in nodes]
+        for each in ready:
+            above = "" if each.is_root else each.failing[0]
+            nodes[each.known.statement.name] = (nodes[above] if above else tree).add(_line(each, above))
+        ahead = [each for each in ahead if each not in ready]
+    if standing := [each for each in known if each.stands]:
+        branch = tree.add(Text("do not fail, though their proofs use what does", "dim"))
+        for each in standing:
+            branch.add(_line(each, ""))
+    return tree
+
+
+def _line(each: Footing, above: str) -> Text:
+    of, style = each.known.statement, STATUS_STYLES.get(statement_status(each.known), "magenta")
+    others = [name.partition(".")[2] for name in each.failing if name != above]
+    line = Text.assemble((of.id, "default"), "  ", (each.known.words, style))
+    return line.append(f"  {'also ' if above else ''}uses {', '.join(others)}" if others else "", "dim")
+
+
+def _footing(each: Footing) -> dict[str, Any]:
+    premises = list(premises_of(each.known.statement.name))
+    return {"rests_on": premises, "failing": list(each.failing), "is_root": each.is_root}
