@@ -33,6 +33,7 @@ _INLINE = re.compile(rf"(?<!`)`(?P<code>{PROGRAM}(?: [^`]+)?)`(?!`)|<code>(?P<el
 _PLACEHOLDER = re.compile(r"(?<![\w-])(?:[A-Z]{2,}[A-Z_.]*|\.\.\.|…)(?![\w-])")
 _NEEDS = {  # what a command needs that a scratch folder has not, by what it contains
     "--accelerator": "an accelerator",
+    "record ": "a record that may be changed",
     "tcp://": "a scheduler that runs",
     "file:scheduler.json": "a scheduler that runs",
     "--data ": "a data set's files",

@@ -16,8 +16,8 @@ from moe_theory.verify.recorded import judged_statements
 
 
 def tree_document(found: Sequence[Standing]) -> Document:
-    """Those of the statements that fail, each below the first that its proof uses and that fails; what is at the left has
-    a fault of its own.
+    """Those of the statements that fail, each below the first that its proof uses and that fails. What is at the left
+    has a fault of its own.
     """
     known = {each.statement.name: each for paper in _papers(found) for each in judged_statements(paper)}
     known |= {each.known.statement.name: each.known for each in found}

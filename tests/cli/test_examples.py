@@ -26,8 +26,8 @@ from moe_theory.deep.params import Dims
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.tasks import Recipe, tasks_of
 
-ELSEWHERE = ("tour",)  # commands whose examples have tests of their own
-LATER = ("sweep show", "report", "cite")  # commands that read what others wrote
+ELSEWHERE = ("tour", "record")  # commands whose examples have tests of their own
+LATER = ("sweep show", "report", "statements", "cite")  # commands that read what others wrote
 PRESET, TINY = "continual-mnist-small", Dims(7, 3, 4, num_samples=10, num_tests=8, num_epochs=1, batch_size=10)
 
 

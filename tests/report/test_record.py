@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from moe_theory import cli
 from moe_theory.core.errors import InvalidReportError
 from moe_theory.core.papers import Paper, find_paper
 from moe_theory.report import pages, record
@@ -75,6 +76,18 @@ def test_a_statement_is_recorded_alone_and_no_other_number_moves(tmp_path, whole
     record.write(kept)
     assert record.documented([kept]).body()[0]["changed"] == []
     assert recorded.parsed(file.read_text(), "here") == kept.run
+
+
+def test_the_command_writes_what_it_says(tmp_path, whole, monkeypatch, capsys):
+    file = tmp_path / recorded.NAME
+    monkeypatch.setattr(recorded, "file_of", lambda paper, name=recorded.NAME: file.with_name(name))
+    run = folder_of(tmp_path, verdict(CLAIMS[1].id, Status.REFUTED))
+    cli.main(["record", str(run), "--json"])
+    (told,) = json.loads(capsys.readouterr().out)
+    assert (told["path"], told["paper"], told["verdicts"]) == (str(file), "deep", len(CLAIMS))
+    assert len(told["changed"]) == len(CLAIMS)  # there was no file
+    cli.main(["record", str(run)])
+    assert "0 of them other than before" in capsys.readouterr().out
 
 
 def test_the_error_of_a_record_is_at_least_that_of_its_verdicts(tmp_path, whole):

@@ -567,7 +567,7 @@ def test_limits_say_what_was_seen_and_claimed():
     assert "claimed at least x^1 (margin 0.2); the slope changes by " in slope.reason
     wide = judged("limit_rate", observe=lambda runs: values, predict=lambda runs: 1.5, margin=0.01, side="equal")
     assert wide.reason.startswith("400 runs leave it open: at the small end it goes like x^1.")
-    assert claimed_words(slope) == "slope ≥ 1 in the limit"
+    assert claimed_words(slope) == "slope ≥ 1 (−0.2) in the limit"
     for verdict in (slope, wide):
         assert verdict.reason[1:] in sentence(verdict)
         assert sentence(verdict)[0] in "A4"
