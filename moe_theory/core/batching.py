@@ -22,7 +22,8 @@ from moe_theory.core.numerics import stored
 # Sums are written as chains of additions, which run along the batch a whole register at a time and join the operations
 # around them; XLA's own reductions do neither. Of more terms than a chain has, parts are added first.
 LONGEST_CHAIN = 16
-MOST_TERMS = LONGEST_CHAIN**2  # along an axis
+MOST_PARTS = 15  # that are added at once: to a sum of more XLA joins no operation, and takes half as long again
+MOST_TERMS = 1024  # along an axis
 
 
 # How an operation is batched: it is the same for all replicates; written out as a chain of stored operations, or by
@@ -200,12 +201,10 @@ def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any
     for axis in sorted(equation.params["axes"], reverse=True):
         parts, size = [array], array.shape[axis]
         if size > LONGEST_CHAIN:
-            width = math.isqrt(size)
-            parts = [
-                lax.slice_in_dim(array, start, min(start + width, size), axis=axis) for start in range(0, size, width)
-            ]
-            whole = size // width
-            parts = [stored(functools.reduce(combine, parts[:whole])), *parts[whole:]]
+            width = max(math.isqrt(size), size // MOST_PARTS)
+            end = width * min(size // width, MOST_PARTS)
+            first = [lax.slice_in_dim(array, start, start + width, axis=axis) for start in range(0, end, width)]
+            parts = [stored(functools.reduce(combine, first)), lax.slice_in_dim(array, end, size, axis=axis)]
         terms = [lax.index_in_dim(part, i, axis, keepdims=False) for part in parts for i in range(part.shape[axis])]
         array = terms[0] if size == 1 else stored(functools.reduce(combine, terms))
     return array
