@@ -65,7 +65,7 @@ def read(paths: Iterable[Path]) -> Record:
             continue
         cpu, commit = document["machine_info"]["cpu"], document["commit_info"]
         changed = "+" if commit.get("dirty") else ""
-        machines.append(f"{document['datetime'][:19]}, {cpu['brand_raw']}, commit {commit['id'][:7]}{changed}")
+        machines.append(f"{document['datetime'][:10]}, {cpu['brand_raw']}, commit {commit['id'][:7]}{changed}")
         entries += [each["extra_info"] for each in document["benchmarks"] if "part" in each["extra_info"]]
     return Record("; ".join(dict.fromkeys(machines)), entries)
 
