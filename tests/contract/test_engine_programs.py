@@ -16,7 +16,8 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import continual, edge
-from moe_theory.core import engine, threefry
+from moe_theory.core import batching, engine, threefry
+from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.random import replicate_keys
 from moe_theory.core.system import observe_info
 
@@ -303,6 +304,26 @@ def test_a_paper_s_program_is_the_one_that_was_meant(name: str) -> None:
     assert len(hashes) == 2, "a pass for each pair of words that a hash gives, not one for each word"
     kernels = {name: count for name, count in operations(program[rounds]).items() if name not in FREE}
     assert sum(kernels.values()) <= most, kernels
+
+
+def stored_products(terms: int) -> list[str]:
+    """The kernels that write what a sum of so many products adds to memory first."""
+    summed = trailing_vmap(lambda x, y: jnp.sum(x * y), (True, True), stores=True)
+    numbers = jax.ShapeDtypeStruct((terms, 64), jnp.float32)
+    options = (engine._options("cpu") or {}) | TEXT_ALONE
+    program = jax.jit(summed, compiler_options=options).lower(numbers, numbers).compile().as_text()
+    _, _, entry = program.partition("\nENTRY ")
+    return [line for line in entry.splitlines() if f"= f32[{terms},64]" in line and "parameter(" not in line]
+
+
+@on_cpu
+@pytest.mark.usefixtures("compiled_for_users")
+@pytest.mark.parametrize("terms", [15, 223, 224, 257, 352, 1000])
+def test_a_sum_joins_what_it_adds(terms: int, monkeypatch) -> None:
+    """Would catch sums of more parts than XLA joins operations to: a round at d = 224 then takes half as long again."""
+    assert not stored_products(terms)
+    monkeypatch.setattr(batching, "MOST_PARTS", 16)
+    assert terms != 224 or stored_products(terms)
 
 
 @on_cpu

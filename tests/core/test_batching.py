@@ -297,7 +297,7 @@ def reductions() -> list[Case]:
     """Reductions on both sides of one chain and of chains of chains, over several axes and over none, of every kind of
     number."""
     cases = []
-    for terms in (1, 2, LONGEST_CHAIN, LONGEST_CHAIN + 1, 53, MOST_TERMS, MOST_TERMS + 1):
+    for terms in (1, 2, LONGEST_CHAIN, LONGEST_CHAIN + 1, 53, 224, MOST_TERMS, MOST_TERMS + 1):
         for dtype in (np.float32, np.int32, np.int8, np.uint16, jnp.bfloat16):
             cases.append(Case(f"all-of-{terms}-{np.dtype(dtype)}", reduce_all, ((terms, 2),), dtype=dtype))
         cases.append(Case(f"logic-of-{terms}", reduce_logic, ((terms, 2),), dtype=np.int32))
