@@ -127,8 +127,7 @@ def own(folder: Path) -> PaperRecord:
 
 
 def elsewhere(folders: Sequence[Path]) -> PaperRecord:
-    """What is published of runs on a data set that is not the paper's own: verdicts on every
-    claim that there is a run for.
+    """What is published of runs on a data set that is not the paper's own: verdicts on every claim of the paper.
 
     Raises: InvalidReportError for verdicts on several papers, several data sets, or none.
     """
