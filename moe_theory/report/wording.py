@@ -162,8 +162,9 @@ def _give(verdict: Verdict, shown: Callable[[float], str] = number) -> str:
     if not verdict.margin > 0:
         return ""
     is_below, is_above = allowed_sides(verdict)
-    sign = "+" if is_below else "−"
-    return f" ({sign}{shown(verdict.margin)})" if is_below or is_above else f" ± {shown(verdict.margin)}"
+    if verdict.kind == "identity" or not (is_below or is_above):
+        return f" ± {shown(verdict.margin)}"
+    return f" ({'+' if is_below else '−'}{shown(verdict.margin)})"
 
 
 def _missable(verdict: Verdict, shown: Callable[[float], str] = number) -> str:

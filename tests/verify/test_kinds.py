@@ -4,7 +4,9 @@ Sizes and powers of probabilities are sums over all counts, without chance. Thos
 within binomial bounds that a right test leaves with a probability below 1e-7.
 """
 
+import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from moe_theory.report import panels
 from moe_theory.report.wording import claimed as claimed_words
 from moe_theory.report.wording import headline, sentence
 from moe_theory.runs import Run
-from moe_theory.verify import Status, intervals, judgement, session
+from moe_theory.verify import Status, Verdict, intervals, judgement, session
 
 from .declarations import make
 
@@ -572,3 +574,31 @@ def test_limits_say_what_was_seen_and_claimed():
         assert verdict.reason[1:] in sentence(verdict)
         assert sentence(verdict)[0] in "A4"
         assert panel_of(verdict).get_xscale() == "log"
+
+
+@pytest.mark.parametrize(
+    ("kind", "side", "words"),
+    [
+        ("equality", None, "= 2 ± 0.1"),
+        ("identity", None, "= 0 ± 0.1"),
+        ("upper_bound", None, "≤ 2 (+0.1)"),
+        ("lower_bound", None, "≥ 2 (−0.1)"),
+        ("ordering", None, "< 2 (+0.1)"),
+        ("rate", "at_most", "slope ≤ 2 (+0.1)"),
+        ("rate", "equal", "slope = 2 ± 0.1"),
+        ("limit_rate", "at_least", "slope ≥ 2 (−0.1) in the limit"),
+    ],
+)
+def test_a_relation_is_shown_with_its_margin(kind, side, words):
+    """Guards rows that say what decides: SUPPORTED beside "slope ≤ 1" and 1.05 is a riddle without the margin."""
+    about = {"predicted": 2.0, "margin": 0.1, "side": side}
+    verdict = Verdict("a.b", "a", "", "", kind, "loud", Status.SUPPORTED, "", 64, "", **about)
+    assert claimed_words(verdict) == words
+    assert claimed_words(dataclasses.replace(verdict, margin=0.0)) == re.sub(r" ± 0\.1| \(.0\.1\)", "", words)
+
+
+@pytest.mark.parametrize(("side", "words"), [("at_most", "in ≤ 5 % (+1 %)"), ("at_least", "in ≥ 5 % (−1 %)")])
+def test_a_probability_is_shown_with_its_margin(side, words):
+    about = {"predicted": 0.05, "margin": 0.01, "side": side}
+    verdict = Verdict("a.b", "a", "", "", "probability", "loud", Status.SUPPORTED, "", 64, "", **about)
+    assert claimed_words(verdict) == words
