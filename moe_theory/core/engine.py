@@ -68,6 +68,7 @@ def run(
     for a batch whose replicates are at different rounds; InvalidSystemError for a step that breaks the contract.
     """
     require_own_jax()
+    num_rounds, record_every = int(num_rounds), int(record_every)  # NumPy's whole numbers are no int
     if state is not None and is_known(state.round):
         require_one_round(state.round)
     platform = platform_of(keys, state, params)

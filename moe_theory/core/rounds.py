@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from moe_theory.core.constraints import is_known
+
 # What is known ahead is done for this many rounds at once: enough to amortise, few enough for the cache.
 ROUNDS_AHEAD = 16
 # Records that a program for a CPU has room for at least, if it has room for more than one, and up to which it has room
@@ -62,8 +64,10 @@ def without_room(records: Any, blocks: Blocks, count: int, platform: str | None)
     """
 
     def first(leaf: Any) -> Any:
-        is_on_host = platform == "cpu" and isinstance(leaf.dtype, np.dtype)
-        return jax.device_put(np.asarray(leaf)[:count]) if is_on_host else leaf[:count]
+        if platform != "cpu" or not is_known(leaf) or not isinstance(leaf.dtype, np.dtype):
+            return leaf[:count]
+        # A copy, as a view would keep all the room.
+        return jax.device_put(np.asarray(leaf)[:count].copy(), leaf.sharding if leaf.committed else None)
 
     return records if blocks.room == count else jax.tree.map(first, records)
 

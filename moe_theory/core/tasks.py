@@ -115,7 +115,7 @@ def orthonormal_in_loop(vectors: Float[Array, "n d"], floor: Float[Array, " n"])
             lengths = jnp.matmul(rows, row, precision=jax.lax.Precision.HIGHEST)
             row = row - jnp.matmul(lengths, rows, precision=jax.lax.Precision.HIGHEST)
         square = jnp.sum(jnp.square(row))
-        is_left = square > floor[index]
+        is_left = ~(square <= floor[index])  # a NaN is no small number
         return rows.at[index].set(jnp.where(is_left, row / jnp.sqrt(jnp.where(is_left, square, 1)), 0))
 
     return jax.lax.fori_loop(0, vectors.shape[0], add, jnp.zeros_like(vectors))

@@ -122,8 +122,9 @@ def own(folder: Path) -> PaperRecord:
     if before is None or both is report:
         return _kept(both, paper, report.error, seconds)
     shares = {verdict.command: verdict.error for verdict in both.verdicts}  # a verdict may be on several readings
-    error = max(before.error, sum(share for share in shares.values() if share > 0))
-    return _kept(both, paper, error, None if before.seconds is None else before.seconds + seconds)
+    error = max(before.error, float(f"{sum(share for share in shares.values() if share > 0):.4g}"))
+    kept = _kept(both, paper, error, None if before.seconds is None else before.seconds + seconds)
+    return kept if kept.run.verdicts != before.verdicts else kept._replace(run=before)  # recorded already
 
 
 def elsewhere(folders: Sequence[Path]) -> PaperRecord:

@@ -302,3 +302,38 @@ def test_a_replicate_alone_is_the_one_of_a_batch() -> None:
     system = mt.System(lambda key, params: Place(jax.random.normal(key, (3,)), jnp.int32(0)), step)
     one, three = (np.asarray(mt.simulate_batch(system, ROOT, count, 1, 20)[1]) for count in (1, 3))
     np.testing.assert_array_equal(one[..., 0], three[..., 0])
+
+
+class Walk(NamedTuple):
+    """A walk that forgets half of where it was."""
+
+    x: Any
+    round: Any
+
+
+def walking(rate=None) -> mt.System:
+    def step(key, state, params):
+        move = params if rate is None else rate
+        return Walk(state.x / 2 + move * jax.random.normal(key, (3,)), state.round + 1), state.x.sum()
+
+    return mt.System(lambda key, params: Walk(jnp.ones(3), jnp.int32(0)), step)
+
+
+def test_whole_numbers_of_numpy_are_lengths_like_any():
+    """Would catch a length that is no int: it failed, and made the same gradient fail afterwards with an int."""
+    system, key = walking(), mt.root_key(3)
+    one, other = (mt.simulate(system, key, 0.5, kind(5), kind(2)) for kind in (int, np.int64))
+    assert jax.tree.all(jax.tree.map(np.array_equal, one, other))
+    slopes = [jax.grad(lambda x, n=n: mt.simulate(system, key, x, n)[1].sum())(0.5) for n in (np.int64(5), 5)]
+    assert slopes[0] == slopes[1] != 0
+
+
+def test_a_step_may_know_a_number_that_is_traced():
+    """Would catch records that are cut on the host while JAX maps or differentiates over what a step knows."""
+
+    def total(rate):
+        return mt.simulate(walking(rate), mt.root_key(3), (), 5)[1].sum()
+
+    rates = jnp.arange(3.0)
+    np.testing.assert_allclose(jax.vmap(total)(rates), [total(rate) for rate in rates], rtol=1e-5)
+    assert np.isfinite(jax.jvp(total, (1.0,), (1.0,))[1])

@@ -114,3 +114,10 @@ def test_selected_rows_are_indexed_rows():
     for index in range(5):
         np.testing.assert_array_equal(tasks.select_row(jnp.asarray(rows), index), rows[index])
     np.testing.assert_array_equal(tasks.select_row(jnp.arange(6).reshape(3, 2), 2), [4, 5])
+
+
+@pytest.mark.parametrize("count", [5, 20])
+def test_a_nan_stays_one_however_many_are_made_orthogonal(count):
+    """Would catch a loop that takes a NaN for a row of which nothing is left."""
+    rows = jnp.eye(count, 24).at[1, 1].set(jnp.nan)
+    assert bool(jnp.isnan(tasks.orthonormal(rows)[1:]).any())

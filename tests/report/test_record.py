@@ -78,6 +78,14 @@ def test_a_statement_is_recorded_alone_and_no_other_number_moves(tmp_path, whole
     assert recorded.parsed(file.read_text(), "here") == kept.run
 
 
+def test_what_is_recorded_already_changes_nothing(tmp_path, whole, monkeypatch):
+    changed = folder_of(tmp_path, verdict(CLAIMS[1].id, Status.REFUTED))
+    kept = record.own(changed).run
+    assert kept != whole
+    monkeypatch.setattr(recorded, "read", lambda: {"deep": kept})
+    assert record.own(changed).run == kept
+
+
 def test_the_command_writes_what_it_says(tmp_path, whole, monkeypatch, capsys):
     file = tmp_path / recorded.NAME
     monkeypatch.setattr(recorded, "file_of", lambda paper, name=recorded.NAME: file.with_name(name))
