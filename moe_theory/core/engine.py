@@ -25,6 +25,7 @@ from moe_theory.core.rounds import (
     Blocks,
     Machine,
     fixed_blocks,
+    on_device_of,
     planned,
     run_records,
     whole_blocks,
@@ -448,7 +449,7 @@ def _joined(parts: tuple[Any, ...], count: int) -> Any:
         return parts[0]
     if not isinstance(parts[0].dtype, np.dtype):
         return jnp.concatenate(parts, axis=-1)[..., :count]
-    return jax.device_put(np.concatenate([np.asarray(part) for part in parts], axis=-1)[..., :count])
+    return on_device_of(parts[0], np.concatenate([np.asarray(part) for part in parts], axis=-1)[..., :count])
 
 
 def _replicates_at(places: np.ndarray, leaf: Any) -> Any:

@@ -19,7 +19,7 @@ ROUNDS_AHEAD = 16
 # Records that a program for a CPU has room for at least, if it has room for more than one, and up to which it has room
 # for a power of two, so that runs of other lengths share it.
 FEWEST_RECORDS, MOST_RECORDS = 16, 2**12
-MOST_SPARE = 0.1  # of the rounds drawn ahead, those that may be drawn in vain so that blocks are long and alike
+MOST_SPARE = 0.1  # rounds drawn in vain, for each that is run, that longer blocks are worth
 
 
 class Blocks(NamedTuple):
@@ -52,7 +52,9 @@ def fixed_blocks(num_rounds: int, record_every: int) -> Blocks:
 
 
 def _block_length(number: int, longest: int = ROUNDS_AHEAD) -> int:
-    """The longest blocks, at least half of `longest`, that cover `number` with little to spare."""
+    """The longest blocks that cover `number` with little to spare, or those that spare least: of at least half of
+    `longest`, or a single one of a smaller `number`.
+    """
     lengths = range(min(longest, number), longest // 2, -1) or (min(longest, number),)
     spare = {length: -(-number // length) * length - number for length in lengths}
     return next((each for each in lengths if spare[each] <= MOST_SPARE * number), min(spare, key=spare.__getitem__))
@@ -66,10 +68,14 @@ def without_room(records: Any, blocks: Blocks, count: int, platform: str | None)
     def first(leaf: Any) -> Any:
         if platform != "cpu" or not is_known(leaf) or not isinstance(leaf.dtype, np.dtype):
             return leaf[:count]
-        # A copy, as a view would keep all the room.
-        return jax.device_put(np.asarray(leaf)[:count].copy(), leaf.sharding if leaf.committed else None)
+        return on_device_of(leaf, np.asarray(leaf)[:count].copy())  # a view would keep all the room
 
     return records if blocks.room == count else jax.tree.map(first, records)
+
+
+def on_device_of(leaf: Any, array: np.ndarray) -> Any:
+    """An array of NumPy's as one of JAX's: on the device of `leaf`, where somebody has chosen that."""
+    return jax.device_put(array, leaf.sharding if leaf.committed else None)
 
 
 class Machine(NamedTuple):

@@ -132,38 +132,21 @@ def elsewhere(folders: Sequence[Path]) -> PaperRecord:
 
     Raises: InvalidReportError for verdicts on several papers, several data sets, or none.
     """
-    reports = [read_reports([folder]) for folder in folders]
-    verdicts = [verdict for report in reports for verdict in report.verdicts]
-    about = {(verdict.paper, verdict.data) for verdict in verdicts}
+    report = read_reports(folders)
+    about = {(verdict.paper, verdict.data) for verdict in report.verdicts}
     if len(about) != 1:
         found = ", ".join(sorted(f"{paper} on {data}" for paper, data in about)) or "nothing"
         raise InvalidReportError(f"these have verdicts on {found}, not on one paper's claims on one data set.")
     ((paper, data),) = about
-    places = {claim.id: place for place, claim in enumerate(select_claims([paper]))}
-    if missing := places.keys() - {verdict.claim for verdict in verdicts}:
+    if missing := {claim.id for claim in select_claims([paper])} - {verdict.claim for verdict in report.verdicts}:
         raise InvalidReportError(f"there is no verdict on {min(missing)}, and {len(missing) - 1} more are missing.")
-    kept = [{field: verdict.to_json()[field] for field in FIELDS} for verdict in verdicts]
-    for each in kept:
-        each["command"] = _without_out(each["command"])
-    run = Recorded(
-        paper=paper,
-        command="; ".join(_without_out(report.command) for report in reports),
-        seed=reports[0].seed,
-        error=sum(report.error for report in reports),
-        finished=max(report.finished for report in reports),
-        budget=None,
-        seconds=None,
-        versions=reports[0].versions,
-        readings={name: words for report in reports for name, words in _readings(report, paper).items()},
-        verdicts=sorted(kept, key=lambda verdict: places[verdict["claim"]]),
-    )
     name = f"recorded-{re.sub('[^a-z0-9]+', '-', data.lower())}.json"
-    return PaperRecord(recorded.file_of(find_paper(paper), name), run)
+    return _kept(report, paper, report.error, None, name)
 
 
-def _kept(report: Report, paper: str, error: float, seconds: float | None) -> PaperRecord:
+def _kept(report: Report, paper: str, error: float, seconds: float | None, name: str = recorded.NAME) -> PaperRecord:
     found = {
-        (verdict.claim, reading): {**verdict.to_json(), "reading": reading}
+        (verdict.claim, reading): verdict.to_json() | {"reading": reading, "command": _without_out(verdict.command)}
         for verdict in report.verdicts
         for reading in (verdict.reading, *verdict.also)
     }
@@ -177,9 +160,9 @@ def _kept(report: Report, paper: str, error: float, seconds: float | None) -> Pa
         seconds=None if seconds is None else round(seconds, 1),
         versions=report.versions,
         readings=_readings(report, paper),
-        verdicts=[{field: found[pair][field] for field in FIELDS} for pair in _wanted(report, paper)],
+        verdicts=[{field: found[pair][field] for field in FIELDS} for pair in _wanted(report, paper) if pair in found],
     )
-    return PaperRecord(recorded.file_of(find_paper(paper)), run)
+    return PaperRecord(recorded.file_of(find_paper(paper), name), run)
 
 
 def _missing(report: Report, paper: str) -> list[tuple[str, str]]:

@@ -51,22 +51,26 @@ def _papers(found: Sequence[Standing]) -> list[str]:
 def _with_what_they_fail_with(asked: Sequence[Footing], footed: dict[str, Footing]) -> list[Footing]:
     names = {each.known.statement.name for each in asked if each.known.fails or each.stands}
     for each in asked:
-        while each.follows:
-            each = footed[each.failing[0]]
-            names.add(each.known.statement.name)
+        while above := _above(each):
+            names.add(above)
+            each = footed[above]
     return [each for name, each in footed.items() if name in names]
+
+
+def _above(each: Footing) -> str:
+    """The name of what a statement fails with."""
+    return each.failing[0] if each.follows else ""
 
 
 def _tree(paper: str, known: Sequence[Footing]) -> Tree:
     tree = Tree(Text(paper, "bold"), guide_style="dim")
-    nodes: dict[str, Tree] = {}
-    ahead = [each for each in known if each.known.fails]
-    while ahead:
-        ready = [each for each in ahead if each.is_root or each.failing[0] in nodes]
-        for each in ready:
-            above = "" if each.is_root else each.failing[0]
-            nodes[each.known.statement.name] = (nodes[above] if above else tree).add(_line(each, above))
-        ahead = [each for each in ahead if each not in ready]
+
+    def grow(branch: Tree, name: str) -> None:
+        for each in known:
+            if each.known.fails and _above(each) == name:
+                grow(branch.add(_line(each, name)), each.known.statement.name)
+
+    grow(tree, "")
     if standing := [each for each in known if each.stands]:
         branch = tree.add(Text("do not fail, though their proofs use what does", "dim"))
         for each in standing:

@@ -31,7 +31,7 @@ from moe_theory.report.wording import (
     unsaid,
 )
 from moe_theory.verify.claim import Claim
-from moe_theory.verify.premises import premises_of
+from moe_theory.verify.premises import footings, premises_of
 from moe_theory.verify.recorded import elsewhere
 from moe_theory.verify.recorded import judged_statements as recorded
 from moe_theory.verify.status import Judged, StatementStatus, listed
@@ -186,8 +186,11 @@ def why_lines(found: Standing, others: Sequence[Verdict] = ()) -> list[tuple[str
 
 def _rests_on(of: Statement) -> str:
     """What its proof uses that fails, by the recorded runs."""
-    known = [each.statement.id for name in premises_of(of.name) for each in recorded(name) if each.fails]
-    return f"; its proof uses {listed(known)}, which fail{'s' if len(known) == 1 else ''}" if known else ""
+    known = footings(recorded(of.paper)) if premises_of(of.name) else []
+    failing = [
+        name.partition(".")[2] for each in known if each.known.statement.name == of.name for name in each.failing
+    ]
+    return f"; its proof uses {listed(failing)}, which fail{'s' if len(failing) == 1 else ''}" if failing else ""
 
 
 def _napkin(of: Statement) -> list[tuple[str, str]]:

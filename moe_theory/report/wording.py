@@ -139,25 +139,25 @@ def claimed(verdict: Verdict) -> str:
     sides = {"upper_bound": "≤", "lower_bound": "≥", "at_most": "≤", "at_least": "≥", "equal": "="}
     match verdict.kind:
         case "equality":
-            return f"= {number(value)}{_give(verdict)}"
+            return f"= {number(value)}{_margin(verdict)}"
         case "identity":
-            return f"= 0{_give(verdict)}"
+            return f"= 0{_margin(verdict)}"
         case "ordering":
-            return f"< {number(value)}{_give(verdict)}"
+            return f"< {number(value)}{_margin(verdict)}"
         case "counterexample":
-            return f"in ≤ {percentage(value)}{_give(verdict, percentage)}" if value else "never violated"
+            return f"in ≤ {percentage(value)}{_margin(verdict, percentage)}" if value else "never violated"
         case "rate":
-            return f"slope {sides[verdict.side or 'equal']} {number(value)}{_give(verdict)}"
+            return f"slope {sides[verdict.side or 'equal']} {number(value)}{_margin(verdict)}"
         case "limit_rate":
-            return f"slope {sides[verdict.side or 'equal']} {number(value)}{_give(verdict)} in the limit"
+            return f"slope {sides[verdict.side or 'equal']} {number(value)}{_margin(verdict)} in the limit"
         case "limit_probability":
-            return f"tends to {number(value)}{_give(verdict, percentage)}"
+            return f"tends to {number(value)}{_margin(verdict, percentage)}"
         case "probability":
-            return f"in {sides[verdict.side or 'at_most']} {percentage(value)}{_give(verdict, percentage)}"
-    return f"{sides[verdict.side or verdict.kind]} {number(value)}{_give(verdict)}"
+            return f"in {sides[verdict.side or 'at_most']} {percentage(value)}{_margin(verdict, percentage)}"
+    return f"{sides[verdict.side or verdict.kind]} {number(value)}{_margin(verdict)}"
 
 
-def _give(verdict: Verdict, shown: Callable[[float], str] = number) -> str:
+def _margin(verdict: Verdict, shown: Callable[[float], str] = number) -> str:
     """The margin, on the side on which the claimed value may be missed by it."""
     if not verdict.margin > 0:
         return ""
@@ -167,7 +167,8 @@ def _give(verdict: Verdict, shown: Callable[[float], str] = number) -> str:
     return f" ({'+' if is_below else '−'}{shown(verdict.margin)})"
 
 
-def _missable(verdict: Verdict, shown: Callable[[float], str] = number) -> str:
+def _in_brackets(verdict: Verdict, shown: Callable[[float], str] = number) -> str:
+    """The margin, as a sentence has it."""
     return f" (margin {shown(verdict.margin)})" if verdict.margin > 0 else ""
 
 
@@ -201,15 +202,15 @@ def sentence(verdict: Verdict) -> str:
     match verdict.kind:
         case "equality":
             start = "The mean is" if not at else f"At {verdict.at} the mean is"
-            return f"{start} {measured(verdict)}; claimed {number(verdict.predicted)}{_missable(verdict)}."
+            return f"{start} {measured(verdict)}; claimed {number(verdict.predicted)}{_in_brackets(verdict)}."
         case "upper_bound" | "lower_bound":
             slack = (
                 verdict.predicted / verdict.observed if verdict.kind == "upper_bound" and verdict.observed > 0 else 1
             )
             loose = f", with slack {slack:.2g}" if slack > LOOSE and verdict.status is Status.SUPPORTED else ""
-            return f"Measured {measured(verdict)}, bound {number(verdict.predicted)}{_missable(verdict)}{loose}{at}."
+            return f"Measured {measured(verdict)}, bound {number(verdict.predicted)}{_in_brackets(verdict)}{loose}{at}."
         case "ordering":
-            return f"Measured {measured(verdict)}, to be below {number(verdict.predicted)}{_missable(verdict)}{at}."
+            return f"Measured {measured(verdict)}, to be below {number(verdict.predicted)}{_in_brackets(verdict)}{at}."
         case "identity":
             if verdict.observed == 0:
                 return "Never off."
@@ -217,7 +218,7 @@ def sentence(verdict: Verdict) -> str:
             return f"Off by {most}{number(verdict.observed)}{at}."
         case "probability":
             side = "at least" if verdict.side == "at_least" else "at most"
-            claim = f"{side} {percentage(verdict.predicted)}{_missable(verdict, percentage)}"
+            claim = f"{side} {percentage(verdict.predicted)}{_in_brackets(verdict, percentage)}"
             return f"In {measured(verdict)} runs{at}; claimed: {claim}."
         case "counterexample":
             allowed = f"at most {percentage(verdict.predicted)} may" if verdict.predicted else "none may"
@@ -227,7 +228,7 @@ def sentence(verdict: Verdict) -> str:
             side = (verdict.side or "equal").replace("_", " ").replace("equal", "")
             where = verdict.at if "end" in verdict.at else "slope"
             claim = " ".join(f"claimed {side} {number(verdict.predicted)}".split())
-            return f"The {where} is {number(verdict.observed)} ({low} to {high}); {claim}{_missable(verdict)}."
+            return f"The {where} is {number(verdict.observed)} ({low} to {high}); {claim}{_in_brackets(verdict)}."
     return _begun(headline(verdict))
 
 

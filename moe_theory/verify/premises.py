@@ -35,16 +35,6 @@ def premises_of(name: str) -> tuple[str, ...]:
     return _PREMISES.get(name, ())
 
 
-def declared_premises() -> dict[str, tuple[str, ...]]:
-    """All that is declared, by name."""
-    return dict(_PREMISES)
-
-
-def own_faults() -> frozenset[str]:
-    """Names of the statements that are declared to have a fault of their own."""
-    return frozenset(_OWN_FAULTS)
-
-
 @dataclasses.dataclass(frozen=True)
 class Footing:
     """What a statement stands on."""
@@ -59,7 +49,7 @@ class Footing:
 
     @property
     def follows(self) -> bool:
-        """Whether it fails, and its proof has no other fault than to use what fails."""
+        """Whether it fails, and its proof has no other fault than to use what fails: the first of it above all."""
         return self.known.fails and not self.is_root
 
     @property

@@ -68,7 +68,7 @@ def test_a_statement_is_recorded_alone_and_no_other_number_moves(tmp_path, whole
     assert (kept.run.error, kept.run.finished) == (0.01, "2027")
     file = tmp_path / recorded.NAME
     file.write_text(recorded.written(whole))
-    monkeypatch.setattr(recorded, "file_of", lambda paper: file)
+    monkeypatch.setattr(recorded, "file_of", lambda paper, name: file)
     kept = record.own(changed)
     head, *lines = record.documented([kept]).parts(80)
     assert head == f"{file}: {len(CLAIMS)} verdicts, 1 of them other than before"

@@ -44,10 +44,10 @@ def test_the_papers_name_statements_and_faults_of_what_fails_with_others():
     """Guards the tree of what fails: no root is counted twice, and none is hidden."""
     every = judged_statements()
     names = {each.statement.name for each in every}
-    declared = premises.declared_premises()
+    declared = premises._PREMISES
     assert {*declared, *(name for each in declared.values() for name in each)} <= names
     by_name = {each.known.statement.name: each for each in footings(every)}
-    for name in premises.own_faults():
+    for name in premises._OWN_FAULTS:
         assert by_name[name].known.fails, name
         assert by_name[name].failing, f"{name} rests on nothing that fails: it is a root anyway"
     roots = [each for each in by_name.values() if each.is_root]
