@@ -304,7 +304,8 @@ def plain(text: str) -> str:
 def card(known: Judged) -> Markup:
     """A statement as reports show it."""
     shown = wording.decisive(known, verdicts())
-    return Markup(rendering.templates().get_template("statement.html").render(known=known, shown=shown))
+    card = rendering.templates().get_template("statement.html")
+    return Markup(card.render(known=known, shown=shown, verdicts=verdicts()))
 
 
 def statement_style() -> str:

@@ -16,6 +16,7 @@ from moe_theory.report.document import Document, headed, ruled, written
 from moe_theory.report.standing import Standing
 from moe_theory.report.wording import (
     again,
+    beside,
     claimed,
     cut_short,
     decisive,
@@ -171,6 +172,7 @@ def why_lines(found: Standing, others: Sequence[Verdict] = ()) -> list[tuple[str
         ("tested", f"{plain(tested(shown))} [{shown.claim}, reading {shown.setting}]" if shown else ""),
         ("found", plain(sentence(shown)) if shown else ""),
         ("why", plain(" ".join((of.untestable or of.why or unsaid(known)).split()))),
+        *((heading, plain(text)) for heading, text in beside(known, verdicts)),
         *_napkin(of),
         ("instance", plain(" ".join(of.instance.split()))),
         ("instead", _with_formula(of.corrected, of.corrected_formula)),

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from moe_theory.report.numbers import number, percentage, with_error
 from moe_theory.verify.claim import LIMITS
-from moe_theory.verify.status import CAVEATED, PROVED, Judged, StatementStatus, deciding, judged, listed
+from moe_theory.verify.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, deciding, judged, listed
 from moe_theory.verify.verdict import Report, Role, Statement, Status, Stop, Verdict
 
 STATEMENT_MEANINGS: dict[str, str] = {
@@ -447,6 +447,26 @@ def decisive(known: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
     by_id = [verdict for id in ids for (claim, _), verdict in own.items() if claim == id]
     telling = (Status.REFUTED, Status.INCONCLUSIVE, Status.ERROR, *Status)
     return min(by_id, key=lambda verdict: telling.index(verdict.status), default=None)
+
+
+def beside(known: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+    """What stands beside a status: whether its cause is isolated, and how competitors do; heading and text."""
+    said = {role: " ".join(_in_role(known, role, verdicts)) for role in (Role.INTERVENTION, Role.SUSPECT)}
+    cause = f"{_begun(known.cause)}." if known.cause and known.cause in {Cause.REFUTED, Cause.NOT_ISOLATED} else ""
+    parts = {
+        "isolated": " ".join(filter(None, (cause, *said.values()))),
+        "competitor": " ".join(_in_role(known, Role.COMPETITOR, verdicts)),
+    }
+    return [(heading, text) for heading, text in parts.items() if text]
+
+
+def _in_role(known: Judged, role: Role, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """What a statement's claims in a role say and what was found, where it was, as far as possible, decided."""
+    decided = getattr(decisive(known, verdicts), "settings", ())
+    for id in [id for id, own in known.statement.roles.items() if own is role]:
+        found = [each for each in verdicts if each.claim == id and each.status is not Status.INAPPLICABLE]
+        found.sort(key=lambda each: not set(each.settings) & set(decided))
+        yield from (f"{tested(each)} {sentence(each)}" for each in found[:1])
 
 
 def unsaid(known: Judged) -> str:

@@ -14,6 +14,7 @@ import dataclasses
 import fnmatch
 import functools
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -139,6 +140,7 @@ class Declared(Statement):
     checks: tuple[Hypothesis, ...] = ()
     judged_under: str = ""  # the paper whose readings its claims have
     is_of_a_paper: bool = False  # whether a paper's folder declares it
+    given: tuple[str, ...] = ()  # numbers of its texts that are the paper's, or follow from others in the sentence
 
     @property
     def plain(self) -> Statement:
@@ -154,7 +156,8 @@ class Declared(Statement):
         """
         checks = self.checks if hypotheses is None else (*_SUPPOSED.get(_folder(_caller()), ()), *hypotheses)
         own = {"id": id, "where": where, "roles": {}, "checks": checks, "hypotheses": [each.text for each in checks]}
-        return dataclasses.replace(self, **own, **_words(says=says, **texts))._registered()
+        words = _words(says=says, **texts)
+        return dataclasses.replace(self, **own, **words, given=(*self.given, *_given(texts)))._registered()
 
     def _registered(self) -> "Declared":
         if not is_id(self.id):
@@ -233,6 +236,9 @@ class Declared(Statement):
     literal = functools.partialmethod(claim, role=Role.LITERAL)
     step = functools.partialmethod(claim, role=Role.STEP)
     figure = functools.partialmethod(claim, role=Role.FIGURE)
+    intervention = functools.partialmethod(claim, role=Role.INTERVENTION)
+    suspect = functools.partialmethod(claim, role=Role.SUSPECT)
+    competitor = functools.partialmethod(claim, role=Role.COMPETITOR)
     replacement = functools.partialmethod(claim, role=Role.CORRECTED)
     ours = functools.partialmethod(claim, role=Role.OURS)
 
@@ -314,6 +320,11 @@ def statement(
         proof: likewise, that it holds, or that it is vacuous.
         derivation: likewise, of what holds instead.
         amendment: the one clause, of at most two inequalities, under which it holds where as printed it does not.
+
+    Numbers in `why`, `instance`, `corrected` and `note` are those of a record or of one of the statement's programs.
+    One that is the paper's, or that follows from others in its sentence, stands between angle brackets, <74.95>, which
+    pages leave out.
+
     Raises: InvalidStatementError for an incomplete declaration, or an id that is taken.
 
     Examples:
@@ -358,15 +369,23 @@ def statement(
         checks=hypotheses,
         judged_under=home or paper,
         is_of_a_paper=home is not None,
+        given=_given({**texts, "corrected": corrected}),
     )._registered()
 
 
 def _words(**texts: str) -> dict[str, Any]:
     """Words of a statement by field, and the formulas in what it says and in what holds instead."""
-    words = {name: worded(text) for name, text in texts.items()}
+    words = {name: worded(_GIVEN.sub(r"\1", text)) for name, text in texts.items()}
     formulas = {"formula": "says", "corrected_formula": "corrected"}
     found = {field: words[name][1] for field, name in formulas.items() if name in words}
     return found | {name: text for name, (text, _) in words.items()}
+
+
+def _given(texts: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(number for text in texts.values() for number in _GIVEN.findall(text))
+
+
+_GIVEN = re.compile(r"<([\d.,e-]+)>")
 
 
 def _proof(folder: str, file: str) -> Proof | None:

@@ -5,7 +5,8 @@ Under one reading, from the verdicts of the claims that decide, `charitable` and
 1. false, where one is REFUTED;
 2. not judged, where one has no verdict or its code failed;
 3. open, where one is undecided;
-4. vacuous, where all that apply are VACUOUS;
+4. vacuous, where all that apply are VACUOUS, or where all `competitor` claims are met: by something that lacks what
+   the statement credits;
 5. holds amended, where they hold and a `literal` claim is REFUTED: a slip, or a hypothesis that is left out;
 6. holds, where they hold, one of them not vacuously.
 
@@ -22,6 +23,10 @@ decide, it stays open which of the two it is.
 What is known is proved where a proof says the same as the claims: the disproof of a false statement, the proof of one
 that holds, holds amended or is vacuous; with a caveat where the proof supposes what the paper does not. It is exact
 where nothing random enters the deciding claims, and where a single instance refutes; all else is simulated.
+
+The cause of a false statement is isolated where every `intervention`, which takes the cause away, brings the statement
+back, and no `suspect`, which takes another one away instead, does; or where a disproof exhibits the line that fails. An
+intervention that is REFUTED shows that the named cause is not the cause.
 """
 
 import dataclasses
@@ -32,6 +37,7 @@ from moe_theory.verify.verdict import Role, Statement, Status, Verdict
 
 DECIDING = {Role.CHARITABLE, Role.FIGURE}
 _INSTANCES = {"identity", "counterexample"}  # kinds that one instance refutes
+_MET = {Status.SUPPORTED, Status.VACUOUS}
 
 
 class StatementStatus(enum.StrEnum):
@@ -46,6 +52,15 @@ class StatementStatus(enum.StrEnum):
     NOT_TESTABLE = "not testable"
 
 
+class Cause(enum.StrEnum):
+    """What is known of the cause that a false statement's `why` names."""
+
+    REFUTED = "not the cause"  # without it the statement fails as well
+    ISOLATED = "isolated"  # without it the statement holds, and without others it does not
+    EXHIBITED = "exhibited by the disproof"
+    NOT_ISOLATED = "not isolated"
+
+
 @dataclasses.dataclass(frozen=True)
 class Finding:
     """The status of a statement under a reading."""
@@ -54,6 +69,7 @@ class Finding:
     known: str = ""  # proved, exact or simulated; nothing where it is open, not judged or not testable
     decided_by: tuple[str, ...] = ()  # ids of the claims
     judged: tuple[str, ...] = ()  # those of the statement that have a verdict
+    cause: "Cause | None" = None  # of a false statement
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +106,12 @@ class Judged:
         return Finding(found[0].status, known.pop() if len(known) == 1 else "simulated", tuple(ids))
 
     @property
+    def cause(self) -> Cause | None:
+        """What is known of its cause where it is false, under the reading that says most."""
+        found = {each.cause for each in self.by_reading.values()}
+        return next((each for each in Cause if each in found), None)
+
+    @property
     def words(self) -> str:
         """ "false (exact)", or "false under unit-signal, holds under strong-signal"."""
         named = {
@@ -122,7 +144,10 @@ def deciding(statement: Statement) -> list[str]:
 def find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
     """The status under one reading, from its verdicts by claim; None where the hypotheses fail."""
     found = _broken(statement, _find(statement, verdicts))
-    return found and dataclasses.replace(_proved(statement, found), judged=tuple(verdicts))
+    if found is None:
+        return None
+    cause = _cause(statement, verdicts) if found.status is StatementStatus.FALSE else None
+    return dataclasses.replace(_proved(statement, found), judged=tuple(verdicts), cause=cause)
 
 
 PROVED, CAVEATED = "proved", "proved, with a caveat"
@@ -162,16 +187,36 @@ def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | No
         return _finding(StatementStatus.FALSE, refuted, any)
     if missing or any(each.status is Status.ERROR for each in known):
         return Finding(StatementStatus.NOT_JUDGED)
-    if not all(each.status in {Status.SUPPORTED, Status.VACUOUS} for each in known):
+    if not all(each.status in _MET for each in known):
         return Finding(StatementStatus.OPEN)
     if not known:
         is_broken = found and all(each.status is Status.INAPPLICABLE for each in found)
         return None if is_broken else Finding(StatementStatus.OPEN)
     if all(each.status is Status.VACUOUS for each in known):
         return _finding(StatementStatus.VACUOUS, known, all)
+    asked = [id for id, role in statement.roles.items() if role is Role.COMPETITOR]
+    rivals = in_role(statement, Role.COMPETITOR, verdicts)
+    if asked and len(rivals) == len(asked) and all(each.status in _MET for each in rivals):
+        return _finding(StatementStatus.VACUOUS, [*known, *rivals], all)
     literal = [verdicts[id] for id, role in statement.roles.items() if role is Role.LITERAL and id in verdicts]
     slips = [each for each in literal if each.status is Status.REFUTED]
     return _finding(StatementStatus.AMENDED if slips else StatementStatus.HOLDS, [*known, *slips], all)
+
+
+def in_role(statement: Statement, role: Role, verdicts: Mapping[str, Verdict]) -> list[Verdict]:
+    """The verdicts of a statement's claims in a role that apply, in the order of declaration."""
+    found = [verdicts[id] for id, own in statement.roles.items() if own is role and id in verdicts]
+    return [each for each in found if each.status is not Status.INAPPLICABLE]
+
+
+def _cause(statement: Statement, verdicts: Mapping[str, Verdict]) -> Cause:
+    without, others = (in_role(statement, role, verdicts) for role in (Role.INTERVENTION, Role.SUSPECT))
+    if any(each.status is Status.REFUTED for each in without):
+        return Cause.REFUTED
+    is_back = without and all(each.status is Status.SUPPORTED for each in without)
+    if is_back and not any(each.status is Status.SUPPORTED for each in others):
+        return Cause.ISOLATED
+    return Cause.EXHIBITED if statement.disproof else Cause.NOT_ISOLATED
 
 
 def _finding(status: StatementStatus, verdicts: Sequence[Verdict], quantifier: Callable[..., bool]) -> Finding:

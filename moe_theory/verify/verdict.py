@@ -55,6 +55,9 @@ class Role(enum.StrEnum):
     LITERAL = "literal"  # as printed, with constants 1, at the paper's own parameters
     STEP = "step"  # an equation inside a proof
     FIGURE = "figure"  # a sentence about a figure
+    INTERVENTION = "intervention"  # the statement with the cause that `why` names taken away, which brings it back
+    SUSPECT = "suspect"  # the statement with another cause taken away, which does not
+    COMPETITOR = "competitor"  # the statement of something that lacks what it credits, which ought to fail
     CORRECTED = "corrected"  # what holds instead
     OURS = "ours"  # what the paper does not say
 

@@ -15,7 +15,7 @@ from moe_theory.core.papers import paper_package
 from moe_theory.verify import recorded, registry
 from moe_theory.verify import statement as declarations
 from moe_theory.verify.statement import statement, statements
-from moe_theory.verify.status import DECIDING, StatementStatus
+from moe_theory.verify.status import DECIDING, StatementStatus, deciding
 from moe_theory.verify.verdict import Role
 
 
@@ -77,6 +77,24 @@ def test_a_statement_has_claims_that_decide_it_or_says_why_it_cannot(paper):
         assert any(role in decides for role in each.roles.values()) != bool(each.untestable), each.name
         assert each.says.endswith("."), each.name
         assert each.says.count(". ") == 0, f"{each.name}: one sentence"
+
+
+AGAIN = {Role.INTERVENTION: "Without ", Role.SUSPECT: "Without ", Role.COMPETITOR: ""}
+
+
+@pytest.mark.parametrize("each", EVERY, ids=lambda each: each.name)
+def test_what_stands_beside_a_status_is_the_deciding_claim_on_other_runs(each):
+    """Catches an intervention or a competitor that is put to an easier test than its statement is."""
+    known = {claim.id: claim for claim in SHIPPED}
+    tests = [_test(known[id]) for id in deciding(each)]
+    for id, role in each.roles.items():
+        if role in AGAIN:
+            assert known[id].statement.startswith(AGAIN[role])
+            assert _test(known[id]) in tests, id
+
+
+def _test(claim):
+    return claim.function, claim.kind, claim.side, claim.margin
 
 
 def test_every_claim_is_of_a_statement():

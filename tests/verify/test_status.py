@@ -39,6 +39,16 @@ def made_up(text: str, **about) -> tuple[Statement, list]:
         ("charitable:n charitable:s", "holds"),
         ("charitable:s step:r ours:r corrected:r", "holds"),
         ("charitable:s literal:i", "holds"),
+        ("charitable:s competitor:r competitor:s", "holds"),
+        ("charitable:s competitor:i", "holds"),
+        ("charitable:s competitor:s competitor:x", "holds"),
+        ("charitable:s competitor:s competitor:n", "holds"),
+        ("charitable:s competitor:s competitor:v", "vacuous"),
+        ("charitable:s literal:r competitor:s", "vacuous"),
+        ("charitable:r competitor:s", "false"),
+        ("charitable:i competitor:s", "open"),
+        ("charitable:r intervention:s suspect:r", "false"),
+        ("charitable:s intervention:r suspect:r", "holds"),
         ("charitable:s literal:r", "holds amended"),
         ("charitable:v literal:r", "vacuous"),
         ("charitable:r", "false"),
@@ -102,6 +112,36 @@ def test_a_proof_says_how_a_status_is_known_and_a_disproof_that_the_sentence_is_
 ):
     about, verdicts = made_up(text)
     assert judged(dataclasses.replace(about, **proved), verdicts).words == words
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("charitable:r", "not isolated"),
+        ("charitable:s", None),
+        ("charitable:i intervention:s", None),
+        ("charitable:r intervention:s", "isolated"),
+        ("charitable:r intervention:s suspect:r suspect:i", "isolated"),
+        ("charitable:r intervention:s suspect:s", "not isolated"),
+        ("charitable:r intervention:s intervention:i", "not isolated"),
+        ("charitable:r intervention:v", "not isolated"),
+        ("charitable:r intervention:n suspect:r", "not isolated"),
+        ("charitable:r suspect:r", "not isolated"),
+        ("charitable:r intervention:s intervention:r", "not the cause"),
+    ],
+)
+def test_a_cause_is_isolated_by_taking_it_away_and_by_leaving_it_when_others_go(text, cause):
+    about, verdicts = made_up(text)
+    assert judged(about, verdicts).cause == cause
+    if cause:
+        shown = {"not isolated": "exhibited by the disproof"}.get(cause, cause)
+        assert judged(dataclasses.replace(about, disproof=PROOF), verdicts).cause == shown
+
+
+def test_of_several_readings_the_one_that_says_most_says_what_is_known_of_the_cause():
+    about, verdicts = made_up("charitable:r intervention:x", reading="weak")
+    _, others = made_up("charitable:r intervention:s", reading="strong")
+    assert judged(about, [*verdicts, *others]).cause == "isolated"
 
 
 def test_a_counterexample_that_does_not_refute_is_passed_over():
