@@ -40,7 +40,7 @@ FOR_USERS = {
 }
 
 
-MOST_MEMORY, MUCH_MEMORY = 1.9e9, 0.7e9  # bytes that a process of the suite may hold, and that make it free some
+MOST_MEMORY, MUCH_MEMORY = 1.7e9, 0.7e9  # bytes that a process of the suite may hold, and that make it free some
 WORTHWHILE = 0.1e9  # bytes that must have come since: to free takes as long as a dozen tests
 STATM = Path("/proc/self/statm")
 kept = 0  # bytes that stayed when some were freed last

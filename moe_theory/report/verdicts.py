@@ -15,7 +15,6 @@ from moe_theory.plot.symbols import linear, plain
 from moe_theory.report.document import Document, headed, ruled, written
 from moe_theory.report.standing import Standing
 from moe_theory.report.wording import (
-    again,
     beside,
     claimed,
     cut_short,
@@ -178,7 +177,7 @@ def why_lines(found: Standing, others: Sequence[Verdict] = ()) -> list[tuple[str
         ("instead", _with_formula(of.corrected, of.corrected_formula)),
         ("note", plain(" ".join(of.note.split()))),
         ("beside", " \n".join(_by_data(known, verdicts, others))),
-        ("repeat", again(shown) if shown else ""),
+        ("repeat", shown.command if shown else ""),
         *script_commands(of).items(),
     ]
     return [

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -480,11 +479,6 @@ def unsaid(known: Judged) -> str:
     if all(of.roles[id] is Role.LITERAL for id in deciding(of)):
         return "Tested only with constants, grids or data of our choice, which can leave it open but not refute it."
     return "The replicates that were run do not decide it."
-
-
-def again(verdict: Verdict) -> str:
-    """The command that repeats a verdict, as typed in a shell."""
-    return re.sub(r" --(?:error|replicates) [^ ]+", "", verdict.command)
 
 
 def script_commands(of: Statement) -> dict[str, str]:

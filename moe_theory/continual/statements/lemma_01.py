@@ -14,8 +14,7 @@ EVEN = Hypothesis("beta_t is constant", lambda dims, run: run.params.min_strengt
 SAME_SIGNAL = statement(
     "lemma-1-more-experts",
     where="Lemma 1 (M > N version), Eq. (10)",
-    says=r"""Two arrivals that carry the same signal move an expert's gate output by at most O(sigma_0^1.5) from one to
-    the other.
+    says=r"""Between two arrivals that carry the same signal an expert's gate output moves by at most O(sigma_0^1.5).
     $$|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})$$""",
     hypotheses=experiments.MORE,
     why="""Two hypotheses are missing: that the noise level sigma_t is O(sigma_0), and that both arrivals have one

@@ -14,8 +14,8 @@ CHOSEN = statement(
     v_{n_t}: what the step does to the output for v_n has the sign of the product of v_{n_t} and v_n, which may be
     negative.""",
     instance="""M = 3, N = 2, v_1 = (1, 0, 0), v_2 = (-0.6, 0.8, 0), sigma_0 = 0.01: when task 1 arrives first, the
-    chosen expert's output falls by 0.69 sigma_0 for v_1 and rises by 0.41 sigma_0 for v_2, in mean, and in each of
-    10,000 draws they fall and rise.""",
+    chosen expert's output falls by 0.69 sigma_0 for v_1 and rises by 0.41 sigma_0 for v_2, in mean; they do so in
+    all 10,000 draws.""",
     corrected=r"""For the arriving task's own signal the chosen expert's output falls, and all others' rise.
     $$\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_{n_t} \rangle \leq 0 \leq \langle \theta_{t+1}^{(m)} -
     \theta_t^{(m)}, v_{n_t} \rangle, \ m \neq m_t$$""",

@@ -51,9 +51,9 @@ THEOREM_1 = statement(
     "apart than a bound by one expert's Rademacher complexity R_m, the router's Natarajan dimension d_N, k and log T."
     rf"$${LARGEST_GAP} = \mathcal{{O}}\left( {BOUND} \right)$$",
     why="""T experts that share the inputs among them fit more labels than one expert can, but the bound charges for the
-    complexity of one. The proof loses the others in (30) to (31), where gates that depend on the input are replaced by
-    one convex combination for all inputs: Lemma 10 then says that T experts are no richer than one. With a fixed
-    router and k = 1 the class is a product over cells, whose complexity is up to sqrt(T) times that of one expert.""",
+    complexity of one. The proof loses the others in (30) to (31), where the gates of each input are replaced by one
+    convex combination for all inputs: Lemma 10 then says that T experts are no richer than one. With a fixed router
+    and k = 1 the class is a product over cells, up to sqrt(T) times as complex as one expert.""",
     instance="""With T = 5000 cells and m = 500 samples majorities in the cells give a gap of .476 > .420, the bound
     with d_N = 1. With T = 10 m the gap stays and the bound falls: it is exceeded 40 times at m = 10^6. With a learned
     linear router and m = T^(5/2) the gap is 1/2: 1.7 times the bound at T = 2^8, 96 times at 2^18.""",
