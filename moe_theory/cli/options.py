@@ -1,5 +1,6 @@
 """Options that several commands have."""
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -7,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from moe_theory.cli.output import JSON
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidRunError, UndeclaredError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
@@ -34,7 +35,6 @@ PATH = _Path(path_type=Path)
 LAST_RUN = "runs/verify"  # where `verify` writes unless told otherwise, and other commands look
 
 seed_option: Decorator = click.option("--seed", default=0, help="Seed of all random numbers.")
-module_option: Decorator = click.option("--module", type=PATH, help="A Python file that declares claims of your own.")
 from_option: Decorator = click.option(
     "--from",
     "folder",
@@ -42,6 +42,21 @@ from_option: Decorator = click.option(
     help="What the run in a folder found, instead.",
     show_default=f"the recorded runs; of what they do not decide, {LAST_RUN}",
 )
+
+
+def module_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--module, which the error for an unknown statement or claim offers."""
+
+    @functools.wraps(command)
+    def run(**asked: Any) -> None:
+        try:
+            command(**asked)
+        except UndeclaredError as failure:
+            if asked["module"] is not None:
+                raise
+            raise UndeclaredError(f"{failure} Or name the file that declares it with --module.") from failure
+
+    return click.option("--module", type=PATH, help="A Python file that declares claims of your own.")(run)
 
 
 def whole_numbers(context: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:

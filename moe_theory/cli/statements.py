@@ -29,8 +29,8 @@ from moe_theory.cli.output import show_document
 def statements(patterns: tuple[str, ...], tree: bool, folder: Path | None, module: Path | None) -> None:
     """List the statements: their status, from the recorded runs.
 
-    STATEMENT is a paper's name, a statement's such as continual.lemma-8, a glob, or a claim's id; by default all, with
-    --module the module's.
+    STATEMENT is a paper's name, a statement's such as continual.lemma-8 or 'Lemma 8', a glob, or a claim's id; by
+    default all, with --module the module's.
     """
     from moe_theory.report import roots, verdicts
     from moe_theory.report.standing import standing

@@ -35,9 +35,9 @@ if typing.TYPE_CHECKING:
 def why(name: str, printed: str | None, folder: Path | None, module: Path | None) -> None:
     """Say why a statement has its status, from the recorded runs.
 
-    STATEMENT is a statement's name, such as continual.lemma-8, or theorem-1 for that of every paper, or the id of a
-    claim. Prints what it says, its status, what was found, why, a proof, instances with their numbers, and what holds
-    instead.
+    STATEMENT is a statement's name, such as continual.lemma-8, or theorem-1 for that of every paper, the paper's own
+    name for it, such as 'Lemma 8' or 'edge.Theorem 1', or the id of a claim. Prints what it says, its status, what was
+    found, why, a proof, instances with their numbers, and what holds instead.
     """
     from moe_theory.report import verdicts
     from moe_theory.report.standing import standing

@@ -113,6 +113,10 @@ class UnknownNameError(MoeTheoryError):
     """A name that nothing is registered under."""
 
 
+class UndeclaredError(UnknownNameError):
+    """A name of a statement, a claim or a figure that nothing declares."""
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = None) -> UnknownNameError:
     """The error for a `name` that is not among the `known` names of this `kind`, with the nearest suggested.
 
@@ -131,9 +135,13 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
         return UnknownNameError(f"unknown {kind} {shortened(name)}. The paper's {name} is called {names}.")
     if of is not None and name == "T":
         return UnknownNameError(f"unknown {kind} 'T'. The number of rounds is `rounds` of a sweep or of a figure.")
-    near = difflib.get_close_matches(name[:100], known, n=3, cutoff=0.0)
+    paper = name[: name.find(".") + 1]  # which is no likeness
+    paper = paper if any(each.startswith(paper) for each in known) else ""
+    among = [each.removeprefix(paper) for each in known if each.startswith(paper)]
+    near = [paper + each for each in difflib.get_close_matches(name.removeprefix(paper)[:100], among, n=3, cutoff=0.5)]
     nearest = f"Did you mean {near[0]!r}? " if near else ""
-    listed = f"Known: {', '.join(known) or 'none'}." if len(known) <= 12 else f"Near it: {', '.join(near)}."
+    more = f" and {len(known) - 12:,} more" if len(known) > 12 else ""
+    listed = f"Near it: {', '.join(near)}." if near and more else f"Known: {', '.join(known[:12]) or 'none'}{more}."
     return UnknownNameError(f"unknown {kind} {shortened(name)}. {nearest}{listed}")
 
 

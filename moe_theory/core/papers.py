@@ -12,7 +12,7 @@ import importlib.machinery
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from typing import Any
 
@@ -20,8 +20,10 @@ from moe_theory.core.errors import (
     OWN_CODE,
     InvalidPaperError,
     InvalidParamsError,
+    UndeclaredError,
     described,
     require_docstrings,
+    shortened,
     unknown_name,
 )
 from moe_theory.core.fields import documented
@@ -245,8 +247,27 @@ def find_spec(module: str) -> importlib.machinery.ModuleSpec | None:
     for end in [*(at for at, letter in enumerate(module) if letter == "."), None]:
         found = (finder.find_spec(module[:end], place) for finder in sys.meta_path)
         spec = next(filter(None, found), None)
-        place = spec.submodule_search_locations if spec else []
+        place = (spec and spec.submodule_search_locations) or []
     return spec
+
+
+def undeclared(kind: str, name: str, known: Iterable[str], full: str = "") -> UndeclaredError:
+    """The error for a figure, a statement or a claim that is not among the `known` names: where a file of the paper's
+    folder is called so and not imported, that it is there, else the nearest name.
+
+    Args:
+        full: PAPER.NAME, where `name` leaves the paper out.
+    """
+    paper, _, own = (full or name).partition(".")
+    field = "figures" if kind == "figure" else "statements"
+    place = getattr(find_paper(paper), field) if paper in paper_names() else ""
+    if place and isinstance(place, str):
+        module = f"{place.partition(':')[0]}.{own.partition('.')[0].replace('-', '_')}"
+        if module not in sys.modules and (spec := find_spec(module)) is not None and spec.has_location:
+            folder, file = module.split(".")[-2:]
+            there = f"{folder}/{file}.py exists, but {folder}/__init__.py does not import it"
+            return UndeclaredError(f"unknown {kind} {shortened(name)}. {there}: name it there.")
+    return UndeclaredError(str(unknown_name(kind, name, known)))
 
 
 def find_paper(name: str) -> Paper:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import xarray as xr
 
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
-from moe_theory.core.papers import find_paper, paper_names
+from moe_theory.core.papers import find_paper, paper_names, undeclared
 from moe_theory.core.random import root_key
 from moe_theory.plot import FigureSpec
 from moe_theory.plot.style import FORMS, Form, PictureStyle, our_style, saved, style_of
@@ -80,7 +80,7 @@ def figure(
     """
     paper, _, own = name.partition(".")
     if own not in figures_of(paper):
-        raise unknown_name("figure", name, [f"{paper}.{known}" for known in figures_of(paper)])
+        raise undeclared("figure", name, [f"{paper}.{known}" for known in figures_of(paper)])
     look = style_of(width, style, tex)
     ((spec, compute),) = _planned(paper, [own], reading, replicates, seed, rounds, experts, dims, settings)
     with shown(progress) as told:
@@ -164,7 +164,7 @@ def _planned(
     settings: Mapping[str, Any] | None,
 ) -> list[tuple[FigureSpec, Callable[[Progress], xr.Dataset]]]:
     """The figures that are asked for, and what computes each: refused here, or not at all."""
-    chosen = _selected(names, figures_of(paper))
+    chosen = _selected(paper, names)
     choice = _reading_of(paper, reading, settings)
     for name, number in (("replicates", replicates), ("rounds", rounds)):
         if number is not None and number < 1:
@@ -258,10 +258,11 @@ def _reading_of(paper: str, name: str | None, settings: Mapping[str, Any] | None
     return with_settings(select_readings(paper, None if name is None else [name])[0], settings or {})
 
 
-def _selected(names: Sequence[str], figures: Mapping[str, FigureSpec]) -> list[FigureSpec]:
+def _selected(paper: str, names: Sequence[str]) -> list[FigureSpec]:
+    figures = figures_of(paper)
     for name in names:
         if name != "all" and name not in figures:
-            raise unknown_name("figure", name, [*figures, "all"])
+            raise undeclared("figure", name, [*figures, "all"], f"{paper}.{name}")
     wanted = figures if not names or "all" in names else names
     return [figure for name, figure in figures.items() if name in wanted]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from moe_theory.core.errors import OWN_CODE, InvalidClaimError, UnknownNameError, described, unknown_name
 from moe_theory.core.notebook import Listing
-from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_of, paper_place
+from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_of, paper_place, undeclared
 from moe_theory.runs.reading import read_bytes
 from moe_theory.verify import statement as declarations
 from moe_theory.verify.claim import Claim, ReadingLike, registered
@@ -86,7 +86,7 @@ def select_claims(patterns: Sequence[str] = ("*",)) -> list[Claim]:
             )
         if not matches:
             tiers = {tier_of(claim) for claim in claims()}
-            raise unknown_name("claim", pattern, [*all_claims(), *paper_names(), *tiers])
+            raise undeclared("claim", pattern, [*all_claims(), *paper_names(), *tiers])
         chosen.update(matches)
     return [claim for id, claim in declared_claims().items() if id in chosen]
 

@@ -21,9 +21,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
+from moe_theory.core.errors import InvalidStatementError, shortened
 from moe_theory.core.notebook import Listing
-from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_of
+from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_of, undeclared
 from moe_theory.runs import Run
 from moe_theory.verify.claim import (
     CLAIMED,
@@ -411,7 +411,8 @@ def bearing(claims: Iterable[str]) -> list[Statement]:
 def statements(pattern: str = "*") -> Listing[Statement]:
     """The statements whose names match, paper after paper: a name such as "continual.lemma-8", also
     of several cases, "continual.lemma-11"; one without its paper, "lemma-11", for those of all papers; a glob over
-    names; a paper's name; or a claim's id, for what it is of.
+    names; the paper's own name for it, "Lemma 11" or "continual.Lemma 11"; a paper's name; or a claim's id, for what it
+    is of.
 
     Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested.
 
@@ -426,7 +427,7 @@ def statements(pattern: str = "*") -> Listing[Statement]:
     every = [each for paper in ([head] if head in paper_names() else all_papers()) for each in _of_paper(paper)]
     found = matching(pattern, every)
     if not found:
-        raise unknown_name("statement", pattern, [*(each.name for each in every), *paper_names()])
+        raise undeclared("statement", pattern, [*(each.name for each in every), *paper_names()])
     return Listing(found)
 
 
@@ -440,7 +441,13 @@ def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
 
 def _matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
     found = [each for each in every if fnmatch.fnmatchcase(each.name, pattern) or pattern in each.roles]
-    return found or [each for each in every if each.name.startswith(f"{pattern}-")]  # the cases of one number
+    found = found or [each for each in every if each.name.startswith(f"{pattern}-")]  # the cases of one number
+    return found or [each for each in every if _is_at(pattern.removeprefix(f"{each.paper}."), each.where)]
+
+
+def _is_at(printed: str, where: str) -> bool:
+    """Whether a part of `where` begins with these words, as "Lemma 8, Eq. (32)" does with "lemma 8" and "Eq. (32)"."""
+    return bool(re.search(rf"(?:^|, )(?=\w){re.escape(printed)}(?!\w)", where, re.IGNORECASE))
 
 
 def answered(paper: str) -> list[Statement]:

@@ -46,6 +46,31 @@ def test_why_says_what_fails_why_and_what_holds_instead(ran):
     assert "generalization.theorem-1" in {f"{each['paper']}.{each['id']}" for each in of_a_claim}
 
 
+def test_a_command_beside_a_verdict_repeats_it(ran, tmp_path):
+    """Would catch a command at another error, or with more replicates, which may come to another verdict."""
+    decided = wording.decisive(recorded.judged_statements("edge.lemma-1")[0], recorded.recorded_verdicts())
+    assert decided.command in " ".join(ran("why", "edge.lemma-1").out.split())
+    ran(*decided.command.split()[1:], "--out", tmp_path)
+    (again,) = pages.read_reports([tmp_path]).verdicts
+    for name in ("claim", "reading", "status", "error", "replicates", "command"):
+        assert getattr(again, name) == getattr(decided, name)
+
+
+@pytest.mark.parametrize("asked", ["Theorem 1", "edge.Theorem 1", "edge.theorem 1", "eq. (32)"])
+def test_a_statement_is_found_by_what_the_paper_calls_it(asked):
+    """Would catch Theorem 10 for Theorem 1, another paper's, and a number that stands second in the paper's words."""
+    paper, _, printed = asked.rpartition(".") if asked.startswith("edge.") else ("", "", asked)
+    found = statements(asked)
+    every = [each for each in statements() if paper in ("", each.paper)]
+    assert found
+    assert {each.name for each in found} <= {each.name for each in every}
+    for each in every:
+        parts = [part.lower() for part in each.where.split(", ")]
+        assert (each in found) == any(
+            part == printed.lower() or part.startswith(f"{printed.lower()} ") for part in parts
+        )
+
+
 def test_every_card_fits_on_a_screen():
     known = recorded.recorded_verdicts()
     for each in recorded.judged_statements():

@@ -45,6 +45,10 @@ def broken(runs):
         (["verify", "--error", "2"], ["error=2", "(0, 1)"]),
         (["verify", "--seed", "-1"], ["seed=-1"]),
         (["claims", "contnual"], ["unknown claim 'contnual'", "Did you mean 'continual'"]),
+        *(
+            ([command, "continual.lemma-44"], ["unknown", "Or name the file that declares it with --module."])
+            for command in ("verify", "statements", "why")
+        ),
         (["figures", "continual", "figure-22"], ["unknown figure", "Did you mean 'figure-2'"]),
         (["figures", "contnual"], ["unknown paper", "Did you mean 'continual'"]),
         (["figures"], ["name a paper to draw: continual, ", "--list"]),

@@ -1,10 +1,12 @@
 """The errors that users see."""
 
+import importlib
 import inspect
+import sys
 
 import pytest
 
-from moe_theory.core import errors
+from moe_theory.core import errors, papers
 
 
 @pytest.mark.parametrize("kind", [value for _, value in inspect.getmembers(errors, inspect.isclass)])
@@ -29,12 +31,42 @@ def test_the_nearest_name_is_suggested(name, nearest):
 
 
 def test_any_iterable_of_names_will_do():
-    """Would catch names exhausted by the search, and a name that resembles none or has none to resemble."""
-    error = errors.unknown_name("reading", "zzz", (name for name in ("b", "a")))
-    assert str(error).startswith("unknown reading 'zzz'. Did you mean ")
-    assert "a" in str(error).split("?")[1]
-    assert "b" in str(error).split("?")[1]
+    """Would catch names exhausted by the search, and a name that has none to resemble."""
+    error = errors.unknown_name("reading", "aab", (name for name in ("b", "aa")))
+    assert str(error) == "unknown reading 'aab'. Did you mean 'aa'? Known: aa, b."
     nothing = str(errors.unknown_name("claim", "x", {}))
     assert nothing.startswith("unknown claim 'x'")
     assert "none" in nothing
     assert "Did you mean" not in nothing
+
+
+@pytest.mark.parametrize("name", ["zzz", "continual.zzz"])
+def test_nothing_is_suggested_where_nothing_is_near(name):
+    """Would catch a guess at random, one for the sake of the paper's name alone, and a list without an end."""
+    assert str(errors.unknown_name("reading", name, ["b", "a"])) == f"unknown reading '{name}'. Known: a, b."
+    many = str(errors.unknown_name("claim", name, [f"continual.lemma-{number}" for number in range(10, 40)]))
+    assert many.startswith(f"unknown claim '{name}'. Known: continual.lemma-10, ")
+    assert many.endswith(", continual.lemma-21 and 18 more.")
+
+
+def test_a_file_that_its_folder_does_not_import_is_named(tmp_path, monkeypatch):
+    """Would catch a figure or a statement whose file was written, and that nobody is told how to make known."""
+    for folder in ("figures", "statements"):
+        (tmp_path / "written" / folder).mkdir(parents=True)
+        for file in ("__init__", "own_idea", "imported"):
+            (tmp_path / "written" / folder / f"{file}.py").write_text("")
+        sys.modules.pop(f"written.{folder}.imported", None)
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("written.figures.imported")
+    paper = papers.Paper("written", "written", "", {}, figures="written.figures:F", statements="written.statements")
+    monkeypatch.setattr(papers, "find_paper", lambda name: paper)
+    monkeypatch.setattr(papers, "paper_names", lambda: ["written"])
+    for kind, name, folder in (
+        ("figure", "written.own-idea", "figures"),
+        ("statement", "written.own-idea", "statements"),
+        ("claim", "written.own-idea.bound", "statements"),
+    ):
+        said = str(papers.undeclared(kind, name, ["written.own-ideas"]))
+        assert f"{folder}/own_idea.py exists, but {folder}/__init__.py does not import it" in said
+    for name in ("written.imported", "written.absent", "absent.own-idea", "written"):
+        assert "exists" not in str(papers.undeclared("figure", name, []))
