@@ -161,10 +161,10 @@ def warnings_of(summary: Summary) -> list[str]:
                 f"WARNING: dead experts in {cell.name}: {cell.num_unmoved:,} of {cell.num_learned:,} tasks changed "
                 f"their expert's weights by less than {LEAST_CHANGE:g} (experts {experts})"
             )
-    late = {cell.name: cell.exploration_rounds for cell in summary.cells if cell.exploration_rounds is not None}
-    late = {name: rounds for name, rounds in late.items() if rounds >= summary.num_rounds}
-    if late:
-        cells = ", ".join(f"{rounds} in {name}" for name, rounds in late.items())
+    taken = {cell.name: cell.exploration_rounds for cell in summary.cells if cell.exploration_rounds is not None}
+    exploring = {name: rounds for name, rounds in taken.items() if rounds >= summary.num_rounds}
+    if exploring:
+        cells = ", ".join(f"{rounds} in {name}" for name, rounds in exploring.items())
         lines.append(
             f"WARNING: nothing can be terminated in {summary.num_rounds} rounds where exploration takes T1 = "
             f"ceil(M / eta) of them: {cells}. Raise learning_rate."

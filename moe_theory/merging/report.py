@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from moe_theory.merging.evaluation import num_late
 from moe_theory.merging.online import Row
 from moe_theory.report.citations import Unjudged
 from moe_theory.report.document import Document, Picture, ruled, to_csv
@@ -23,7 +24,6 @@ ROWS_SHOWN = 16  # latest rows, in the live table
 LINES_LOGGED = 20  # evenly spread slots, without a terminal
 BARS = " ▁▂▃▄▅▆▇█"
 SMOOTHED = 20  # slots in the moving average
-_Each = TypeVar("_Each")
 HEIGHT = 4.6  # inches of a picture
 
 
@@ -129,7 +129,7 @@ def compared(by_policy: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
         {
             "policy": policy,
             "mean_reward": rows[-1].mean_reward,
-            "late_reward": float(np.mean([row.reward for row in _late(rows)])),
+            "late_reward": float(np.mean([row.reward for row in rows[-num_late(len(rows)) :]])),
             "seconds": float(np.median([row.seconds for row in rows[1:] or rows])),
         }
         for policy, rows in by_policy.items()
@@ -140,7 +140,7 @@ def compared(by_policy: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
 def comparison(by_policy: Mapping[str, Sequence[Row]], paths: Sequence[Path]) -> Document:
     """What each policy earned on the same slots, which was written to these paths."""
     slots, found, written = next(iter(by_policy.values())), compared(by_policy), [str(path) for path in paths]
-    columns = ("policy", "mean reward", f"in the last {len(_late(slots))}", "a choice, ms")
+    columns = ("policy", "mean reward", f"in the last {num_late(len(slots))}", "a choice, ms")
     cells = [
         (row["policy"], f"{row['mean_reward']:.3f}", f"{row['late_reward']:.3f}", f"{1000 * row['seconds']:.2f}")
         for row in found
@@ -168,12 +168,8 @@ def write_comparison(by_policy: Mapping[str, Sequence[Row]], folder: Path) -> li
     return write_together(folder, dict(zip(COMPARED, (to_csv(rows), picture.rendered()), strict=True)))
 
 
-def _late(rows: Sequence[_Each]) -> Sequence[_Each]:
-    return rows[-max(1, len(rows) // 4) :]
-
-
 def _over(rewards: Sequence[float]) -> str:
-    late = _late(rewards)
+    late = rewards[-num_late(len(rewards)) :]
     return f"{np.mean(rewards):.3f} over {len(rewards)} slots, {np.mean(late):.3f} over the last {len(late)}"
 
 

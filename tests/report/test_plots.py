@@ -111,7 +111,7 @@ def test_configuration_is_left_as_it_was():
 
 @pytest.mark.parametrize("names", [(), ("all",), ("regimes", "figure-9", "figure-2", "figure-8")])
 def test_selects_all_in_the_papers_order(names):
-    chosen = plots._selected(names, plots.figures_of("continual"))
+    chosen = plots._selected("continual", names)
     assert [figure.name for figure in chosen] == ["figure-2", "figure-8", "figure-9", "regimes"]
 
 

@@ -85,8 +85,8 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 def fitted(regrets: Float[np.ndarray, "R B"], slots: np.ndarray, num_rounds: int) -> tuple[float, float]:
     """The exponent of the mean regret's growth and half the length of its interval, NaN for one replicate."""
-    late = slots >= num_rounds / FITTED_SHARE
-    samples = slope_samples(regrets[late].T, slots[late].astype(float))[:, 0]
+    is_fitted = slots >= num_rounds / FITTED_SHARE
+    samples = slope_samples(regrets[is_fitted].T, slots[is_fitted].astype(float))[:, 0]
     if len(samples) < 2:
         return float(samples.mean()), float("nan")
     error = samples.std(ddof=1) / np.sqrt(len(samples))

@@ -37,9 +37,9 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 
 
 def caption_words(data: xr.Dataset) -> dict[str, str]:
-    late = float(data.slots.max()) > MAX_SLOTS
+    is_beyond = float(data.slots.max()) > MAX_SLOTS
     return {
-        "beyond": f" Trees that had not grown them by then count as {MAX_SLOTS + 1} slots." if late else "",
+        "beyond": f" Trees that had not grown them by then count as {MAX_SLOTS + 1} slots." if is_beyond else "",
     }
 
 
