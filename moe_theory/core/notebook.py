@@ -52,7 +52,7 @@ class Listing(list[Item]):
         return pd.DataFrame([item.row() for item in self])
 
     def __repr__(self) -> str:
-        lines = [f"{type(self).__name__} of {len(self)}", *(shortest(repr(item)) for item in self[:MOST_LINES])]
+        lines = [f"{type(self).__name__} of {len(self)}", *map(repr, self[:MOST_LINES])]
         return "\n  ".join([*lines, f"and {len(self) - MOST_LINES} more"] if len(self) > MOST_LINES else lines)
 
     def _repr_html_(self) -> str:

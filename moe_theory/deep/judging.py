@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.core.errors import InvalidRunError, shortened, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.machine import available_cores
 from moe_theory.deep import datasets, fitting, own, presets, runs
@@ -142,14 +142,19 @@ def plan(
         samples,
         batch,
         rounds,
-        None if experts is None else tuple(experts),
-        None if classes is None else tuple(classes),
+        _numbers("experts", experts),
+        _numbers("classes", classes),
         test_images,
     )
     chosen = fitting.resized(chosen, sizes)
     if isinstance(reading, str) and reading not in READINGS:
         raise unknown_name("reading", reading, READINGS)
     read = data if isinstance(data, DataSet) else datasets.load(chosen.data, place, frame)  # last: it may take long
+    if test_images is not None and test_images > len(read.test.labels):
+        raise InvalidRunError(
+            f"test_images={test_images} must be at most {len(read.test.labels)}, as many as {read.title} has. Lower "
+            "test_images, or leave it out for all."
+        )
     if on_data is not None:
         on_data(read)
     found = Plan(
@@ -207,6 +212,14 @@ def judge(
     plan = dataclasses.replace(plan, replicates=len(next(iter(made.values())).replicates))
     report = _report(plan, tests, _call(plan) if command is None else command)
     return Judgement(plan, made, summarize(plan, made), Verdicts(report))
+
+
+def _numbers(name: str, given: Sequence[int] | None) -> tuple[int, ...] | None:
+    try:
+        return None if given is None else tuple(given)
+    except TypeError:
+        told = f"{name}={shortened(given)} must be a sequence of whole numbers, such as (1, 4)"
+        raise InvalidRunError(f"{told}. Put it in brackets.") from None
 
 
 def require_own(plan: Plan) -> None:

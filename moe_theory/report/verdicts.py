@@ -140,13 +140,21 @@ def _claim_lines(claim: Claim) -> tuple[Text, Padding]:
 
 
 def statement_lines(found: Sequence[Judged], width: int) -> Iterator[Text]:
-    """A line a statement: its status, its name and what it says, cut where the terminal ends."""
+    """A line a statement: its status, with how it is known where there is room, its name and what it says, cut where
+    the terminal ends.
+    """
     rows = [
-        (statement_status(each), each.statement.name, plain(" ".join(each.statement.says.split()))) for each in found
+        (
+            each.finding.words if each.finding and width >= _TABLE_WIDTH else statement_status(each),
+            each.statement.name,
+            plain(" ".join(each.statement.says.split())),
+        )
+        for each in found
     ]
     first, second = (max((len(row[place]) for row in rows), default=0) for place in range(2))
-    for status, name, says in rows:
-        line = Text(f"{status:{first}}", STATUS_STYLES.get(status, "magenta"), no_wrap=True, overflow="ignore")
+    for each, (status, name, says) in zip(found, rows, strict=True):
+        style = STATUS_STYLES.get(statement_status(each), "magenta")
+        line = Text(f"{status:{first}}", style, no_wrap=True, overflow="ignore")
         line.append(f"  {name:{second}}  {says}", "default not bold not dim")
         line.truncate(width, overflow="ellipsis")
         yield line

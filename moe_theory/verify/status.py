@@ -71,6 +71,11 @@ class Finding:
     judged: tuple[str, ...] = ()  # those of the statement that have a verdict
     cause: "Cause | None" = None  # of a false statement
 
+    @property
+    def words(self) -> str:
+        """ "false (proved)"."""
+        return f"{self.status} ({self.known})" if self.known else str(self.status)
+
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
@@ -120,7 +125,7 @@ class Judged:
         }
         said = [f"{status} under {listed(names)}" for status, names in named.items() if names]
         if self.finding is not None:
-            said = [f"{self.finding.status} ({self.finding.known})" if self.finding.known else str(self.finding.status)]
+            said = [self.finding.words]
         return ", ".join([*said, *([f"not applicable under {listed(list(self.broken))}"] if self.broken else [])])
 
 

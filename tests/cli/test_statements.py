@@ -10,7 +10,7 @@ from rich.console import Console
 
 from moe_theory.report import pages, wording
 from moe_theory.report.standing import Standing
-from moe_theory.report.verdicts import why_card
+from moe_theory.report.verdicts import statement_lines, why_card
 from moe_theory.verify import recorded
 from moe_theory.verify.statement import statements
 from moe_theory.verify.verdict import Report, Role, Statement, Status, Verdict
@@ -28,6 +28,18 @@ def test_a_line_a_statement(ran, paper):
         assert line.startswith(wording.statement_status(each))
         assert f"  {each.statement.name}  " in line
     assert lines[-1].startswith(f"{len(names)} statements: ")
+
+
+def test_a_line_says_how_a_status_is_known_where_there_is_room():
+    """Would catch a proof that looks like a simulation, and a name that is cut for it."""
+    known = recorded.judged_statements()
+    for width in (80, 120):
+        for line, each in zip(statement_lines(known, width), known, strict=True):
+            told = wording.statement_status(each)
+            told += f" ({each.finding.known})" if width == 120 and each.finding and each.finding.known else ""
+            assert line.plain.startswith(f"{told}  ")
+            assert f"  {each.statement.name}  " in line.plain
+            assert line.cell_len <= width
 
 
 def test_json_has_the_whole_statement(ran):
@@ -146,7 +158,7 @@ def test_a_statement_of_one_s_own_stands_as_its_run_found(ran, tmp_path, monkeyp
     for name in ("fair", "continual.fair", "mine.fair"):
         assert f"{words}, by the run in runs/verify" in ran("why", name).out
     assert f"{words}, by the run in mine" in ran("why", "fair", "--from", "mine").out
-    assert ran("statements", "--from", "mine").out.startswith(words.partition(" (")[0] + "  continual.fair  ")
+    assert ran("statements", "--from", "mine").out.startswith(f"{words}  continual.fair  ")
     (known,) = json.loads(ran("statements", "fair", "--json").out)
     assert known["from"] == "runs/verify"
 

@@ -13,7 +13,7 @@ from moe_theory.deep.runs import Stored
 from moe_theory.runs import Run
 from moe_theory.verify import Status
 
-TINY = {"network": "mlp", "epochs": 1, "samples": 10, "batch": 10, "rounds": 4, "test_images": 50, "seed": 3}
+TINY = {"network": "mlp", "epochs": 1, "samples": 10, "batch": 10, "rounds": 4, "test_images": 40, "seed": 3}
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +29,7 @@ def test_networks_are_judged_on_data_of_one_s_own(bumps, tmp_path):
     options = dict(TINY, classes=(0, 1, 2), replicates=2, folder=tmp_path, settings={"gate_scale": 5})
     plan = deep.plan("continual-mnist-small", bumps, on_data=read.append, **options)
     assert read == [bumps]
+    assert "<DataSet bumps: 80 training and 40 test images of 1 x 1 x 8, 4 classes>" in repr(plan)  # and no pixels
     found = deep.judge(plan, on_step=steps.append)
     assert {verdict.data for verdict in found.verdicts} == {"bumps"}
     assert {verdict.setting for verdict in found.verdicts} == {"balanced, gate_scale=5 on bumps"}
@@ -84,6 +85,9 @@ def test_no_more_seeds_are_run_once_every_claim_is_decided(share, looks, monkeyp
         ({"minutes": 3, "replicates": 2}, InvalidRunError, "Drop --minutes"),
         ({"data": "nowhere"}, MissingDataError, "nowhere"),
         ({"experts": (4, 4)}, InvalidRunError, "experts"),
+        ({"experts": 4}, InvalidRunError, "experts=4 must be a sequence"),
+        ({"classes": 1}, InvalidRunError, "classes=1 must be a sequence"),
+        ({"test_images": 10**6}, InvalidRunError, "test_images=1000000 must be at most 3.., as many as digits"),
     ],
 )
 def test_requests_that_cannot_be_met_are_refused(options, error, said):

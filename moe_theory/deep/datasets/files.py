@@ -47,7 +47,7 @@ class Inventory(NamedTuple):
 
 
 @documented
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class DataSet:
     """Labelled images, split as their publisher did. Compared by identity: programs are kept for each."""
 
@@ -57,6 +57,11 @@ class DataSet:
     test: Images
     class_names: tuple[str, ...]
     inventory: Inventory = dataclasses.field(default_factory=Inventory)
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.train.labels):,} training and {len(self.test.labels):,} test"
+        shape = " x ".join(map(str, self.train.pixels.shape[1:]))
+        return f"<DataSet {self.name}: {sizes} images of {shape}, {len(self.class_names)} classes>"
 
 
 _SYSTEM = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
