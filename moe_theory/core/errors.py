@@ -118,7 +118,7 @@ class UndeclaredError(UnknownNameError):
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = None) -> UnknownNameError:
-    """The error for a `name` that is not among the `known` names of this `kind`, with the nearest suggested.
+    """The error for a `name` that is not among the `known` names of this `kind`, with the nearest suggested if it is near.
 
     Args:
         of: a paper's `Params` or `Dims`, whose fields say which symbols of the paper they are: a symbol is named by
@@ -139,6 +139,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = N
     paper = paper if any(each.startswith(paper) for each in known) else ""
     among = [each.removeprefix(paper) for each in known if each.startswith(paper)]
     near = [paper + each for each in difflib.get_close_matches(name.removeprefix(paper)[:100], among, n=3, cutoff=0.5)]
+    near = near or [each for each in known if name and each.startswith(name)][:3]
     nearest = f"Did you mean {near[0]!r}? " if near else ""
     more = f" and {len(known) - 12:,} more" if len(known) > 12 else ""
     listed = f"Near it: {', '.join(near)}." if near and more else f"Known: {', '.join(known[:12]) or 'none'}{more}."

@@ -34,6 +34,8 @@ def test_any_iterable_of_names_will_do():
     """Would catch names exhausted by the search, and a name that has none to resemble."""
     error = errors.unknown_name("reading", "aab", (name for name in ("b", "aa")))
     assert str(error) == "unknown reading 'aab'. Did you mean 'aa'? Known: aa, b."
+    error = errors.unknown_name("cell", "M = 3", ["M = 2, no termination at all", "M = 3, no termination at all"])
+    assert "Did you mean 'M = 3, no termination at all'?" in str(error)
     nothing = str(errors.unknown_name("claim", "x", {}))
     assert nothing.startswith("unknown claim 'x'")
     assert "none" in nothing
