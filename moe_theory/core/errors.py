@@ -118,7 +118,7 @@ class UndeclaredError(UnknownNameError):
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], of: type | None = None) -> UnknownNameError:
-    """The error for a `name` that is not among the `known` names of this `kind`, with the nearest suggested if it is near.
+    """The error for a `name` that is not among the `known` names of this `kind`, with those suggested that are near.
 
     Args:
         of: a paper's `Params` or `Dims`, whose fields say which symbols of the paper they are: a symbol is named by
