@@ -20,6 +20,7 @@ from .verify import Claim as Claim
 from .verify import Experiment as Experiment
 from .verify import Status as Status
 from .verify import Verdict as Verdict
+from .verify.challenge import challenge as challenge
 from .verify.check import check as check
 from .verify.explore import explore as explore
 from .verify.registry import claims as claims

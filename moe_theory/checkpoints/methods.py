@@ -85,7 +85,7 @@ def merge_tensors(
     weights: Float[np.ndarray, " K"],
     method: Method = PLAIN,
     base: Float[np.ndarray, "*shape"] | None = None,
-    orders: Sequence["Order | None"] | None = None,
+    orders: Sequence["UnitOrder | None"] | None = None,
     stream: int = 0,
 ) -> Float[np.ndarray, "*shape"]:
     """Merge K tensors of one shape; those of weight 0 are not read.
@@ -155,7 +155,7 @@ def pieces(shape: tuple[int, ...]) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, shape[0], step))
 
 
-def _taken(part: np.ndarray, rows: slice, order: "Order | None", single: type) -> np.ndarray:
+def _taken(part: np.ndarray, rows: slice, order: "UnitOrder | None", single: type) -> np.ndarray:
     if order is None:
         return part[rows].astype(single)
     return (part[order.places[rows]] if order.axis == 0 else part[rows][:, order.places]).astype(single)
@@ -220,7 +220,7 @@ class Units(NamedTuple):
         return np.concatenate([order, len(order) + order])
 
 
-class Order(NamedTuple):
+class UnitOrder(NamedTuple):
     """An order of a tensor's entries along an axis."""
 
     axis: int
@@ -266,7 +266,7 @@ def hidden_units(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Units]:
 
 def alignment(
     experts: Sequence[Mapping[str, np.ndarray]], weights: Float[np.ndarray, " K"]
-) -> list[dict[str, Order] | None]:
+) -> list[dict[str, UnitOrder] | None]:
     """Orders of each expert's hidden units that match those of the heaviest, by the inner products of their weights.
 
     A permutation of the hidden units changes no output of an expert, but that of an average. Takes 12 f^2 bytes.
@@ -278,13 +278,13 @@ def alignment(
 
     units = hidden_units({name: part.shape for name, part in experts[0].items()})
     heaviest = int(np.argmax(weights))
-    found: list[dict[str, Order] | None] = []
+    found: list[dict[str, UnitOrder] | None] = []
     for number, expert in enumerate(experts):
         if number == heaviest or weights[number] == 0:
             found.append(None)
             continue
         order = linear_sum_assignment(_likeness(experts[heaviest], expert, units), maximize=True)[1]
-        found.append({name: Order(own.axis, own.places(order)) for name, own in units.items()})
+        found.append({name: UnitOrder(own.axis, own.places(order)) for name, own in units.items()})
     return found
 
 

@@ -25,7 +25,7 @@ from moe_theory.checkpoints.methods import (
     ALIGNED,
     PLAIN,
     Method,
-    Order,
+    UnitOrder,
     alignment,
     check_method,
     hidden_units,
@@ -227,13 +227,13 @@ def _outputs(job: _MergeJob, dense: Dense | None, config: Mapping[str, Any] | No
     return {shard: sorted(plan, key=lambda output: output.source.start) for shard, plan in plans.items() if plan}
 
 
-def _orders(job: _MergeJob, layer: ExpertLayer) -> list[dict[str, Order] | None]:
+def _orders(job: _MergeJob, layer: ExpertLayer) -> list[dict[str, UnitOrder] | None]:
     experts = [{name: stack.expert(k) for name, stack in layer.stacks.items()} for k in range(layer.num_experts)]
     return alignment(experts, job.weights)
 
 
 def _merged(
-    job: _MergeJob, layer: ExpertLayer, name: str, orders: Callable[[], list[dict[str, Order] | None]]
+    job: _MergeJob, layer: ExpertLayer, name: str, orders: Callable[[], list[dict[str, UnitOrder] | None]]
 ) -> np.ndarray:
     """One tensor of a layer's merged expert. Raises: InvalidCheckpointError."""
     stack = layer.stacks[name]

@@ -25,7 +25,7 @@ from moe_theory.core.papers import declared_commands, import_command, parsed_sou
 _OWN = "Run things of your own"  # where those of papers stand too
 _GROUPS = {  # this package's commands by heading; "sweep show" is `show` of sweep.py
     "See what there is": ("tour", "statements", "why", "claims", "figures"),
-    "Judge claims": ("verify", "explore", "report", "record", "cite"),
+    "Judge claims": ("verify", "challenge", "explore", "report", "record", "cite"),
     _OWN: ("new", "sweep", "sweep show"),
     "This machine": ("completion",),
 }

@@ -36,6 +36,7 @@ from moe_theory.core.tasks import Pool, draw_pool
 from moe_theory.runs import Run
 from moe_theory.verify import Experiment
 from moe_theory.verify.claim import Selection
+from moe_theory.verify.region import Order, Scale
 from moe_theory.verify.statement import Hypothesis, limit_probability
 
 FAILURE = 0.05  # delta: what a probability that the paper leaves at delta, or at o(1), may be at most
@@ -150,6 +151,15 @@ def stage_rounds(params: Params, power: float = 0.0) -> int:
     quotient = float(params.num_experts) / float(params.learning_rate) * float(params.truth_scale) ** -power
     return int(ceil_to_rounds(quotient))
 
+
+# What Algorithm 1 leaves open beside its sizes: alpha and Gamma are O() of these powers of sigma_0, lambda and eta have
+# theirs, and of noise and strengths only bounds are given.
+FREE_ORDERS = (
+    Order("balance_weight", recorded=0.5, least=0.5, most=1.5),
+    Order("termination_threshold", recorded=1.25, least=1.25, most=3.0),
+    Scale("noise_scale", 0.01, 1.0, of="truth_scale"),
+    Scale("min_strength", 0.0, 1.0),
+)
 
 # Grids for the O() and Omega() statements about router and gates. On the grid of scales everything shrinks as
 # Algorithm 1 asks, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25; signals keep
@@ -306,9 +316,18 @@ SPECIALIZATION = Experiment(
     replicates=2048,
 )
 
-NO_TERMINATION = dataclasses.replace(
-    SPECIALIZATION, name="no-termination", cells=_specialization_cells(*SPECIALIZATION_SCALES, terminate=False)
-)
+
+def without_termination(setting: Mapping[str, Any]) -> Experiment:
+    """The same while gates are never fixed, with the sizes of a setting."""
+    dims, cells = (
+        dataclasses.replace(SPECIALIZATION_DIMS, **setting),
+        _specialization_cells(*SPECIALIZATION_SCALES, terminate=False),
+    )
+    about = {"name": "no-termination", "dims": dims, "cells": cells, "of": without_termination}
+    return dataclasses.replace(SPECIALIZATION, system=system_with_diagnostics(dims), **about)
+
+
+NO_TERMINATION = without_termination({})
 
 # The limit itself. Below sigma_0 = 1e-4 probabilities of two tasks differ by less than float32 resolves, so runs that
 # compare them are in float64. Signals of a cluster are within O(sigma_0^1.5), as the proof of Lemma 1 supposes. The
@@ -400,22 +419,34 @@ COVERAGE_TASKS, COVERAGE_CLUSTERS, COVERAGE_SCALE = 15, 3, 0.01
 COVERAGE_EXPERTS = {
     count: int(np.ceil(count * np.log(count / FAILURE))) for count in (COVERAGE_TASKS, COVERAGE_CLUSTERS)
 }
-COVERAGE_DIMS = Dims(COVERAGE_EXPERTS[COVERAGE_TASKS], COVERAGE_TASKS, num_features=16, num_samples=6)
 
 
-COVERAGE = Experiment(
-    name="coverage",
-    dims=COVERAGE_DIMS,
-    system=system(COVERAGE_DIMS),
-    cells={
-        f"{count} sets": limit_params(num_experts, COVERAGE_SCALE) | {"num_clusters": count}
-        for count, num_experts in COVERAGE_EXPERTS.items()
-    },
-    num_rounds=stage_rounds(Params()._replace(**limit_params(COVERAGE_DIMS.max_experts, COVERAGE_SCALE))),
-    record_every=2,
-    observe=observe_sets,
-    replicates=1024,
-)
+def coverage(setting: Mapping[str, Any]) -> Experiment:
+    """Exploration with as many tasks as a setting has, each a set of its own, or with those of the recorded runs."""
+    tasks = setting.get("num_tasks", COVERAGE_TASKS)
+    needed = int(np.ceil(tasks * np.log(tasks / FAILURE)))
+    dims = Dims(needed, tasks, tasks + 1, num_samples=6)
+    sets = {
+        COVERAGE_TASKS: (needed, tasks),
+        COVERAGE_CLUSTERS: (COVERAGE_EXPERTS[COVERAGE_CLUSTERS], COVERAGE_CLUSTERS),
+    }
+    return Experiment(
+        name="coverage",
+        dims=dims,
+        system=system(dims),
+        cells={
+            f"{name} sets": limit_params(number, COVERAGE_SCALE) | {"num_clusters": count}
+            for name, (number, count) in sets.items()
+        },
+        num_rounds=stage_rounds(Params()._replace(**limit_params(needed, COVERAGE_SCALE))),
+        record_every=2,
+        observe=observe_sets,
+        replicates=1024,
+        of=coverage,
+    )
+
+
+COVERAGE = coverage({})
 
 
 # Where experts specialise at all: the gate drive kappa in units of the perturbation lambda, set by the signals' scale.

@@ -53,7 +53,7 @@ class Sizes(NamedTuple):
     test_images: int | None = None  # of the data set, that experts are evaluated on; all unless given
 
 
-class Choice(NamedTuple):
+class FittedPlan(NamedTuple):
     """Plan and sizes chosen for a time limit or a gate drive, and how they were found."""
 
     plan: Plan
@@ -116,7 +116,9 @@ def check(plan: Plan, minutes: float | None, kappa: float | None, is_literal: bo
         raise InvalidParamsError(f"{plan.preset.name} compares scales of the gate's input: drop kappa.")
 
 
-def fit(plan: Plan, given: Sizes, minutes: float | None, kappa: float | None, num_claims: int, error: float) -> Choice:
+def fit(
+    plan: Plan, given: Sizes, minutes: float | None, kappa: float | None, num_claims: int, error: float
+) -> FittedPlan:
     """`within` the minutes, if given, with a step size at which experts converge; then `at_drive`. The plan's settings
     and `given` are kept.
 
@@ -131,10 +133,10 @@ def fit(plan: Plan, given: Sizes, minutes: float | None, kappa: float | None, nu
     if kappa is not None or not (plan.preset.scales or "gate_scale" in plan.settings):
         plan, more, _ = at_drive(plan, DRIVES[plan.preset.paper] if kappa is None else kappa)
         told += more
-    return Choice(plan, told, sizes)
+    return FittedPlan(plan, told, sizes)
 
 
-def keep(path: Path, choice: Choice, plan: Plan, given: Sizes, minutes: float | None, kappa: float | None) -> None:
+def keep(path: Path, choice: FittedPlan, plan: Plan, given: Sizes, minutes: float | None, kappa: float | None) -> None:
     """Write what was chosen for this request, which timings would choose otherwise another time."""
     found = {
         "sizes": choice.sizes._asdict(),
@@ -145,7 +147,7 @@ def keep(path: Path, choice: Choice, plan: Plan, given: Sizes, minutes: float | 
     write_whole(path, json.dumps({"request": request, **found, "told": choice.told}, indent=1).encode())
 
 
-def kept_choice(path: Path, plan: Plan, given: Sizes, minutes: float | None, kappa: float | None) -> Choice | None:
+def kept_choice(path: Path, plan: Plan, given: Sizes, minutes: float | None, kappa: float | None) -> FittedPlan | None:
     """The earlier choice for the same request; None if there is no readable one."""
     try:
         found = read_json(path)
@@ -154,7 +156,7 @@ def kept_choice(path: Path, plan: Plan, given: Sizes, minutes: float | None, kap
         sizes = Sizes(**found["sizes"])
         resumed = dataclasses.replace(_resized_plan(plan, sizes), replicates=found["replicates"])
         chosen = dataclasses.replace(resumed, settings=found["settings"])
-        return Choice(chosen, ["as chosen before:", *found["told"]], sizes)
+        return FittedPlan(chosen, ["as chosen before:", *found["told"]], sizes)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -164,7 +166,7 @@ def _request(plan: Plan, given: Sizes, minutes: float | None, kappa: float | Non
     return {"of": about, "given": given, "minutes": minutes, "kappa": kappa}
 
 
-def literal(plan: Plan) -> Choice:
+def literal(plan: Plan) -> FittedPlan:
     """The parameters that the theorems ask for, at the measured sigma_0 of an element of the mean images across tasks,
     and these images as they are: eta = alpha = sigma_0^.5 and lambda = Gamma = sigma_0^1.25; of servers eta and lambda.
 
@@ -186,7 +188,7 @@ def literal(plan: Plan) -> Choice:
     chosen = {name: value if isinstance(value, bool) else float(f"{value:.3g}") for name, value in own.items()}
     listed = ", ".join(f"{name}={value}" for name, value in chosen.items())
     told = f"sigma_0 of the mean images of {MEASURED_TASKS} tasks is {deviation:.3g}: {listed}"
-    return Choice(_with_settings(plan, chosen), [told])
+    return FittedPlan(_with_settings(plan, chosen), [told])
 
 
 def deviation_of(plan: Plan) -> float:
@@ -201,7 +203,7 @@ def deviation_of(plan: Plan) -> float:
     return float(np.sqrt(np.mean(np.var(means, axis=0))))
 
 
-def at_drive(plan: Plan, target: float) -> Choice:
+def at_drive(plan: Plan, target: float) -> FittedPlan:
     """The scale of the gate's input at which the pilot's median kappa is the target: kappa goes as its square.
 
     Raises: InvalidParamsError for a target that is not above 0, or where gate_scale is set as well.
@@ -220,10 +222,10 @@ def at_drive(plan: Plan, target: float) -> Choice:
         f"gate_scale {float(params.gate_scale):g} has a median kappa of {found:.2g} in {_pilot_rounds(plan)} pilot "
         f"rounds of {cell}: {scale:g} is taken, for {target:g}"
     )
-    return Choice(_with_settings(plan, {"gate_scale": scale}), [told])
+    return FittedPlan(_with_settings(plan, {"gate_scale": scale}), [told])
 
 
-def converging(plan: Plan) -> Choice:
+def converging(plan: Plan) -> FittedPlan:
     """The expert's step size halved until it diverges in none of the first rounds of the first seeds, with the fewest
     experts and with the most. Raises: InvalidRunError if four halvings do not do.
     """
@@ -238,7 +240,7 @@ def converging(plan: Plan) -> Choice:
         ):
             was, now = float(params.expert_rate), rates["expert_rate"]
             told = f"experts diverge in the pilot at expert_rate={was:g}: {now:g} is taken"
-            return Choice(tried, [told] if halvings else [])
+            return FittedPlan(tried, [told] if halvings else [])
     raise InvalidRunError(
         f"experts diverge in the pilot even at expert_rate={float(params.expert_rate) / 2**HALVINGS:g}. Change network."
     )
@@ -249,7 +251,7 @@ def _converges(plan: Plan, cell: str, seed: int) -> bool:
     return bool(np.all(np.isfinite(pilot(plan, cell, rounds, replicate=seed).records.locality)))
 
 
-def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: float) -> Choice:
+def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: float) -> FittedPlan:
     """Sizes and seeds with which all cells take about `minutes`: the preset's own if they do, else smaller ones.
 
     Smaller are, one after the other, the test images, the epochs, the network; the first with which `ENOUGH` seeds can
@@ -290,7 +292,7 @@ def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: flo
         f"chosen: {words(chosen)}, {rounds} rounds, {seeds} seeds, about {expected:.2g} of {minutes:g} minutes; "
         f"{deciding(chosen.looks, error / max(num_claims, 1))}"
     )
-    return Choice(chosen, told, sizes)
+    return FittedPlan(chosen, told, sizes)
 
 
 def ladder(preset: Preset, given: Sizes) -> list[Sizes]:

@@ -249,7 +249,7 @@ def _fitted(
         if kept is not None:
             kept.unlink(missing_ok=True)
     fitting.check(plan, minutes, kappa, literal)
-    choice = fitting.literal(plan) if literal else fitting.Choice(plan, [])
+    choice = fitting.literal(plan) if literal else fitting.FittedPlan(plan, [])
     for line in choice.told:
         tell(line)
     if minutes is None and kappa is None:

@@ -6,16 +6,17 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import fields
 from moe_theory.core.tasks import Pool
-from moe_theory.edge import corrected, policies, theory
+from moe_theory.edge import corrected, delays, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
 from moe_theory.edge.params import CLUSTER_SPREAD, FIGURE_3_FEATURES, PROPORTIONAL, SIGMA_0, Dims, Params
 from moe_theory.runs import Cell, Run, run_cells
 from moe_theory.verify.claim import Experiment, ranged
+from moe_theory.verify.region import Choice, Order, Scale
 from moe_theory.verify.statement import Hypothesis
 
 FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)
@@ -218,19 +219,45 @@ def past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -
         if int(params.signal_law) == PROPORTIONAL:
             params = params._replace(signal_scale=params.signal_scale / params.truth_scale)
         length = stride * RECORDS * 5 // 4
-        own.append(dataclasses.replace(cell, params=params, num_rounds=length, record_every=stride, is_double=True))
+        own.append(dataclasses.replace(cell, params=params, num_rounds=length, record_every=stride))
     return run_cells(own, count, first=first, seed=seed, width=64)
 
 
 def _limit(name, dims, cells, observe) -> Experiment:
-    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 2048), measure=past_exploration)
+    return dataclasses.replace(
+        _experiment(name, dims, cells, 1, observe, 2048), measure=past_exploration, is_double=True
+    )
 
 
-LIMIT = _limit(
-    "limit-scale",
-    small_dims(SMALL_EXPERTS, 10, 7),
-    {f"sigma_0 = {scale:.2g}": _small(SMALL_EXPERTS, scale, scale**0.5) for scale in SCALES},
-    observe_limit,
+SLOWEST = 3  # rounds of an execution at a server that is slower than all others
+
+
+def one_slow(trip: delays.Trip, params: Params) -> Int[Array, " M"]:
+    """The law of executions in which the first server takes the most rounds, and all others the fewest."""
+    del params
+    return jnp.where(jnp.arange(trip.uniform.shape[0]) == 0, trip.most, trip.least)
+
+
+def limit(setting: Mapping[str, Any]) -> Experiment:
+    """The limit of small sigma_0, with the servers of a setting: how many, of which one is slow, or those recorded."""
+    number = setting.get("servers") or SMALL_EXPERTS
+    dims = small_dims(number, 10, 7)
+    cells = {f"sigma_0 = {scale:.2g}": _small(number, scale, scale**0.5) for scale in SCALES}
+    made = dataclasses.replace(_limit("limit-scale", dims, cells, observe_limit), of=limit)
+    if number == SMALL_EXPERTS:
+        return made
+    wide = dataclasses.replace(dims, max_delay=SMALL_DELAY - 1 + SLOWEST)
+    slow = {name: own | {"max_execution_delay": SLOWEST} for name, own in cells.items()}
+    return dataclasses.replace(made, dims=wide, system=system(wide, execution=one_slow), cells=slow)
+
+
+LIMIT = limit({})
+# What the paper leaves open of these runs: r = o(1), noise, strengths, and the servers, more than the tasks.
+FREE = (
+    Order("perturbation_scale", recorded=1.5, least=0.25, most=2.5),
+    Scale("noise_scale", 0.01, 0.5),
+    Scale("min_strength", 0.0, 1.0),
+    Choice("servers", {f"{SMALL_EXPERTS} alike": SMALL_EXPERTS, "3, one slow": 3}),
 )
 RATE_LIMIT = _limit(
     "limit-rate",
@@ -259,9 +286,16 @@ ROUTED = _experiment(
 
 HISTORY_EXPERTS = 10
 HISTORY_DIMS = figure_3_dims(HISTORY_EXPERTS)
-HISTORY = _experiment(
-    "history", HISTORY_DIMS, _servers(HISTORY_EXPERTS), 60, observe_assignments, 8192, policy=policies.uniform
-)
+
+
+def history(setting: Mapping[str, Any]) -> Experiment:
+    """The first arrivals under uniform routing, with the sizes of a setting: s, p and N."""
+    dims, cells = dataclasses.replace(HISTORY_DIMS, **setting), _servers(HISTORY_EXPERTS)
+    made = _experiment("history", dims, cells, 60, observe_assignments, 8192, policy=policies.uniform)
+    return dataclasses.replace(made, of=history)
+
+
+HISTORY = history({})
 FIRST_TASKS = HISTORY.at(cell_name(HISTORY_EXPERTS))
 
 

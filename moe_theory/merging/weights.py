@@ -13,7 +13,7 @@ from moe_theory.checkpoints.methods import (
     AVERAGE,
     PLAIN,
     Method,
-    Order,
+    UnitOrder,
     alignment,
     check_method,
     merge_tensors,
@@ -71,7 +71,7 @@ def merge(
         {} if base is None else dict(zip(names, map(np.asarray, jax.tree.leaves(base)), strict=True))
     )
     shares = np.asarray(weights, np.float64)
-    orders: list[dict[str, Order] | None] = [None] * len(shares)
+    orders: list[dict[str, UnitOrder] | None] = [None] * len(shares)
     if method.name == ALIGNED:
         orders = alignment([{name: leaf[k] for name, leaf in leaves.items()} for k in range(len(shares))], shares)
     merged = []

@@ -15,7 +15,7 @@ from moe_theory.verify import recorded
 from moe_theory.verify.statement import answered
 from moe_theory.verify.verdict import ID_WORDS, Report, Statement, Status, Verdict, is_id
 
-SCHEMA = "moe-theory/verdicts/5"
+SCHEMA = "moe-theory/verdicts/6"
 # Earlier ones: without statements, and what came with them; without proofs.
 OLDER, UNPROVED = "moe-theory/verdicts/3", "moe-theory/verdicts/4"
 NUMBERS = "verdicts.json"  # what verifying writes

@@ -187,10 +187,17 @@ def why_lines(found: Standing, others: Sequence[Verdict] = ()) -> list[tuple[str
         ("beside", " \n".join(_by_data(known, verdicts, others))),
         ("repeat", shown.command if shown else ""),
         *script_commands(of).items(),
+        ("free", _left_free(of)),
     ]
     return [
         (name, " \n".join(text.split("\n")) if name in {"says", "instead"} else text) for name, text in parts if text
     ]
+
+
+def _left_free(of: Statement) -> str:
+    """What the statement leaves free: where it is recorded, and from where to where it is free."""
+    every = ", ".join(f"{each.name} {each.recorded} ({each.region})" for each in of.free)
+    return f"recorded at {every}" if every else ""
 
 
 def _rests_on(of: Statement) -> str:

@@ -59,6 +59,7 @@ class Cell:
     keep: tuple[int, ...] | None = None  # which of the recorded rounds, by position, stay in memory; None: all
     keeps_state: bool = True  # whether final states stay in memory; otherwise they are None
     is_double: bool = False  # whether it runs in float64 whatever the precision of JAX
+    dims: Any = None  # static shapes of the system, which nothing of the run itself depends on
 
     def precision(self) -> contextlib.AbstractContextManager[Any]:
         """Within it JAX has the precision that this cell runs in."""
@@ -80,6 +81,7 @@ class Run(NamedTuple):
     replicates: Int[np.ndarray, " B"]
     state: Any  # final states (..., B); None for a cell that does not keep them
     records: Any  # what `observe` kept (R, ..., B)
+    dims: Any = None  # static shapes, where the cell names them
 
 
 class Chunk(NamedTuple):
@@ -293,4 +295,4 @@ def compute_chunk(chunk: Chunk, seed: int) -> Outcome:
 
 def _joined(cell: Cell, parts: list[Outcome], first: int, count: int) -> Run:
     state, records = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=-1), *parts)
-    return Run(cell.params, cell.rounds, np.arange(first, first + count), state, records)
+    return Run(cell.params, cell.rounds, np.arange(first, first + count), state, records, cell.dims)

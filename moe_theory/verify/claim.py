@@ -1,6 +1,7 @@
 """Claims: numbered statements made executable, and the experiments that their evidence comes from."""
 
 import dataclasses
+import functools
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from moe_theory.core.notebook import Shown
 from moe_theory.core.system import Observe, System, observe_info
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell, Start
+from moe_theory.verify.region import Choice, FreeAxis, Setting
 from moe_theory.verify.verdict import ID_WORDS, is_id
 
 if TYPE_CHECKING:
@@ -95,13 +97,20 @@ class Experiment(Shown):
     data: str = ""  # the data set that its runs are on, where it is not drawn by the package
     width: int | None = None  # replicates that run together; what suits the size of a state unless given
     measure: "Measure | None" = None  # what makes the runs instead of the systems: clocks, or what no scan computes
+    of: "Callable[[Mapping[str, Any]], Experiment] | None" = None  # the same with other sizes and laws, by their names
 
     def __hash__(self) -> int:
         return id(self)
 
     def __fingerprint__(self) -> Any:
         kept = {"stored": self.stored and self.stored.digest}
-        return {**vars(self), **kept}, Experiment.cells_under, Experiment.over, Experiment.at, Experiment.together
+        return (
+            {**vars(self), **kept, "of": None},
+            Experiment.cells_under,
+            Experiment.over,
+            Experiment.at,
+            Experiment.together,
+        )
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""
@@ -125,9 +134,19 @@ class Experiment(Shown):
                 self.start,
                 keeps_state=self.keeps_state,
                 is_double=self.is_double,
+                dims=self.dims,
             )
             for name, overrides in self.cells.items()
         ]
+
+    def at_setting(self, setting: Setting) -> "Experiment":
+        """The same with the sizes and choices of a setting, built by `of`; itself where there are none. Parameters are
+        changed in the reading that cells are run under, `request.at_setting`. Raises: as `of`.
+        """
+        if not setting:
+            return self
+        chosen = ((a.name, a.choices[value] if isinstance(a, Choice) else value) for a, value in setting.items())
+        return _built(self.of, tuple(chosen))
 
     def over(self, axis: str | Mapping[str, float] | Sequence[str], *values: Any) -> "Selection":
         """Runs that a claim looks at one at a time, a component each.
@@ -220,6 +239,11 @@ class Experiment(Shown):
             replicates=spec.replicates,
             stored=results,
         )
+
+
+@functools.lru_cache(maxsize=256)  # a system that is built again is compiled again
+def _built(of: Any, chosen: tuple[tuple[str, Any], ...]) -> Experiment:
+    return of(dict(chosen))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -382,6 +406,7 @@ class Claim(Shown):
     function: Callable[..., Any] | None = None  # that measures it, as its file has it
     is_computed: bool = False  # whether nothing random enters
     ranges: Mapping[str, Range] = dataclasses.field(default_factory=dict)  # of what is observed, predicted, and scale
+    free: tuple[FreeAxis, ...] = ()  # what its statement leaves open
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""

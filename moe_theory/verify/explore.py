@@ -23,12 +23,11 @@ from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verify import registry
 from moe_theory.verify.claim import Claim, ReadingLike
 from moe_theory.verify.interim import SequentialTest
+from moe_theory.verify.region import Number, Span, tidy
 from moe_theory.verify.request import FAMILY_ERROR, adjusted, check_request, require_free, require_one, resolve
 from moe_theory.verify.session import StudyMonitor, take_looks
 from moe_theory.verify.verdict import Status, Verdict
 
-Number = bool | int | float
-LOG_RATIO = 10  # a range that spans more is logarithmic
 MOST_AXES = 2  # of a map
 POINTS, REFINEMENTS = 5, 2  # unless the caller asks for others
 MOST_POINTS = 10_000
@@ -59,11 +58,7 @@ class Axis:
 
     def between(self, lower: Number, upper: Number) -> Number | None:
         """The value halfway between two; None where there is none."""
-        if self.is_listed:
-            return None
-        middle = math.sqrt(lower * upper) if self.is_log else (lower + upper) / 2
-        middle = round(middle) if isinstance(lower, int) else _tidy(middle)
-        return middle if lower < middle < upper else None
+        return None if self.is_listed else self._span.between(lower, upper)
 
     def most_values(self, levels: int) -> int:
         """Largest number of values after `levels` halvings between neighbours."""
@@ -74,18 +69,15 @@ class Axis:
 
     def place(self, values: Any) -> np.ndarray:
         """Positions of values on the axis: 0 at the smallest, 1 at the largest."""
-        low, high = self._scaled([self.low, self.high])
-        return (self._scaled(values) - low) / (high - low)
+        return self._span.place(values)
 
     def value_at(self, places: Any) -> np.ndarray:
         """The inverse of `place`, as real numbers."""
-        low, high = self._scaled([self.low, self.high])
-        values = low + np.asarray(places, np.float64) * (high - low)
-        return np.exp(values) if self.is_log else values
+        return self._span.value_at(places)
 
-    def _scaled(self, values: Any) -> np.ndarray:
-        values = np.asarray(values, np.float64)
-        return np.log(values) if self.is_log else values
+    @property
+    def _span(self) -> Span:
+        return Span(self.low, self.high)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -427,7 +419,7 @@ def _parse(text: str, defaults: Any, num_points: int) -> Axis:
     values = sorted(set(values))
     if len(values) < 2:
         raise InvalidParamsError(f"--over {text}: an axis needs at least two different values.")
-    is_log = values[0] > 0 and values[-1] >= LOG_RATIO * values[0]
+    is_log = Span(values[0], values[-1]).is_log
     return Axis(
         name, tuple(values if is_listed else _spread(values[0], values[-1], num_points, is_log)), is_log, is_listed
     )
@@ -435,9 +427,5 @@ def _parse(text: str, defaults: Any, num_points: int) -> Axis:
 
 def _spread(low: Number, high: Number, count: int, is_log: bool) -> list[Number]:
     spread = np.geomspace(low, high, count) if is_log else np.linspace(low, high, count)
-    inner = (round(value) if isinstance(low, int) else _tidy(value) for value in spread[1:-1].tolist())
+    inner = (round(value) if isinstance(low, int) else tidy(value) for value in spread[1:-1].tolist())
     return sorted({low, *(value for value in inner if low < value < high), high})
-
-
-def _tidy(value: float) -> float:
-    return float(f"{value:.6g}")

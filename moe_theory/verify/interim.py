@@ -185,7 +185,7 @@ class _Parameters:
 
     def __init__(self, name: str, run: Run) -> None:
         self._name = name
-        self.params, self.rounds, self.replicates = run.params, run.rounds, run.replicates
+        self.params, self.rounds, self.replicates, self.dims = run.params, run.rounds, run.replicates, run.dims
 
     def __getattr__(self, field: str) -> Any:
         raise InvalidClaimError(

@@ -24,6 +24,7 @@ from moe_theory.verify import registry
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
 from moe_theory.verify.evidence import random_cells
 from moe_theory.verify.interim import look_sizes
+from moe_theory.verify.region import FreeAxis, Setting, assigned
 from moe_theory.verify.verdict import Status, Verdict
 
 FAMILY_ERROR = 0.01  # probability that a report holds any false verdict
@@ -98,7 +99,7 @@ def check_request(
         raise InvalidRunError("there is nothing to judge: name at least one claim and one reading, or leave them out.")
     for experiment, _, _ in groups:
         _check_stored(experiment, replicates, seed)
-    groups = [(experiment, adjusted(reading, settings or {}, experiment), of) for experiment, reading, of in groups]
+    groups = [part for group in groups for part in set_to(group, settings or {})]
     return resolve(groups, replicates, seed, error, budget, module, [claim.id for claim in claims])
 
 
@@ -224,31 +225,80 @@ def blank_verdict(
 
 @dataclasses.dataclass(frozen=True)
 class AdjustedReading:
-    """A reading with some parameters set beside its choices; a cell's own overrides go before both."""
+    """A reading with some parameters set beside its choices, which a cell's own overrides go before, and parameters
+    that statements leave free, which go before both. What an experiment is built with is only named.
+    """
 
     base: ReadingLike
     settings: Mapping[str, Any]
+    free: Mapping[Any, Any] = dataclasses.field(default_factory=dict)
+    built: Setting = dataclasses.field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """The reading's name and what is set: "unit-signal, signal_scale=5"."""
-        return ", ".join([self.base.name, *(f"{name}={shown(value)}" for name, value in self.settings.items())])
+        return ", ".join([self.base.name, *self._assigned])
 
     @property
     def summary(self) -> str:
-        return "; ".join([self.base.summary, *(f"{name}={shown(value)}" for name, value in self.settings.items())])
+        return "; ".join([self.base.summary, *self._assigned])
 
     @property
     def options(self) -> str:
-        sets = (f"--set {name}={shown(value)}" for name, value in self.settings.items())
-        return " ".join([f"--reading {self.base.name}", *sets])
+        return " ".join([f"--reading {self.base.name}", *(f"--set {shlex.quote(each)}" for each in self._assigned)])
+
+    @property
+    def _assigned(self) -> list[str]:
+        own = (f"{name}={shown(value)}" for name, value in self.settings.items())
+        return [*own, *assigned({**self.built, **self.free})]
 
     def params(self, **overrides: Any) -> Any:
-        return self.base.params(**{**self.settings, **overrides})
+        params = self.base.params(**{**self.settings, **overrides})
+        for axis, value in self.free.items():
+            params = axis.into(params, value)
+        return params
 
 
 def options_of(reading: ReadingLike) -> str:
     return reading.options if isinstance(reading, AdjustedReading) else f"--reading {reading.name}"
+
+
+def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
+    """The group with `settings`, numbers or their texts: of what its claims' statements leave free, or of parameters;
+    in parts where the statements differ in that. Raises: as `adjusted`, and for a value outside a statement's region.
+    """
+    experiment, reading, claims = group
+    parts: dict[tuple[FreeAxis, ...], list[Claim]] = {}
+    for claim in claims:
+        parts.setdefault(tuple(axis for axis in claim.free if axis.name in settings), []).append(claim)
+    found = []
+    for axes, of in parts.items():
+        setting = {axis: axis.parsed(settings[axis.name]) for axis in axes}
+        others = {name: value for name, value in settings.items() if name not in {axis.name for axis in axes}}
+        found.append(at_setting((experiment, adjusted(reading, others, experiment), of), setting))
+    return found
+
+
+def at_setting(group: Group, setting: Setting) -> Group:
+    """The group at a setting of what its claims' statements leave free. Raises: as the systems that it runs, for a
+    setting that they refuse.
+    """
+    experiment, reading, claims = group
+    if not setting:
+        return group
+    built = {axis: value for axis, value in setting.items() if axis.is_built(experiment)}
+    free = {axis: value for axis, value in setting.items() if axis not in built}
+    base, own = (reading.base, reading.settings) if isinstance(reading, AdjustedReading) else (reading, {})
+    varied, made = experiment.at_setting(built), AdjustedReading(base, own, free, built)
+    check_cells(varied, made)
+    return varied, made, [dataclasses.replace(claim, experiment=varied) for claim in claims]
+
+
+def check_cells(experiment: Experiment, reading: ReadingLike) -> None:
+    """Let the systems of an experiment refuse the parameters of its cells, in the precision that these run in."""
+    for cell in experiment.cells_under(reading):
+        with contextlib.suppress(InvalidSystemError), cell.precision():
+            check_system(cell.system, cell.params)
 
 
 def adjusted(reading: ReadingLike, settings: Mapping[str, Any], experiment: Experiment) -> ReadingLike:
@@ -261,9 +311,7 @@ def adjusted(reading: ReadingLike, settings: Mapping[str, Any], experiment: Expe
     for name in settings:
         require_free(name, reading, experiment)
     made = with_settings(reading, settings)
-    for name, overrides in experiment.cells.items():
-        with contextlib.suppress(InvalidSystemError):
-            check_system(experiment.system_of(name), made.params(**overrides))
+    check_cells(experiment, made)
     return made
 
 
@@ -307,7 +355,7 @@ def require_free(name: str, reading: ReadingLike, experiment: Experiment) -> Non
         cells = ", ".join(f"{cell!r} sets {shown(value)}" for cell, value in own.items())
         raise InvalidParamsError(
             f"{name} cannot be set: the experiment {experiment.name} decides it in every cell ({cells}), which goes "
-            "before any other choice. Set another parameter."
+            "before any other choice. Set another parameter, or declare it free in the statement."
         )
 
 

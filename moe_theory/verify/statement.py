@@ -36,6 +36,7 @@ from moe_theory.verify.claim import (
     Side,
     range_of,
     register,
+    registered,
 )
 from moe_theory.verify.claim import (
     constant as constant,
@@ -43,6 +44,7 @@ from moe_theory.verify.claim import (
 from moe_theory.verify.claim import (
     ranged as ranged,
 )
+from moe_theory.verify.region import FreeAxis, described, require_varies
 from moe_theory.verify.verdict import ID_WORDS, Proof, Role, Statement, is_id
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -141,14 +143,35 @@ class Declared(Statement):
     judged_under: str = ""  # the paper whose readings its claims have
     is_of_a_paper: bool = False  # whether a paper's folder declares it
     given: tuple[str, ...] = ()  # numbers of its texts that are the paper's, or follow from others in the sentence
+    axes: tuple[FreeAxis, ...] = ()  # what it leaves free
 
     @property
     def plain(self) -> Statement:
         """The same without what its claims are checked by."""
-        return Statement(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Statement)})
+        own = Statement(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Statement)})
+        return dataclasses.replace(own, free=[described(axis, self._recorded(axis)) for axis in self.axes])
+
+    def _recorded(self, axis: FreeAxis) -> list[Any]:
+        """What the cells of its claims have, under their paper's first reading."""
+        claims = [registered()[id] for id, role in self.roles.items() if role in VARIED and id in registered()]
+        readings = find_paper(self.judged_under).readings if self.judged_under in paper_names() else {}
+        cells = [
+            (claim.experiment.dims, each.params)
+            for claim in claims
+            for reading in [*readings.values()][:1]
+            for each in claim.experiment.cells_under(reading)
+        ]
+        return [axis.recorded_at(params, dims) for dims, params in cells]
 
     def twin(
-        self, id: str, *, where: str, says: str, hypotheses: Iterable[Hypothesis] | None = None, **texts: str
+        self,
+        id: str,
+        *,
+        where: str,
+        says: str,
+        hypotheses: Iterable[Hypothesis] | None = None,
+        free: Iterable[FreeAxis] | None = None,
+        **texts: str,
     ) -> "Declared":
         """Declares the statement of another case, with all that this one has unless given, and claims of its own.
 
@@ -156,8 +179,9 @@ class Declared(Statement):
         """
         checks = self.checks if hypotheses is None else (*_SUPPOSED.get(_folder(_caller()), ()), *hypotheses)
         own = {"id": id, "where": where, "roles": {}, "checks": checks, "hypotheses": [each.text for each in checks]}
+        axes = self.axes if free is None else tuple(free)
         words = _words(says=says, **texts)
-        return dataclasses.replace(self, **own, **words, given=(*self.given, *_given(texts)))._registered()
+        return dataclasses.replace(self, **own, **words, axes=axes, given=(*self.given, *_given(texts)))._registered()
 
     def _registered(self) -> "Declared":
         if not is_id(self.id):
@@ -166,6 +190,8 @@ class Declared(Statement):
             raise InvalidStatementError(f"statement {self.id} of {self.paper}: say where it stands, and what it says.")
         if (self.paper, self.id) in _DECLARED:
             raise InvalidStatementError(f"statement {self.id} of {self.paper} is declared already. Choose another id.")
+        for axis in self.axes:
+            axis.check()
         _DECLARED[self.paper, self.id] = self
         return self
 
@@ -206,6 +232,8 @@ class Declared(Statement):
         if role not in list(Role):
             raise InvalidStatementError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
+        for axis in self.axes if role in VARIED else ():
+            require_varies(axis, selection.experiment)
         calls = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
         ranges = {"predicted": range_of(criterion.value), "scale": range_of(criterion.scale)}
         its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
@@ -229,6 +257,7 @@ class Declared(Statement):
             "module": _caller(),
             "is_computed": exact or selection.is_computed,
             "ranges": {name: known for name, known in ranges.items() if known is not None},
+            "free": self.axes if role in VARIED else (),
         }
         return Declaration(self, Role(role), selection, about)
 
@@ -280,6 +309,11 @@ class Declaration:
 
 
 _OVER_A_GRID = {"rate", *LIMITS}
+VARIED = {
+    Role.CHARITABLE,
+    Role.LITERAL,
+    Role.FIGURE,
+}  # roles of claims that a statement's free quantities are varied in
 _DECLARED: dict[tuple[str, str], Declared] = {}
 _SUPPOSED: dict[str, tuple[Hypothesis, ...]] = {}  # by package
 
@@ -301,6 +335,7 @@ def statement(
     proof: str = "",
     derivation: str = "",
     amendment: str = "",
+    free: Iterable[FreeAxis] = (),
 ) -> Declared:
     """Declares a statement of the paper whose folder the calling module is in.
 
@@ -320,6 +355,7 @@ def statement(
         proof: likewise, that it holds, or that it is vacuous.
         derivation: likewise, of what holds instead.
         amendment: the one clause, of at most two inequalities, under which it holds where as printed it does not.
+        free: what the hypotheses leave open, with its region, as axes of `verify.region`: what `challenge` searches.
 
     Numbers in `why`, `instance`, `corrected` and `note` are those of a record or of one of the statement's programs.
     One that is the paper's, or that follows from others in its sentence, stands between angle brackets, <74.95>, which
@@ -370,6 +406,7 @@ def statement(
         judged_under=home or paper,
         is_of_a_paper=home is not None,
         given=_given({**texts, "corrected": corrected}),
+        axes=tuple(free),
     )._registered()
 
 

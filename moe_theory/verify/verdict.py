@@ -150,6 +150,23 @@ class Verdict(Shown):
         return -math.expm1(math.log(self.error) / self.replicates)
 
     @property
+    def violation(self) -> float:
+        """How far beyond its margin the claim is, in margins: negative where it is within, NaN without numbers. Where
+        the margin is 0 the unit is a probability, or the standard deviation of a replicate.
+        """
+        difference, margin = self.observed - self.predicted, self.margin
+        if self.kind == "identity":
+            difference = self.observed
+        elif self.kind == "lower_bound" or self.side == "at_least":
+            difference = -difference
+        elif self.kind == "equality" or self.side == "equal":
+            difference = abs(difference)
+        is_share = self.kind in {"probability", "counterexample", "identity"}
+        return (difference - margin) / (
+            margin or (1.0 if is_share else self.standard_error * self.replicates**0.5) or 1.0
+        )
+
+    @property
     def settings(self) -> list[str]:
         """Settings that it holds for, as reports say it: its readings, each with its data set if there is one."""
         return [f"{reading} on {self.data}" if self.data else reading for reading in (self.reading, *self.also)]
@@ -255,6 +272,15 @@ def source_of(path: str) -> str:
         raise InvalidStatementError(f"{place} is not in {home}. Put it beside the package's module.") from None
 
 
+@dataclasses.dataclass(frozen=True)
+class FreeQuantity:
+    """A quantity that a statement leaves free."""
+
+    name: str  # as `--set` has it
+    region: str  # from where to where, in words
+    recorded: str  # what the recorded runs have
+
+
 @documented
 @dataclasses.dataclass(frozen=True, repr=False)
 class Statement(Shown):
@@ -277,6 +303,7 @@ class Statement(Shown):
     proof: Proof | None = None  # that it holds, under the hypotheses that the proof names, or is vacuous
     derivation: Proof | None = None  # of what holds instead
     amendment: str = ""  # the one clause under which it holds, where as printed it does not
+    free: list[FreeQuantity] = dataclasses.field(default_factory=list)  # what its hypotheses leave open
     roles: dict[str, Role] = dataclasses.field(default_factory=dict)  # of its claims, by id
 
     def row(self) -> dict[str, Any]:

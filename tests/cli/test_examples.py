@@ -35,6 +35,18 @@ PRESET, TINY = "continual-mnist-small", Dims(7, 3, 4, num_samples=10, num_tests=
 DOCUMENTS = {
     "claims": {"id", "paper", "where", "statement", "kind", "margin", "replaced_by"},
     "verify": {"schema", "summary", "command", "seed", "error", "versions", "verdicts"},
+    "challenge": {
+        "schema",
+        "statement",
+        "sought",
+        "free",
+        "flips",
+        "recorded",
+        "nearest",
+        "settings",
+        "shapes",
+        "command",
+    },
     "explore": {"schema", "claim", "axes", "summary", "points"},
     "moe-theory sweep grid.toml --dry-run": {"cells", "shape", "replicates", "chunks"},
     "moe-theory sweep grid.toml": {"schema", "specification", "digest", "coverage", "round", "cells"},
@@ -57,7 +69,7 @@ MIXTRAL = {
     "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
     "num_local_experts": 8, "num_experts_per_tok": 2,
 }  # fmt: skip
-DEAR = {"figures", "explore", "merge", "bound"}
+DEAR = {"figures", "challenge", "explore", "merge", "bound"}
 
 
 def examples_of(name: str) -> list[str]:

@@ -108,7 +108,7 @@ def test_verify_writes_its_report_and_ends_with_its_path(ran, tmp_path):
     made = sorted(path.name for path in tmp_path.iterdir())
     assert made == ["report.html", "report.md", "samples", "verdicts.json"]
     document = json.loads((tmp_path / "verdicts.json").read_text())
-    assert document["schema"] == "moe-theory/verdicts/5"
+    assert document["schema"] == "moe-theory/verdicts/6"
     assert document["summary"] == {"SUPPORTED": 1}
     (verdict,) = document["verdicts"]
     assert verdict["claim"] == "continual.lemma-4"

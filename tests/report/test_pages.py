@@ -252,7 +252,7 @@ def test_files_say_the_same_again(report, tmp_path):
     first = [path.read_bytes() for path in paths]
     assert [path.read_bytes() for path in pages.write_report(again, tmp_path)] == first
     document = json.loads(paths[-1].read_text())
-    assert document["schema"] == "moe-theory/verdicts/5"
+    assert document["schema"] == "moe-theory/verdicts/6"
     assert sum(document["summary"].values()) == len(report.verdicts)
     odd = samples.verdict(reason="\ud800 said", reading="\udcff")
     odd.curve.labels[0] = "\udcff"
@@ -324,8 +324,8 @@ def test_a_made_report_is_not_merged_again(report, tmp_path):
         ("{", "cannot be read as JSON"),
         ("[]", "it is no JSON object"),
         ('{"schema": "moe-theory/verdicts/1", "verdicts": []}', "has schema 'moe-theory/verdicts/1'"),
-        ('{"schema": "moe-theory/verdicts/5", "verdicts": [{}]}', "(verdicts[0].claim is missing)"),
-        ('{"schema": "moe-theory/verdicts/5", "verdicts": 3}', "is not a whole report (verdicts=3 must be a list)"),
+        ('{"schema": "moe-theory/verdicts/6", "verdicts": [{}]}', "(verdicts[0].claim is missing)"),
+        ('{"schema": "moe-theory/verdicts/6", "verdicts": 3}', "is not a whole report (verdicts=3 must be a list)"),
     ],
 )
 def test_what_is_no_report_is_refused_in_one_line(tmp_path, content, words, capsys):

@@ -10,6 +10,7 @@ import numpy as np
 from moe_theory.continual import corrected, experiments, theory
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Selection
+from moe_theory.verify.region import Size
 from moe_theory.verify.statement import alike, identity, probability, statement
 
 COVERAGE_SIZES = ((2, 2), (3, 3), (3, 6), (6, 12), (6, 24), (10, 53))  # sets N and experts M
@@ -45,6 +46,7 @@ TASKS = statement(
     witness="lemma_11.py",
     disproof="orthogonal_tasks_coverage.py",
     derivation="two_sets_at_least.py",
+    free=(*experiments.FREE_ORDERS, Size("num_tasks", 6, experiments.COVERAGE_TASKS)),
 )
 CLUSTERS = TASKS.twin(
     "lemma-11-fewer-experts",
@@ -55,6 +57,7 @@ CLUSTERS = TASKS.twin(
     instance="""Six clusters of five tasks that are alike, orthonormal signals, sigma_0 = 0.01, M = 29 >= K ln(K/0.05):
     in 0 of 12 runs has every cluster a specialist. Two clusters have one each always, since gates that sum to 0 over
     experts cannot all prefer the same one of two signals.""",
+    free=experiments.FREE_ORDERS,
 )
 CLUSTERS.also("lemma-11.product", role="step")
 CLUSTERS.also("lemma-11.union", role="step")
@@ -65,6 +68,7 @@ CLUSTERS.also("lemma-11.union", role="step")
     OF_TASKS,
     probability(at_least=1 - experiments.FAILURE),
     where="Lemma 11, first case",
+    labels=lambda run: [f"N = {int(run.params.num_clusters)}, M = {int(run.params.num_experts)}"],
     hypotheses=experiments.MORE,
     instead="lemma-11.two-tasks",
 ).says("""

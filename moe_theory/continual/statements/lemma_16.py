@@ -6,6 +6,7 @@ import numpy as np
 
 from moe_theory.continual import experiments, theory
 from moe_theory.runs import Run
+from moe_theory.verify.region import Scale, Size
 from moe_theory.verify.statement import equality, identity, statement
 
 LARGEST = experiments.NO_TERMINATION.over(experiments.MANY_LARGEST + experiments.FEW_LARGEST)
@@ -47,6 +48,11 @@ HISTORY = statement(
     witness="lemma_16.py",
     disproof="repeated_signal_history.py",
     derivation="signal_step.py",
+    free=(
+        Size("num_samples", 1, 9),
+        Scale("noise_scale", 0.01, 1.0, of="truth_scale"),
+        Scale("min_strength", 0.0, 1.0),
+    ),
 )
 FROZEN.also("proposition-1.contraction", role="corrected")
 
@@ -69,8 +75,8 @@ def largest_distance_change(run) -> np.ndarray:
 
 def history(run) -> np.ndarray:
     rows = slice(experiments.stage_rounds(run.params))
-    truths, dims = run.state.pool.truths.astype(np.float64), experiments.NO_TERMINATION.dims
-    ratio = theory.overparameterization_ratio(dims.num_features, dims.num_samples)
+    truths = run.state.pool.truths.astype(np.float64)
+    ratio = theory.overparameterization_ratio(run.dims.num_features, run.dims.num_samples)
     return theory.lemma_16(run.records.task[rows], run.records.expert[rows], truths, ratio)
 
 

@@ -3,8 +3,10 @@
 import numpy as np
 
 from moe_theory.edge import experiments
+from moe_theory.edge.params import Dims
 from moe_theory.edge.statements.theorem_1 import late_errors
 from moe_theory.edge.theory import overparameterization_ratio
+from moe_theory.verify.region import Size
 from moe_theory.verify.statement import Hypothesis, bound, equality, statement
 
 
@@ -46,7 +48,7 @@ def history_sum(run) -> np.ndarray:
     records = run.records
     starts = range(0, records.expert.shape[1], 256)  # in parts: the table of all pairs of tasks is large
     parts = [(records.expert[:, at : at + 256], records.truth[..., at : at + 256].astype(np.float64)) for at in starts]
-    return np.concatenate([history_part(expert, truth) for expert, truth in parts])
+    return np.concatenate([history_part(expert, truth, run.dims) for expert, truth in parts])
 
 
 @statement(
@@ -74,6 +76,7 @@ def history_sum(run) -> np.ndarray:
     why="""The proof takes features without a preferred direction: E|P(w - w')|^2 = (s/p)|w - w'|^2. By Definition 1 one
     column is the signal's, and a kind's signal is the same each time.""",
     instance="Signals along truths: a task just learned has no error, and (34) gives it r^L |w|^2 or more.",
+    free=(Size("num_samples", 1, 14), Size("num_features", 11, 30), Size("num_tasks", 2, 15)),
 ).charitable(
     "lemma-9.history",
     experiments.FIRST_TASKS,
@@ -90,9 +93,9 @@ def last_error(run) -> np.ndarray:
     return run.records.flushed[-1].astype(np.float64)
 
 
-def history_part(expert: np.ndarray, truth: np.ndarray) -> np.ndarray:
+def history_part(expert: np.ndarray, truth: np.ndarray, dims: Dims = experiments.HISTORY_DIMS) -> np.ndarray:
     """The same for replicates with experts (T, B) and truths (T, p, B)."""
-    ratio = overparameterization_ratio(experiments.HISTORY_DIMS.num_features, experiments.HISTORY_DIMS.num_samples)
+    ratio = overparameterization_ratio(dims.num_features, dims.num_samples)
     is_routed = expert >= 0
     together = (expert[:, None] == expert[None, :]) & is_routed[:, None]
     loads = together.sum(axis=1)

@@ -1,0 +1,438 @@
+"""Search of what a statement leaves free, for a break of one that holds or a rescue of one that is false.
+
+The recorded point first, then the ends of each axis alone, then points that fill the region; the best get more
+replicates, and neighbours. All that only chooses: a flip is a verdict, as `verify` gives it, on a seed that the search
+has not seen, at its share of the error. It is then shrunk, axis by axis back to what is recorded, judged once more, and
+its border found by halving. That nothing is found proves nothing: how many settings were looked at, and what came
+nearest, is part of the result.
+"""
+
+import dataclasses
+import math
+import shlex
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import qmc
+
+from moe_theory.core import engine
+from moe_theory.core.errors import InvalidRunError, MoeTheoryError
+from moe_theory.core.fields import documented
+from moe_theory.core.notebook import Shown
+from moe_theory.runs import Progress, automatic, quiet
+from moe_theory.runs import shown as shown_progress
+from moe_theory.runs.files import plain
+from moe_theory.runs.provenance import versions
+from moe_theory.runs.workers import num_device_workers
+from moe_theory.verify import registry
+from moe_theory.verify.claim import ReadingLike, registered
+from moe_theory.verify.region import FreeAxis
+from moe_theory.verify.request import FAMILY_ERROR, Group, at_setting, check_request, resolve
+from moe_theory.verify.session import StudyMonitor, take_looks
+from moe_theory.verify.statement import declared, matching, statements
+from moe_theory.verify.status import deciding
+from moe_theory.verify.verdict import FreeQuantity, Statement, Status, Verdict
+
+SECONDS = 40.0
+FEW, MANY = 64, 256  # replicates of a first look at a setting, and of one at the best
+START, BATCH = 32, 4  # points that fill the region, and how many are looked at between looks at the clock
+KEPT, ROUNDS = 4, 4  # settings that get neighbours and more replicates, and how often
+FINALISTS = 3  # settings that are judged; each at error / (FINALISTS + 1), and one of them once more after shrinking
+MOST_SHAPES, SHAPE_SHARE = 10, 0.3  # of programs, which take seconds to compile; and their share of the time
+HALVINGS = 5  # of a border
+ENDS, FILLING, PROMOTING = 0.4, 0.55, 0.75  # shares of the time after which a stage ends
+SLOW = 0.2  # that a first look may take where the recorded point is to have a second one
+SLOWER = 4  # times as slow as the fastest: of programs that most points are not spent on
+SHRINK_ERROR = 0.05  # of what only chooses the smallest flip
+SCHEMA = "moe-theory/challenge/1"
+
+Point = tuple[tuple[FreeAxis, Any], ...]  # the axes that a setting changes, in their order
+Values = dict[str, Any]  # by the axis' name
+
+
+@dataclasses.dataclass(frozen=True)
+class Looked:
+    """A setting that the search looked at: those of its values that are not the recorded ones."""
+
+    setting: Values
+    violation: float  # in margins: below 0 the statement is within them
+    replicates: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Flip:
+    """A setting at which the statement's verdicts are the other way, on a seed that the search has not seen."""
+
+    setting: Values
+    verdicts: list[Verdict]
+    borders: dict[str, list[Any]]  # by axis, the nearest values found at which it does not flip, and does
+
+    @property
+    def command(self) -> str:
+        return self.verdicts[0].command
+
+
+@documented
+@dataclasses.dataclass(frozen=True, repr=False)
+class Challenge(Shown):
+    """What a search of the region that a statement leaves free has found."""
+
+    statement: str
+    where: str
+    sought: str  # "break" of what holds at the recorded point, or "rescue" of what does not
+    reading: str
+    free: list[FreeQuantity]
+    flips: list[Flip]
+    recorded: Looked
+    nearest: Looked  # of those settings that are no flips, to being one
+    settings: int  # looked at that meet the hypotheses
+    inadmissible: int  # that break one, or that the system refuses
+    shapes: int  # of programs that were compiled for them
+    idle: list[str]  # axes of which either end alone changes nothing
+    seconds: float
+    seed: int
+    error: float  # probability that any flip is false
+    command: str
+
+    def row(self) -> dict[str, Any]:
+        """Its facts by name, as a table of many has them."""
+        at = "; ".join(", ".join(f"{name}={value}" for name, value in each.setting.items()) for each in self.flips)
+        return {"statement": self.statement, "sought": self.sought, "found": at or "none", "settings": self.settings}
+
+    def to_json(self) -> dict[str, Any]:
+        flips = [
+            {"setting": each.setting, "borders": each.borders, "verdicts": [v.to_json() for v in each.verdicts]}
+            for each in self.flips
+        ]
+        return plain({"schema": SCHEMA, **dataclasses.asdict(self), "flips": flips, "versions": versions()})
+
+
+def challenge(
+    statement: str,
+    seconds: float = SECONDS,
+    *,
+    reading: str | None = None,
+    seed: int = 0,
+    error: float = FAMILY_ERROR,
+    module: str | None = None,
+    progress: Progress = automatic,
+) -> Challenge:
+    """Search what a statement leaves free for a setting at which it breaks, or, where it fails, is rescued.
+
+    Args:
+        statement: its name, or a claim's id.
+        seconds: after which nothing new is looked at; what is under way is finished.
+        reading: everything else; None takes the first default one under which its hypotheses hold.
+        error: probability that any flip is false.
+        module: the file that declares it, for the commands that repeat what is found.
+        progress: where it is reported; by default a line in a notebook, else standard error.
+    Raises: UnknownNameError, or InvalidRunError for one that leaves nothing free or that no reading applies to.
+
+    Examples:
+        >>> import moe_theory as mt
+        >>> found = mt.challenge("continual.lemma-11-more-experts", seconds=5, reading="orthogonal-signal")
+        >>> found.sought
+        'rescue'
+    """
+    of = named(statement)
+    claims = [registered()[id] for id in deciding(of) if id in registered() and registered()[id].free]
+    if not claims:
+        raise InvalidRunError(
+            f"{of.name} declares nothing that it leaves free. Name it in the statement: free=(Order(...), Scale(...))."
+        )
+    if not seconds > 0:
+        raise InvalidRunError(f"seconds={seconds} must be above 0. Raise seconds.")
+    check_request([claim.id for claim in claims], reading, None, seed, error)
+    asked = registry.select_readings(claims[0].paper, None if reading is None else [reading])
+    groups = [(each, [claim for claim in claims if claim.experiment is each]) for each in _experiments(claims)]
+    with shown_progress(progress) as listener:
+        search = Search(groups, claims[0].free, seed, error, seconds, module, listener)
+        search.begin(asked, of.name)
+        flips = search.run()
+    words = [f"moe-theory challenge {of.name} --reading {search.reading.name} --seconds {seconds:g}"]
+    words += [f"--seed {seed} --error {error!r}", *([f"--module {shlex.quote(module)}"] if module else [])]
+    recorded = search.found[()]
+    flipped = [each.setting for each in flips]
+    others = [each for each in search.ranked() if each.setting not in flipped and each is not recorded]
+    return Challenge(
+        statement=of.name,
+        where=of.where,
+        sought=search.sought,
+        reading=search.reading.name,
+        free=list(of.free),
+        flips=flips,
+        recorded=recorded,
+        nearest=others[0] if others else recorded,
+        settings=len(search.found),
+        inadmissible=len(search.refused),
+        shapes=search.shapes,
+        idle=search.idle(),
+        seconds=round(search.spent, 1),
+        seed=seed,
+        error=error,
+        command=" ".join(words),
+    )
+
+
+def named(pattern: str) -> Statement:
+    """The one statement that a pattern names. Raises: UnknownNameError; InvalidRunError where it names several."""
+    own = [each.plain for each in declared() if not each.is_of_a_paper]
+    found = matching(pattern, own) or statements(pattern)
+    if len(found) > 1:
+        names = ", ".join(each.name for each in found[:5]) + (", ..." if len(found) > 5 else "")
+        raise InvalidRunError(f"{pattern!r} names {len(found)} statements, and this is of one. Name one of {names}.")
+    return found[0]
+
+
+def _experiments(claims: Sequence[Any]) -> list[Any]:
+    return list({id(claim.experiment): claim.experiment for claim in claims}.values())
+
+
+class Search:
+    """A search under way: what it has looked at, and the settings that it has had to pass over."""
+
+    def __init__(
+        self,
+        groups: Sequence[tuple[Any, list[Any]]],
+        axes: Sequence[FreeAxis],
+        seed: int,
+        error: float,
+        seconds: float,
+        module: str | None = None,
+        progress: Progress = quiet,
+    ) -> None:
+        self.groups, self.axes, self.seed, self.error, self.seconds = groups, tuple(axes), seed, error, seconds
+        self.module, self.progress, self.began = module, progress, time.monotonic()
+        self.found: dict[Point, Looked] = {}
+        self.refused: dict[Point, str] = {}  # why
+        self.shapes = 0
+        self._built: dict[
+            Point, float
+        ] = {}  # seconds of the first look, by what experiments are built with; 0 if not compiled
+        self._pace: dict[Point, float] = {}  # seconds a replicate, likewise, where nothing is to be compiled
+        self._read: set[str] = set()  # cells that the claims read
+        self._alone: dict[FreeAxis, list[float]] = {}  # violations at the ends of each axis
+        self._few = math.nan  # violation at the recorded point, on as few replicates
+
+    @property
+    def spent(self) -> float:
+        return time.monotonic() - self.began
+
+    @property
+    def sought(self) -> str:
+        return "break" if self.found[()].violation <= 0 else "rescue"
+
+    def gain(self, looked: Looked) -> float:
+        """How far a setting is towards a flip, in margins."""
+        return looked.violation if self.sought == "break" else -looked.violation
+
+    def ranked(self) -> list[Looked]:
+        return [self.found[point] for point in self._ranked()]
+
+    def idle(self) -> list[str]:
+        return [
+            axis.name
+            for axis in self.axes
+            if (ends := self._alone.get(axis)) and max(abs(each - self._few) for each in ends) < 1e-9
+        ]
+
+    def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
+        """Look at the recorded point, under the first reading that its hypotheses allow."""
+        for self.reading in readings:
+            self.refused.clear()
+            self.look([()], FEW)
+            if () in self.found:
+                break
+        else:
+            raise InvalidRunError(f"{name} cannot be judged at its recorded point: {self.refused[()]}")
+        self._few = self.found[()].violation
+        if self.spent < SLOW * self.seconds:
+            self.look([()], MANY)
+        trimmed = [self._trimmed(group)[0] for group in self._groups()]
+        cells = [(each.dims, cell.params) for each in trimmed for cell in each.cells_under(self.reading)]
+        self.recorded = {axis: {axis.recorded_at(params, dims) for dims, params in cells} for axis in self.axes}
+
+    def run(self) -> list[Flip]:
+        """All stages; the flips."""
+        for axis in sorted(self.axes, key=lambda axis: not self._is_built(axis)):
+            ends = [self._point({axis: end}) for end in axis.ends]
+            self.look(ends, FEW, ENDS)
+            self._alone[axis] = [self.found[each].violation for each in ends if each in self.found and each]
+        for places in np.split(qmc.Sobol(len(self.axes), rng=self.seed).random(START), START // BATCH):
+            values = [{axis: axis.at(u) for axis, u in zip(self.axes, each, strict=True)} for each in places]
+            self.look([self._affordable(each, place) for place, each in enumerate(values)], FEW, FILLING)
+        random = np.random.default_rng(self.seed)
+        for _ in range(ROUNDS):
+            best = self._ranked()[:KEPT]
+            self.look([self._neighbour(point, random) for point in best], FEW, PROMOTING)
+            self.look(best, MANY, PROMOTING)
+        self.look(self._finalists(), MANY)
+        return self._flips()
+
+    def look(self, points: Iterable[Point], replicates: int, until: float = 1.0) -> None:
+        """Look at settings that have had fewer replicates, until a share of the time is up: several at once, as many as
+        there are workers, or one of another shape.
+        """
+        wanted = [point for point in dict.fromkeys(points) if self._had(point) < replicates]
+        while wanted and (not self.found or self.spent < until * self.seconds):
+            self.progress.at(f"{len(self.found)} settings, {self.shapes} shapes")
+            is_new = self._shape(wanted[0]) not in self._built
+            alike = [each for each in wanted if self._shape(each) == self._shape(wanted[0])]
+            batch = alike[: 1 if is_new else max(num_device_workers(), 1)]
+            wanted = [each for each in wanted if each not in batch]
+            programs, began = engine.num_programs(), self.spent
+            verdicts = self._judged(batch, replicates, self.seed, self.error)
+            spent = self.spent - began
+            for point, found in verdicts.items():
+                worst = max(verdict.violation for verdict in found)
+                self.found[point] = Looked(_values(point), worst, replicates)
+            if is_new and verdicts:
+                is_compiled = engine.num_programs() > programs
+                self.shapes += is_compiled
+                self._built[self._shape(batch[0])] = spent * is_compiled
+            elif not is_new:
+                self._pace[self._shape(batch[0])] = spent / len(batch) / replicates
+
+    def _had(self, point: Point) -> float:
+        if point in self.refused:
+            return math.inf
+        return self.found[point].replicates if point in self.found else 0
+
+    def _judged(
+        self, points: Iterable[Point], replicates: int | None, seed: int, error: float
+    ) -> dict[Point, list[Verdict]]:
+        """The verdicts at settings; those that are inadmissible are left out, and noted."""
+        monitors: dict[Point, list[StudyMonitor]] = {}
+        for point in points:
+            try:
+                groups = [self._trimmed(at_setting(group, dict(point))) for group in self._groups()]
+            except MoeTheoryError as refusal:
+                self.refused[point] = str(refusal)
+                continue
+            studies = resolve(groups, replicates, seed, error, module=self.module).studies
+            monitors[point] = [StudyMonitor(study) for study in studies]
+        take_looks([each for own in monitors.values() for each in own], self.progress, lambda *_: None)
+        found = {}
+        for point, own in monitors.items():
+            tests = [test for monitor in own for test in monitor.tests]
+            verdicts = [test.latest for test in tests]
+            unfit = [each for each in verdicts if each.status in _UNFIT or math.isnan(each.violation)]
+            if unfit:
+                self.refused[point] = unfit[0].reason
+            else:
+                found[point] = verdicts
+                self._read |= set().union(*(test.cells or () for test in tests))
+        return found
+
+    def _groups(self) -> list[Group]:
+        return [(experiment, self.reading, claims) for experiment, claims in self.groups]
+
+    def _flips(self) -> list[Flip]:
+        share, flips, is_shrunk = self.error / (FINALISTS + 1), [], False
+        for point in self._finalists():
+            if any({axis.name for axis, _ in point} >= flip.setting.keys() for flip in flips):
+                continue
+            verdicts = self._at(point, None, self.seed + 1, share)
+            if not self._is_flip(verdicts):
+                continue
+            if len(point) > 1 and not is_shrunk:
+                is_shrunk, small = True, self._shrunk(point)
+                again = self._at(small, None, self.seed + 3, share) if small != point else []
+                if self._is_flip(again):
+                    point, verdicts = small, again
+            borders = {axis.name: border for axis, _ in point if (border := self._border(point, axis))}
+            flips.append(Flip(_values(point), verdicts, borders))
+        return flips
+
+    def _at(self, point: Point, replicates: int | None, seed: int, error: float) -> list[Verdict]:
+        return self._judged([point], replicates, seed, error).get(point, [])
+
+    def _is_flip(self, verdicts: Sequence[Verdict]) -> bool:
+        if self.sought == "break":
+            return any(each.status is Status.REFUTED for each in verdicts)
+        return bool(verdicts) and all(each.status is Status.SUPPORTED for each in verdicts)
+
+    def _shrunk(self, point: Point) -> Point:
+        """The flip with as many axes back at what is recorded as it stands without."""
+        for axis, _ in point:
+            smaller = tuple(each for each in point if each[0] is not axis)
+            if smaller and self._is_flip(self._at(smaller, 2 * MANY, self.seed + 2, SHRINK_ERROR)):
+                point = smaller
+        return point
+
+    def _border(self, point: Point, axis: FreeAxis) -> list[Any]:
+        """Values on either side of the border along an axis, from what is recorded to where it flips."""
+        within, beyond = next(iter(self.recorded[axis])), dict(point)[axis]
+        if len(self.recorded[axis]) > 1 or isinstance(within, str):
+            return []
+        for _ in range(HALVINGS):
+            middle = axis.halfway(within, beyond)
+            if middle is None or self.spent > 1.5 * self.seconds:
+                break
+            verdicts = self._at(self._point({**dict(point), axis: middle}), MANY, self.seed + 2, SHRINK_ERROR)
+            if not verdicts:
+                break
+            worst = Looked({}, max(each.violation for each in verdicts), MANY)
+            within, beyond = (within, middle) if self.gain(worst) > 0 else (middle, beyond)
+        return [within, beyond]
+
+    def _finalists(self) -> list[Point]:
+        """Settings to judge: beyond the margin by what is known, each moving other axes, those that move fewest first
+        where they are about as far.
+        """
+        beyond = [point for point in self._ranked() if point and self.gain(self.found[point]) > 0]
+        most = max((self.gain(self.found[point]) for point in beyond), default=0.0)
+        beyond.sort(key=lambda point: (self.gain(self.found[point]) < most / 2, len(point)))
+        return list({tuple(axis for axis, _ in point): point for point in reversed(beyond)}.values())[::-1][:FINALISTS]
+
+    def _ranked(self) -> list[Point]:
+        return sorted(self.found, key=lambda point: -self.gain(self.found[point]))
+
+    def _neighbour(self, point: Point, random: np.random.Generator) -> Point:
+        """The setting with one axis drawn anew, or halfway to what is recorded."""
+        axis, values = self.axes[random.integers(len(self.axes))], dict(point)
+        own = next(iter(self.recorded[axis]))
+        middle = axis.halfway(own, values[axis]) if axis in values and random.random() < 0.5 else None
+        return self._affordable({**values, axis: axis.at(random.random()) if middle is None else middle})
+
+    def _affordable(self, values: Mapping[FreeAxis, Any], place: int = 0) -> Point:
+        """The setting, in most places with sizes that there are programs for, and fast ones, where others take long."""
+        point, seconds = self._point(values), sum(self._built.values())
+        shape, fastest = self._shape(point), min(self._pace.values(), default=0.0)
+        is_known, is_free = shape in self._built, not self._built[()]  # of programs that nothing is compiled for
+        if not is_known and (is_free or (self.shapes < MOST_SHAPES and seconds < SHAPE_SHARE * self.seconds)):
+            return point
+        fast = [each for each in self._built if self._pace.get(each, 0.0) <= SLOWER * fastest]
+        if is_known and (place == 0 or shape in fast):
+            return point
+        fixed = {axis: value for axis, value in values.items() if not self._is_built(axis)}
+        return self._point(fixed | dict(fast[(len(self.found) + place) % len(fast)]))
+
+    def _point(self, values: Mapping[FreeAxis, Any]) -> Point:
+        return tuple(
+            (axis, values[axis]) for axis in self.axes if axis in values and {values[axis]} != self.recorded[axis]
+        )
+
+    def _shape(self, point: Point) -> Point:
+        return tuple(each for each in point if self._is_built(each[0]))
+
+    def _is_built(self, axis: FreeAxis) -> bool:
+        return any(axis.is_built(experiment) for experiment, _ in self.groups)
+
+    def _trimmed(self, group: Group) -> Group:
+        """The group with those cells alone that its claims read, once that is known."""
+        experiment, reading, claims = group
+        cells = {name: own for name, own in experiment.cells.items() if name in self._read or not self._read}
+        if len(cells) == len(experiment.cells):
+            return group
+        trimmed = dataclasses.replace(experiment, cells=cells)
+        return trimmed, reading, [dataclasses.replace(claim, experiment=trimmed) for claim in claims]
+
+
+_UNFIT = {Status.INAPPLICABLE, Status.ERROR}
+
+
+def _values(point: Point) -> Values:
+    return {axis.name: value for axis, value in point}

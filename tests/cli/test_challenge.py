@@ -1,0 +1,59 @@
+"""`moe-theory challenge` as a user meets it: catches work before a refusal, and a flip without its command."""
+
+import json
+
+import pytest
+
+from moe_theory.verify import claim, statement
+
+CLAIMS = """
+import moe_theory as mt
+from moe_theory import continual
+from moe_theory.verify.region import Scale
+from moe_theory.verify.statement import bound
+
+dims = continual.Dims(max_experts=1, num_tasks=2, num_features=4, num_samples=2)
+runs = mt.Experiment(
+    name="mine", dims=dims, system=continual.system(dims), cells={"one": {"num_experts": 1}}, num_rounds=2,
+    observe=lambda state, info: info.generalization_error,
+)
+mine = mt.statement(
+    "error", paper="continual", where="my notes", says="Errors are small.", free=[Scale("truth_scale", 0.01, 4)]
+)
+@mine.claim("mine.error", runs.at("one"), bound(at_most=3), role="charitable")
+def error(run):
+    "The error after two rounds is at most 3."
+    return run.records[-1]
+"""
+COMMAND = ["challenge", "continual.error", "--reading", "weak-signal", "--seconds", "200", "--module"]
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    monkeypatch.setattr(claim, "_REGISTERED", claim.registered())
+    monkeypatch.setattr(statement, "_DECLARED", dict(statement._DECLARED))
+    (tmp_path / "mine.py").write_text(CLAIMS)
+    return str(tmp_path / "mine.py")
+
+
+def test_a_statement_of_ones_own_is_challenged(ran, module):
+    lines = ran(*COMMAND, module).out.splitlines()
+    assert any("(continual.error), reading weak-signal: breaks at truth_scale = " in line for line in lines)
+    assert any(
+        line.startswith("  repeat: moe-theory verify mine.error --reading weak-signal --set truth_scale=")
+        for line in lines
+    )
+    assert any("settings and 1 shapes of programs" in line for line in lines)
+
+
+def test_json_is_one_document(ran, module):
+    document = json.loads(ran(*COMMAND, module, "--json").out)
+    assert document["schema"] == "moe-theory/challenge/1"
+    assert document["flips"][0]["verdicts"][0]["status"] == "REFUTED"
+    assert document["free"] == [{"name": "truth_scale", "region": "0.01 to 4", "recorded": "0.4"}]
+
+
+def test_what_leaves_nothing_free_is_refused_with_the_way_out(refused, no_work):
+    assert "free=(Order(...)" in refused("challenge", "continual.lemma-4")
+    assert "seconds=0.0 must be above 0" in refused("challenge", "continual.lemma-8", "--seconds", "0")
+    assert "unknown reading" in refused("challenge", "continual.lemma-8", "--reading", "nothing")

@@ -1,0 +1,235 @@
+"""Searches of planted regions, whose truth is known: catches a flip that is none, one that is missed, and a setting
+that means nothing. Runs are made by NumPy, so that a search takes a moment.
+"""
+
+import dataclasses
+import functools
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory.cli import verify as command
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError, InvalidStatementError
+from moe_theory.report.challenge import document
+from moe_theory.runs import Run, quiet
+from moe_theory.verify import Experiment, session
+from moe_theory.verify import claim as claims
+from moe_theory.verify import statement as statements
+from moe_theory.verify.challenge import FINALISTS, Challenge, challenge
+from moe_theory.verify.region import Choice, Order, Scale, Size
+from moe_theory.verify.statement import Declared, Hypothesis, bound, identity
+from moe_theory.verify.verdict import Status
+
+from . import planted_region
+from .planted_region import PAPER as PAPER  # claims of this file are judged under its readings
+
+ERROR, LONG = 1e-5, 1e6  # seconds that no search takes
+FREE = (Scale("scale", 0.0, 2.0), Scale("tilt", 0.0, 1.0), Size("count", 1, 8))
+PLAIN = "plain"
+BEYOND, WITHIN = 0.3, -0.2  # of a margin of 1 that noise of 0.1 is seen in
+Truth = Callable[[Any, str], float]  # (parameters, law) -> by how much the statement is violated
+
+
+def experiment(truth: Truth, setting: Mapping[str, Any] = MappingProxyType({})) -> Experiment:
+    law = setting.get("law", PLAIN)
+
+    def measure(cells, first, count, seed):
+        noise = 0.1 * np.random.default_rng([seed, first]).standard_normal((1, count))
+        about = np.array([1]), np.arange(first, first + count), None
+        return {each.name: Run(each.params, *about, truth(each.params, law) + noise) for each in cells}
+
+    return dataclasses.replace(
+        planted_region.EXPERIMENT,
+        name="planted region",
+        cells={"only": {"fixed": 1.0, "count": setting.get("count", 3)}},
+        measure=measure,
+        of=functools.partial(experiment, truth),
+    )
+
+
+@pytest.fixture
+def declare(monkeypatch) -> Callable[..., Declared]:
+    """Declares a planted statement, which is gone after the test."""
+    monkeypatch.setattr(claims, "_REGISTERED", dict(claims._REGISTERED))
+    monkeypatch.setattr(statements, "_DECLARED", dict(statements._DECLARED))
+
+    def declare(truth: Truth, free=FREE, **about) -> Declared:
+        declared = mt.statement("region", paper="planted", where="here", says="Small.", free=free, **about)
+        of = experiment(truth)
+
+        @declared.charitable("planted.small", of.at("only"), bound(at_most=0, scale=1, margin=0))
+        def value(run):
+            "It is at most 0."
+            return run.records[-1]
+
+        return declared
+
+    return declare
+
+
+def search(seed: int = 0, **about) -> Challenge:
+    return challenge("planted.region", LONG, seed=seed, error=ERROR, progress=quiet, **about)
+
+
+def where(condition: Callable[[Any], bool]) -> Truth:
+    return lambda params, law: BEYOND if condition(params) else WITHIN
+
+
+def sizes(params: Any) -> int:
+    return int(params.count)
+
+
+REGIONS = {  # by what is planted: the truth and the axes that a flip has to move
+    "one corner": (where(lambda p: p.scale > 1.7 and p.tilt > 0.8), {"scale", "tilt"}),
+    "two axes that meet": (where(lambda p: p.tilt > 0.6 and sizes(p) == 1), {"tilt", "count"}),
+    "one end of a size": (where(lambda p: sizes(p) == 8), {"count"}),
+    "one law": (lambda params, law: BEYOND if law == "slow" else WITHIN, {"law"}),
+}
+LAWS = Choice("law", {PLAIN: PLAIN, "slow": "slow"})
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_a_break_is_found_shrunk_and_repeated_by_its_command(name, declare):
+    truth, axes = REGIONS[name]
+    declare(truth, (*FREE, LAWS))
+    found = [search(seed) for seed in range(3)]
+    assert [each.sought for each in found] == ["break"] * 3
+    assert sum(bool(each.flips) for each in found) == 3
+    for each in found:
+        assert set(each.flips[0].setting) == axes
+        assert all(verdict.status is Status.REFUTED for verdict in each.flips[0].verdicts)
+        words = shlex.split(each.flips[0].command)[2:]
+        with command.verify.make_context("verify", words) as context:
+            asked = {name: context.params[name] for name in ("patterns", "readings", "settings", "replicates", "seed")}
+        (again,) = mt.verify(
+            asked["patterns"][0],
+            readings=asked["readings"],
+            settings=dict(text.split("=") for text in asked["settings"]),
+            replicates=asked["replicates"],
+            seed=asked["seed"],
+            error=context.params["error"],
+            progress=quiet,
+        )
+        assert (again.status, again.observed) == (Status.REFUTED, each.flips[0].verdicts[0].observed)
+
+
+@pytest.mark.parametrize("violation", [WITHIN, 0.0])  # 0 is the least favourable truth
+def test_what_is_true_everywhere_is_unbroken(violation, declare):
+    declare(lambda params, law: violation)
+    for seed in range(3):
+        found = search(seed)
+        assert not found.flips
+        assert found.settings > 40
+        assert found.shapes == 0
+
+
+def test_what_is_true_at_one_point_only_breaks_by_one_axis(declare):
+    declare(where(lambda p: (float(p.scale), float(p.tilt), sizes(p)) != (1.0, 0.0, 3)))
+    found = search()
+    assert 1 <= len(found.flips) <= FINALISTS
+    assert all(len(flip.setting) == 1 for flip in found.flips)
+
+
+def test_what_is_false_but_in_a_corner_is_rescued_there(declare):
+    declare(where(lambda p: p.scale > 0.5 or p.tilt < 0.5))
+    found = search()
+    assert found.sought == "rescue"
+    (flip,) = found.flips
+    assert set(flip.setting) == {"scale", "tilt"}
+    assert flip.setting["scale"] <= 0.5 <= flip.setting["tilt"]
+    low, high = flip.borders["scale"]
+    assert high <= 0.5 <= low
+
+
+def test_settings_that_break_a_hypothesis_are_inadmissible_and_not_unbroken(declare):
+    small = Hypothesis("scale is below 1.5", lambda dims, run: run.params.scale < 1.5)
+    declare(where(lambda p: p.scale >= 1.5), hypotheses=[small])
+    found = search()
+    assert not found.flips
+    assert found.inadmissible > 0
+
+
+def test_axes_that_change_nothing_are_named(declare):
+    declare(where(lambda p: p.tilt > 0.9))
+    assert search().idle == ["scale", "count"]
+
+
+def test_nothing_to_search_is_refused_with_the_way_out(declare):
+    declare(where(bool), ())
+    with pytest.raises(InvalidRunError, match=r"declares nothing that it leaves free.*free=\("):
+        search()
+    with pytest.raises(InvalidRunError, match="names 2 statements"):
+        challenge("continual.lemma-10*", progress=quiet)
+
+
+@pytest.mark.parametrize(
+    ("free", "message"),
+    [
+        (Scale("scale", 2, 1), "its lower end 2 must be below its upper end 1"),
+        (Choice("law", {"one": 1}), "at least two labels"),
+    ],
+)
+def test_a_region_that_is_none_is_refused(free, message, declare):
+    with pytest.raises(InvalidStatementError, match=message):
+        declare(where(bool), (free,))
+
+
+def test_what_an_experiment_cannot_vary_is_refused(declare):
+    declared = declare(where(bool), ())
+    of = dataclasses.replace(experiment(where(bool)), of=None, dims=SimpleNamespace(num_samples=6))
+    twin = declared.twin("other", where="there", says="Small.", free=[Size("num_samples", 1, 9)])
+    with pytest.raises(InvalidStatementError, match=r"built with num_samples=6 alone.*of="):
+        twin.charitable("planted.other", of.at("only"), identity(within=1))
+
+
+def test_a_setting_outside_the_region_is_refused_and_one_inside_reaches_the_cells(declare):
+    declare(lambda params, law: float(params.scale) - 2)
+    with pytest.raises(InvalidParamsError, match=r"scale=3 must be in \[0, 2\]: its statement leaves no more"):
+        session.check_request("planted.small", PLAIN, settings={"scale": 3})
+    (verdict,) = mt.verify("planted.small", readings=PLAIN, settings={"scale": "0.5"}, replicates=64, progress=quiet)
+    assert verdict.reading == "plain, scale=0.5"
+    assert verdict.observed == pytest.approx(-1.5, abs=0.1)
+
+
+def test_what_cells_set_is_free_where_the_statement_says_so(declare):
+    declare(lambda params, law: float(params.fixed) - 2, (Scale("fixed", 0.0, 4.0),))
+    found = search()
+    assert found.flips[0].setting == {"fixed": 4.0}
+    assert found.flips[0].borders["fixed"] == pytest.approx([2, 2], abs=0.2)
+
+
+def test_an_order_keeps_the_grid_of_a_limit():
+    params = [planted_region.Params(scale=scale, tilt=2 * scale**0.5) for scale in (0.1, 0.01)]
+    tilt = Order("tilt", of="scale", recorded=0.5)
+    assert [tilt.into(each, 1.5).tilt / each.scale**1.5 for each in params] == pytest.approx([2, 2])
+
+
+@pytest.mark.parametrize(
+    ("axis", "values"),
+    [
+        (Scale("a", 0.0, 8.0), [0, 4, 8]),
+        (Scale("a", 0.01, 1.0), [0.01, 0.1, 1]),
+        (Size("a", 1, 3), [1, 2, 3]),
+        (Choice("a", {"x": 0, "y": 1, "z": 2}), ["x", "y", "z"]),
+    ],
+)
+def test_axes_are_filled_evenly(axis, values):
+    assert [axis.at(place) for place in (0.0, 0.5, 1 - 1e-9)] == values or axis.at(0.5) == pytest.approx(values[1])
+
+
+def test_the_document_says_what_was_found_and_covered(declare):
+    declare(where(lambda p: p.tilt > 0.6))
+    found = search()
+    body = document(found).to_json()
+    assert json.loads(json.dumps(body)) == body
+    assert body["flips"][0]["verdicts"][0]["status"] == "REFUTED"
+    assert {each["name"] for each in body["free"]} == {"scale", "tilt", "count"}
+    lines = [part for part in document(found).parts(120) if isinstance(part, str)]
+    assert lines[0].startswith("here (planted.region), reading plain: breaks at tilt = ")
+    assert any(f"{found.settings} settings and 0 shapes" in line for line in lines)
