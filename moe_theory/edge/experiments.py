@@ -13,7 +13,7 @@ from moe_theory.core.system import fields
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, delays, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
-from moe_theory.edge.params import CLUSTER_SPREAD, FIGURE_3_FEATURES, PROPORTIONAL, SIGMA_0, Dims, Params
+from moe_theory.edge.params import CLUSTER_SPREAD, FIGURE_3_FEATURES, ORTHOGONAL, PROPORTIONAL, SIGMA_0, Dims, Params
 from moe_theory.runs import Cell, Run, run_cells
 from moe_theory.verify.claim import Experiment, ranged
 from moe_theory.verify.region import Choice, Order, Scale
@@ -288,11 +288,41 @@ HISTORY_EXPERTS = 10
 HISTORY_DIMS = figure_3_dims(HISTORY_EXPERTS)
 
 
+class Expected(NamedTuple):
+    """Arrivals as `observe_assignments` has them, with the error that is expected given their routes."""
+
+    truth: Float[np.ndarray, "T p B"]
+    expert: Int[np.ndarray, "T B"]
+    flushed: Float[np.ndarray, "T B"]
+
+
+def expected_history(cells: Sequence[Cell], first: int, count: int, seed: int) -> Mapping[str, Run]:
+    """Runs of uniform routing whose errors are exact expectations over features, so that nothing is compiled for their
+    sizes. A server is as likely to be chosen busy as idle, which (34) is true or false for alike.
+    """
+    runs = {}
+    for cell in cells:
+        random, params, dims = np.random.default_rng([seed, first]), cell.params, cell.dims
+        shape, law = (count, dims.num_tasks, dims.num_features), int(params.signal_law)
+        deviation = float(params.truth_scale) ** (0.5 if params.scale_is_variance else 1)
+        centres, signals = deviation * random.standard_normal(shape), random.standard_normal(shape)
+        if law == ORTHOGONAL:
+            signals = np.linalg.qr(signals.swapaxes(1, 2))[0].swapaxes(1, 2)
+        tasks = random.integers(dims.num_tasks, size=(cell.num_rounds, count))
+        experts = random.integers(int(params.num_experts), size=tasks.shape)
+        own = float(params.cluster_spread) * random.standard_normal((*tasks.shape, dims.num_features))
+        truths = np.moveaxis(centres[np.arange(count), tasks] + own, 1, 2)
+        of = truths, np.moveaxis(signals, 0, 2), dims.num_samples, tasks, experts, law == PROPORTIONAL
+        records = Expected(truths, experts, corrected.given_routes(*of))
+        runs[cell.name] = Run(params, cell.rounds, np.arange(first, first + count), None, records, dims)
+    return runs
+
+
 def history(setting: Mapping[str, Any]) -> Experiment:
-    """The first arrivals under uniform routing, with the sizes of a setting: s, p and N."""
+    """The first arrivals under uniform routing: simulated, or exactly with the sizes of a setting, s, p and N."""
     dims, cells = dataclasses.replace(HISTORY_DIMS, **setting), _servers(HISTORY_EXPERTS)
     made = _experiment("history", dims, cells, 60, observe_assignments, 8192, policy=policies.uniform)
-    return dataclasses.replace(made, of=history)
+    return dataclasses.replace(made, of=history, measure=expected_history if setting else None)
 
 
 HISTORY = history({})

@@ -128,7 +128,8 @@ def challenge(
         error: probability that any flip is false.
         module: the file that declares it, for the commands that repeat what is found.
         progress: where it is reported; by default a line in a notebook, else standard error.
-    Raises: UnknownNameError, or InvalidRunError for one that leaves nothing free or that no reading applies to.
+    Raises: UnknownNameError; InvalidRunError for one that leaves nothing free, or that no reading applies to;
+        InvalidParamsError or InvalidSystemError as the systems that it runs.
 
     Examples:
         >>> import moe_theory as mt
@@ -148,7 +149,7 @@ def challenge(
     asked = registry.select_readings(claims[0].paper, None if reading is None else [reading])
     groups = [(each, [claim for claim in claims if claim.experiment is each]) for each in _experiments(claims)]
     with shown_progress(progress) as listener:
-        search = Search(groups, claims[0].free, seed, error, seconds, module, listener)
+        search = RegionSearch(groups, claims[0].free, seed, error, seconds, module, listener)
         search.begin(asked, of.name)
         flips = search.run()
     words = [f"moe-theory challenge {of.name} --reading {search.reading.name} --seconds {seconds:g}"]
@@ -190,7 +191,7 @@ def _experiments(claims: Sequence[Any]) -> list[Any]:
     return list({id(claim.experiment): claim.experiment for claim in claims}.values())
 
 
-class Search:
+class RegionSearch:
     """A search under way: what it has looked at, and the settings that it has had to pass over."""
 
     def __init__(
@@ -399,10 +400,11 @@ class Search:
 
     def _affordable(self, values: Mapping[FreeAxis, Any], place: int = 0) -> Point:
         """The setting, in most places with sizes that there are programs for, and fast ones, where others take long."""
-        point, seconds = self._point(values), sum(self._built.values())
+        point, costs = self._point(values), [seconds for shape, seconds in self._built.items() if shape]
         shape, fastest = self._shape(point), min(self._pace.values(), default=0.0)
-        is_known, is_free = shape in self._built, not self._built[()]  # of programs that nothing is compiled for
-        if not is_known and (is_free or (self.shapes < MOST_SHAPES and seconds < SHAPE_SHARE * self.seconds)):
+        is_known, is_exact = shape in self._built, bool(costs) and not any(costs)  # where nothing is compiled
+        share = SHAPE_SHARE if any(not self._is_built(axis) for axis in self.axes) else 1.0
+        if not is_known and (is_exact or (self.shapes < MOST_SHAPES and sum(costs) < share * self.seconds)):
             return point
         fast = [each for each in self._built if self._pace.get(each, 0.0) <= SLOWER * fastest]
         if is_known and (place == 0 or shape in fast):

@@ -154,10 +154,6 @@ class Order(_Ranged):
         del params, dims
         return self.recorded
 
-    def region(self) -> str:
-        low, high = map(shown, self.ends)
-        return f"{self.of}^{low} to ^{high}"
-
 
 @dataclasses.dataclass(frozen=True)
 class Scale(_Ranged):

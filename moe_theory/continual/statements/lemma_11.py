@@ -57,7 +57,7 @@ CLUSTERS = TASKS.twin(
     instance="""Six clusters of five tasks that are alike, orthonormal signals, sigma_0 = 0.01, M = 29 >= K ln(K/0.05):
     in 0 of 12 runs has every cluster a specialist. Two clusters have one each always, since gates that sum to 0 over
     experts cannot all prefer the same one of two signals.""",
-    free=experiments.FREE_ORDERS,
+    free=(experiments.FREE_ALPHA, experiments.FREE_NOISE),
 )
 CLUSTERS.also("lemma-11.product", role="step")
 CLUSTERS.also("lemma-11.union", role="step")

@@ -6,7 +6,7 @@ import numpy as np
 
 from moe_theory.continual import experiments, theory
 from moe_theory.runs import Run
-from moe_theory.verify.region import Scale, Size
+from moe_theory.verify.region import Size
 from moe_theory.verify.statement import equality, identity, statement
 
 LARGEST = experiments.NO_TERMINATION.over(experiments.MANY_LARGEST + experiments.FEW_LARGEST)
@@ -48,11 +48,7 @@ HISTORY = statement(
     witness="lemma_16.py",
     disproof="repeated_signal_history.py",
     derivation="signal_step.py",
-    free=(
-        Size("num_samples", 1, 9),
-        Scale("noise_scale", 0.01, 1.0, of="truth_scale"),
-        Scale("min_strength", 0.0, 1.0),
-    ),
+    free=(Size("num_samples", 1, 9), experiments.FREE_NOISE, experiments.FREE_BETA),
 )
 FROZEN.also("proposition-1.contraction", role="corrected")
 
