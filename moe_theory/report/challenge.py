@@ -41,10 +41,11 @@ def headline(found: Challenge) -> str:
 
 def covered(found: Challenge) -> str:
     """What the search covered, and what came nearest."""
-    near = f"; nearest {_place(found.nearest.setting)}, {_distance(found.nearest)}" if found.nearest.setting else ""
+    is_told = found.nearest.setting and not found.flips
+    near = f"; nearest {_place(found.nearest.setting)}, {_distance(found.nearest)}" if is_told else ""
     return (
         f"{found.settings} settings and {found.shapes} shapes of programs ({found.inadmissible} more settings are not "
-        f"admissible) in {found.seconds:g} s; recorded point {_distance(found.recorded)}{near}."
+        f"admissible) in {found.seconds:g} s; the recorded point is {_distance(found.recorded)}{near}."
     )
 
 
@@ -76,4 +77,4 @@ def _said(value: Any) -> str:
 
 
 def _distance(looked: Looked) -> str:
-    return f"{abs(looked.violation):.2g} margins {'beyond' if looked.violation > 0 else 'within'} its margin"
+    return f"{abs(looked.violation):.2g} margins {'beyond' if looked.violation > 0 else 'within'} what is allowed"

@@ -42,7 +42,7 @@ KEPT, ROUNDS = 4, 4  # settings that get neighbours and more replicates, and how
 FINALISTS = 3  # settings that are judged; each at error / (FINALISTS + 1), and one of them once more after shrinking
 MOST_SHAPES, SHAPE_SHARE = 10, 0.3  # of programs, which take seconds to compile; and their share of the time
 HALVINGS = 5  # of a border
-ENDS, FILLING, PROMOTING = 0.4, 0.55, 0.75  # shares of the time after which a stage ends
+ENDS, FILLING, PROMOTING = 0.4, 0.55, 0.75  # shares of the time, after the first look, at which a stage ends
 SLOW = 0.2  # that a first look may take where the recorded point is to have a second one
 SLOWER = 4  # times as slow as the fastest: of programs that most points are not spent on
 SHRINK_ERROR = 0.05  # of what only chooses the smallest flip
@@ -216,6 +216,7 @@ class RegionSearch:
         self._read: set[str] = set()  # cells that the claims read
         self._alone: dict[FreeAxis, list[float]] = {}  # violations at the ends of each axis
         self._few = math.nan  # violation at the recorded point, on as few replicates
+        self._first = 0.0  # seconds that this took
 
     @property
     def spent(self) -> float:
@@ -248,7 +249,7 @@ class RegionSearch:
                 break
         else:
             raise InvalidRunError(f"{name} cannot be judged at its recorded point: {self.refused[()]}")
-        self._few = self.found[()].violation
+        self._few, self._first = self.found[()].violation, self.spent
         if self.spent < SLOW * self.seconds:
             self.look([()], MANY)
         trimmed = [self._trimmed(group)[0] for group in self._groups()]
@@ -277,7 +278,7 @@ class RegionSearch:
         there are workers, or one of another shape.
         """
         wanted = [point for point in dict.fromkeys(points) if self._had(point) < replicates]
-        while wanted and (not self.found or self.spent < until * self.seconds):
+        while wanted and (not self.found or self.spent < self._first + until * (self.seconds - self._first)):
             self.progress.at(f"{len(self.found)} settings, {self.shapes} shapes")
             is_new = self._shape(wanted[0]) not in self._built
             alike = [each for each in wanted if self._shape(each) == self._shape(wanted[0])]

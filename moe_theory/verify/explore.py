@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.verify import registry
 from moe_theory.verify.claim import Claim, ReadingLike
 from moe_theory.verify.interim import SequentialTest
-from moe_theory.verify.region import Number, Span, tidy
-from moe_theory.verify.request import FAMILY_ERROR, adjusted, check_request, require_free, require_one, resolve
+from moe_theory.verify.region import Choice, FreeAxis, Number, Span, tidy
+from moe_theory.verify.request import FAMILY_ERROR, check_request, require_free, require_one, resolve, set_to
 from moe_theory.verify.session import StudyMonitor, take_looks
 from moe_theory.verify.verdict import Status, Verdict
 
@@ -105,9 +106,8 @@ class Search:
     def monitor(self, coordinates: Coordinates, pace: dict) -> StudyMonitor:
         """The study at one point. Raises: InvalidParamsError for a point that its system refuses."""
         settings = {axis.name: value for axis, value in zip(self.axes, coordinates, strict=True)}
-        reading = adjusted(self.reading, settings, self.claim.experiment)
-        group = (self.claim.experiment, reading, [self.claim])
-        (study,) = resolve([group], self.replicates, self.seed, self.point_error, module=self.module).studies
+        groups = set_to((self.claim.experiment, self.reading, [self.claim]), settings)
+        (study,) = resolve(groups, self.replicates, self.seed, self.point_error, module=self.module).studies
         return StudyMonitor(study, pace=pace)
 
 
@@ -286,9 +286,11 @@ def plan_search(
     request = check_request(pattern, reading, replicates, seed, error)
     choice, experiment = request.studies[0].reading, claim.experiment
     texts = [over] if isinstance(over, str) else list(over)
+    free = {axis.name: axis for axis in claim.free}
     for text in texts:
-        require_free(axis_name(text), choice, experiment)
-    axes = parse_axes(texts, choice.params(), points)
+        if axis_name(text) not in free:
+            require_free(axis_name(text), choice, experiment)
+    axes = parse_axes(texts, choice.params(), points, free)
     search = Search(claim, choice, axes, refine, replicates, seed, error, module)
     if search.most_points > MOST_POINTS:
         raise InvalidRunError(
@@ -316,20 +318,27 @@ def carry_out_search(
         wanted = sorted({corner for box in boxes for corner in itertools.product(*box)} - found.keys())
         if not wanted:
             break
-    defaults, claim, experiment = search.reading.params(), search.claim, search.claim.experiment
+    claim, experiment = search.claim, search.claim.experiment
+    free = {axis.name: axis for axis in claim.free}
+    first, defaults = experiment.cells_under(search.reading)[0].params, search.reading.params()
+    own: list[Any] = [
+        free[axis.name].recorded_at(first, experiment.dims) if axis.name in free else getattr(defaults, axis.name)
+        for axis in search.axes
+    ]
     return Exploration(
         **{name: getattr(claim, name) for name in ("where", "statement", "formula", "kind")},
         **{name: getattr(search, name) for name in ("axes", "most_points", "error", "point_error", "seed")},
         claim=claim.id,
         reading=search.reading.name,
         reading_summary=search.reading.summary,
-        own=tuple(getattr(defaults, axis.name) for axis in search.axes),
+        own=tuple(own),
         points=[found[coordinates] for coordinates in sorted(found)],
         replicates=search.replicates or experiment.replicates,
         command=command,
         kept={
             axis.name: kept
             for axis in search.axes
+            if axis.name not in free
             if (kept := [cell for cell, overrides in experiment.cells.items() if axis.name in overrides])
         },
     )
@@ -379,17 +388,20 @@ def _range(values: list[Number]) -> str:
     return f"at {shown(low)}" if low == high else f"from {shown(low)} to {shown(high)}"
 
 
-def parse_axes(texts: Sequence[str], defaults: Any, num_points: int) -> list[Axis]:
+def parse_axes(
+    texts: Sequence[str], defaults: Any, num_points: int, free: Mapping[str, FreeAxis] = MappingProxyType({})
+) -> list[Axis]:
     """The axes that texts such as "signal_scale=0.5..20" or "num_clusters=1,2,3" describe.
 
     Args:
         defaults: the parameters of a reading, which say what type a value has.
         num_points: of the coarse grid, on an axis that is a range.
+        free: what the claim's statement leaves free, by name.
     Raises: InvalidParamsError or InvalidRunError for a text that describes none, or too many.
     """
     if not 1 <= len(texts) <= MOST_AXES:
         raise InvalidRunError(f"{len(texts)} axes cannot be drawn as a map: give --over once or twice.")
-    axes = [_parse(text, defaults, num_points) for text in texts]
+    axes = [_parse(text, defaults, num_points, free) for text in texts]
     if len({axis.name for axis in axes}) < len(axes):
         raise InvalidRunError(f"--over {texts[-1]}: {axes[0].name} is an axis already. Name another parameter.")
     return axes
@@ -405,11 +417,13 @@ def axis_name(text: str) -> str:
     return name
 
 
-def _parse(text: str, defaults: Any, num_points: int) -> Axis:
+def _parse(text: str, defaults: Any, num_points: int, free: Mapping[str, FreeAxis]) -> Axis:
     name, described = axis_name(text), text.partition("=")[2]
     is_listed = ".." not in described
     parts = described.split("," if is_listed else "..", maxsplit=-1 if is_listed else 1)
-    values = [typed(name, part, defaults) for part in parts]
+    if isinstance(free.get(name), Choice):
+        raise InvalidParamsError(f"--over {text}: {name} has no numbers. Set it by `moe-theory verify --set` instead.")
+    values: list[Any] = [free[name].parsed(part) if name in free else typed(name, part, defaults) for part in parts]
     if not all(math.isfinite(value) for value in values):
         raise InvalidParamsError(f"--over {text}: values of {name} must be finite numbers.")
     if not is_listed and isinstance(values[0], bool):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from moe_theory.verify import claim, statement
+from moe_theory.verify import claim, registry, statement
 
 CLAIMS = """
 import moe_theory as mt
@@ -30,7 +30,7 @@ COMMAND = ["challenge", "continual.error", "--reading", "weak-signal", "--second
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    monkeypatch.setattr(claim, "_REGISTERED", claim.registered())
+    monkeypatch.setattr(claim, "_REGISTERED", registry.all_claims())  # papers are imported before, to stay
     monkeypatch.setattr(statement, "_DECLARED", dict(statement._DECLARED))
     (tmp_path / "mine.py").write_text(CLAIMS)
     return str(tmp_path / "mine.py")

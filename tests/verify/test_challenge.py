@@ -18,10 +18,11 @@ from moe_theory.cli import verify as command
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, InvalidStatementError
 from moe_theory.report.challenge import document
 from moe_theory.runs import Run, quiet
-from moe_theory.verify import Experiment, session
+from moe_theory.verify import Experiment, registry, session
 from moe_theory.verify import claim as claims
 from moe_theory.verify import statement as statements
 from moe_theory.verify.challenge import FINALISTS, Challenge, challenge
+from moe_theory.verify.explore import explore
 from moe_theory.verify.region import Choice, Order, Scale, Size
 from moe_theory.verify.statement import Declared, Hypothesis, bound, identity
 from moe_theory.verify.verdict import Status
@@ -56,7 +57,7 @@ def experiment(truth: Truth, setting: Mapping[str, Any] = MappingProxyType({})) 
 @pytest.fixture
 def declare(monkeypatch) -> Callable[..., Declared]:
     """Declares a planted statement, which is gone after the test."""
-    monkeypatch.setattr(claims, "_REGISTERED", dict(claims._REGISTERED))
+    monkeypatch.setattr(claims, "_REGISTERED", registry.all_claims())  # papers are imported before, to stay
     monkeypatch.setattr(statements, "_DECLARED", dict(statements._DECLARED))
 
     def declare(truth: Truth, free=FREE, **about) -> Declared:
@@ -202,6 +203,17 @@ def test_what_cells_set_is_free_where_the_statement_says_so(declare):
     found = search()
     assert found.flips[0].setting == {"fixed": 4.0}
     assert found.flips[0].borders["fixed"] == pytest.approx([2, 2], abs=0.2)
+
+
+def test_a_map_of_what_is_free_reaches_the_cells(declare):
+    declare(lambda params, law: float(params.fixed) - 2, (Scale("fixed", 0.0, 4.0), LAWS))
+    found = explore("planted.small", "fixed=0..4", points=3, refine=0, replicates=64, progress=quiet)
+    assert [point.verdict.observed for point in found.points] == pytest.approx([-2, 0, 2], abs=0.1)
+    assert (found.own, found.kept) == ((1.0,), {})
+    with pytest.raises(InvalidParamsError, match="law has no numbers"):
+        explore("planted.small", "law=plain,slow", progress=quiet)
+    with pytest.raises(InvalidParamsError, match=r"fixed=9 must be in \[0, 4\]"):
+        explore("planted.small", "fixed=0..9", progress=quiet)
 
 
 def test_an_order_keeps_the_grid_of_a_limit():
