@@ -257,7 +257,7 @@ FREE = (
     Order("perturbation_scale", recorded=1.5, least=0.25, most=2.5),
     Scale("noise_scale", 0.01, 0.5),
     Scale("min_strength", 0.0, 1.0),
-    Choice("servers", {f"{SMALL_EXPERTS} alike": SMALL_EXPERTS, "3, one slow": 3}),
+    Choice("servers", {f"{SMALL_EXPERTS} alike": SMALL_EXPERTS, "3 with a slow one": 3}),
 )
 RATE_LIMIT = _limit(
     "limit-rate",

@@ -138,18 +138,21 @@ def challenge(
         'rescue'
     """
     of = named(statement)
-    claims = [registered()[id] for id in deciding(of) if id in registered() and registered()[id].free]
-    if not claims:
+    claims = [registered()[id] for id in deciding(of)]
+    axes = claims[0].free if claims else ()
+    if not axes or any(claim.free != axes for claim in claims):
         raise InvalidRunError(
-            f"{of.name} declares nothing that it leaves free. Name it in the statement: free=(Order(...), Scale(...))."
+            f"{of.name} declares nothing that it leaves free for all claims that decide it. Name it in the statement: "
+            "free=(Order(...), Scale(...))."
         )
     if not seconds > 0:
         raise InvalidRunError(f"seconds={seconds} must be above 0. Raise seconds.")
     check_request([claim.id for claim in claims], reading, None, seed, error)
     asked = registry.select_readings(claims[0].paper, None if reading is None else [reading])
-    groups = [(each, [claim for claim in claims if claim.experiment is each]) for each in _experiments(claims)]
+    experiments = {id(claim.experiment): claim.experiment for claim in claims}.values()
+    groups = [(each, [claim for claim in claims if claim.experiment is each]) for each in experiments]
     with shown_progress(progress) as listener:
-        search = RegionSearch(groups, claims[0].free, seed, error, seconds, module, listener)
+        search = RegionSearch(groups, axes, seed, error, seconds, module, listener)
         search.begin(asked, of.name)
         flips = search.run()
     words = [f"moe-theory challenge {of.name} --reading {search.reading.name} --seconds {seconds:g}"]
@@ -187,10 +190,6 @@ def named(pattern: str) -> Statement:
     return found[0]
 
 
-def _experiments(claims: Sequence[Any]) -> list[Any]:
-    return list({id(claim.experiment): claim.experiment for claim in claims}.values())
-
-
 class RegionSearch:
     """A search under way: what it has looked at, and the settings that it has had to pass over."""
 
@@ -209,9 +208,7 @@ class RegionSearch:
         self.found: dict[Point, Looked] = {}
         self.refused: dict[Point, str] = {}  # why
         self.shapes = 0
-        self._built: dict[
-            Point, float
-        ] = {}  # seconds of the first look, by what experiments are built with; 0 if not compiled
+        self._built: dict[Point, float] = {}  # seconds to compile, by what experiments are built with; 0 for nothing
         self._pace: dict[Point, float] = {}  # seconds a replicate, likewise, where nothing is to be compiled
         self._read: set[str] = set()  # cells that the claims read
         self._alone: dict[FreeAxis, list[float]] = {}  # violations at the ends of each axis

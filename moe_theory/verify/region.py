@@ -233,6 +233,9 @@ class Choice:
     def check(self) -> None:
         if len(self.choices) < 2:
             raise InvalidStatementError(f"free {self.name}: a choice needs at least two labels. Add one.")
+        for label in self.choices:
+            if "," in label or "=" in label:
+                raise InvalidStatementError(f"free {self.name}: --set cannot name {label!r}. Leave out commas and =.")
 
     def at(self, place: float) -> str:
         return self.ends[min(int(place * len(self.ends)), len(self.ends) - 1)]

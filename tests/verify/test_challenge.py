@@ -174,6 +174,7 @@ def test_nothing_to_search_is_refused_with_the_way_out(declare):
     [
         (Scale("scale", 2, 1), "its lower end 2 must be below its upper end 1"),
         (Choice("law", {"one": 1}), "at least two labels"),
+        (Choice("law", {"one": 1, "two, or so": 2}), "--set cannot name 'two, or so'"),
     ],
 )
 def test_a_region_that_is_none_is_refused(free, message, declare):
