@@ -516,9 +516,11 @@ def gist(chapters: Sequence[Chapter]) -> str:
 
 
 def error_words(report: Report) -> str:
-    finite = {verdict.error for verdict in report.verdicts if math.isfinite(verdict.error)}
-    errors = sorted({f"{error:.3g}" for error in finite}, key=float)
-    count = len(report.verdicts)
+    found = [verdict.error for verdict in report.verdicts if verdict.status is not Status.ERROR]
+    errors = sorted({f"{error:.3g}" for error in found if math.isfinite(error)}, key=float)
+    count = len(found)
+    if not found:
+        return "No verdict was reached."
     which = "the verdict" if count == 1 else f"any of the {count} verdicts"
     start = f"The probability that {which} is false is at most {report.error:.4g}"
     start += " (as replicates grow, where an interval is asymptotic)"
