@@ -159,9 +159,9 @@ def numbers(text: str) -> list[float]:
 
 
 def of_a_record(each) -> list[float]:
-    """The numbers that the recorded verdicts on a statement's claims have."""
+    """The numbers that the recorded verdicts on a statement's claims have, and those of the claims' own settings."""
     found = []
-    for own in recorded.recorded_verdicts([each.plain]):
+    for own in [verdict for verdict in recorded.recorded_verdicts([each.plain]) if verdict.claim in each.roles]:
         curve = own.curve
         found += [own.predicted, own.observed, *own.interval, own.margin, own.replicates, own.observed * own.replicates]
         found += (
@@ -170,6 +170,9 @@ def of_a_record(each) -> list[float]:
             else []
         )
         found += numbers(" ".join((own.statement, own.formula, own.reason, own.at)))
+        found += [(1 - own.observed) * own.replicates] if own.kind == "probability" else []
+    experiments = [claim.experiment for claim in SHIPPED if claim.id in each.roles]
+    found += [number for own in experiments for number in numbers(f"{own.dims} {dict(own.cells)} {own.num_rounds}")]
     return [abs(number) for number in found if math.isfinite(number)]
 
 
