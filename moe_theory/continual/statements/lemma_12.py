@@ -38,7 +38,7 @@ CLUSTERS = statement(
     why="""The proof takes the expert to be within O(sigma_0^1.5) of its cluster's truths. As outputs are not ordered
     by cluster, see Lemma 15, it goes on meeting other clusters, and is of order sigma_0 away. That it learns slowly is
     not the cause.""",
-    instance="""M = 12, N = 24 in K = 6 orthonormal clusters, d = 8, s = 2: the median gradient is 0.058, 0.053 and
+    instance="""M = 12, N = <24> in K = 6 orthonormal clusters, d = 8, s = 2: the median gradient is 0.058, 0.053 and
     0.054 sigma_0 at sigma_0 = 0.01, 0.001 and 0.0001, and so of order sigma_0.""",
     corrected=r"""It is O(sigma_0), the order of the distance of any model to any truth.
     $$m_t \in \mathcal{M}_k \Rightarrow \|\nabla_{\theta_t^{(m)}} \mathcal{L}_t^{loc}\|_\infty =

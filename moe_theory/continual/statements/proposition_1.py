@@ -23,7 +23,7 @@ a model after T1 may change its expert's set."""
 FLIPS = """Two opposite tasks, M = 3, alpha = sigma_0^1.5, Gamma = sigma_0^2: round T1 + 1 changes a set with chance
 1/4, whatever sigma_0."""
 DRIFTS = """M = 12 and N = 6 orthonormal tasks (for M < N 24 in six clusters), d = 8, s = 2: within T1/2 rounds after T1
-some model drifts by at least 1.1, 1.2 and 1.25 sigma_0 in each of 100 runs, at sigma_0 = 0.01, 0.001 and 0.0001."""
+some model drifts by at least 1.1, 1.2 and 1.25 sigma_0 in each run, at sigma_0 = 0.01, 0.001 and 0.0001."""
 
 UNEXPLORED = "a router that begins at T1 with small random gates, and so has explored nothing,"
 OPEN = "a router whose gates are never fixed"
