@@ -16,7 +16,7 @@ STATEMENT_MEANINGS: dict[str, str] = {
     StatementStatus.HOLDS: "In its most favourable reading, within the margins of the claims that decide it.",
     StatementStatus.AMENDED: "But for a slip, or a hypothesis that the paper leaves out: the card says which.",
     StatementStatus.FALSE: "Even in its most favourable reading. The card says why, and what holds instead.",
-    StatementStatus.VACUOUS: "True of anything, or implied by a trivial bound.",
+    StatementStatus.VACUOUS: "True of anything, implied by a trivial bound, or met by what lacks the thing it credits.",
     StatementStatus.OPEN: "Not decided by what was run.",
     StatementStatus.NOT_JUDGED: "A claim that decides it has no verdict: it was not run, or its code failed.",
     StatementStatus.NOT_TESTABLE: "No run can decide it; the card says why.",

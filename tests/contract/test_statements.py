@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import math
 import re
 import subprocess
 import sys
@@ -102,6 +103,7 @@ def test_every_claim_is_of_a_statement():
     assert [claim.id for claim in SHIPPED if claim.id not in judged] == []
 
 
+DECLARED = [each for each in declarations.declared() if each.paper in PAPERS]
 WITNESSES = [each for each in EVERY if each.witness]
 
 
@@ -142,6 +144,65 @@ def test_a_witness_shows_its_statement_false_and_needs_numpy_alone(each, ended):
     problem, printed = ended[each.witness]
     assert not problem, printed + problem
     assert len(printed.splitlines()) >= 2
+
+
+# What stands for a source and not for a quantity: "(9)", "Lemma 4", "Appendix E.2", "Figs. 4 and 5".
+PLACES = re.compile(
+    r"\([^()=]*\d[^()=]*\)|\b(?:App|Eqs?|Figs?|Sec|[A-Z][a-z]{4,})\.?\s+[A-Z]?\.?\d[\d.]*(?:(?:,| and| to) \d+)*"
+)
+NUMBER = re.compile(r"(?<![\w.^])-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?![\w^])")
+SMALL = 12  # integers up to which a sentence counts by itself
+
+
+def numbers(text: str) -> list[float]:
+    return [float(found.replace(",", "")) for found in re.findall(r"\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?", text)]
+
+
+def of_a_record(each) -> list[float]:
+    """The numbers that the recorded verdicts on a statement's claims have, and those of the claims' own settings."""
+    found = []
+    for own in [verdict for verdict in recorded.recorded_verdicts([each.plain]) if verdict.claim in each.roles]:
+        curve = own.curve
+        found += [own.predicted, own.observed, *own.interval, own.margin, own.replicates, own.observed * own.replicates]
+        found += (
+            [*curve.predicted, *curve.observed, *(curve.abscissa or ()), *numbers(" ".join(curve.labels))]
+            if curve
+            else []
+        )
+        found += numbers(" ".join((own.statement, own.formula, own.reason, own.at)))
+        found += [(1 - own.observed) * own.replicates] if own.kind == "probability" else []
+    experiments = [claim.experiment for claim in SHIPPED if claim.id in each.roles]
+    found += [number for own in experiments for number in numbers(f"{own.dims} {dict(own.cells)} {own.num_rounds}")]
+    return [abs(number) for number in found if math.isfinite(number)]
+
+
+def of_its_programs(each, ended) -> list[float]:
+    """The numbers that its witness prints, and that its proofs and its own sentence say."""
+    said = [
+        " ".join((proof.title, *proof.text, proof.robust, proof.objection, proof.caveat))
+        for proof in each.proofs.values()
+    ]
+    words = (each.says, each.formula, each.corrected_formula, *each.hypotheses, *said)
+    return numbers(" ".join((*words, ended[each.witness][1] if each.witness else "")))
+
+
+@pytest.mark.parametrize("each", DECLARED, ids=lambda each: each.name)
+def test_numbers_in_texts_come_from_records_or_programs(each, ended):
+    """Catches one that was typed, and that stays where the record changes."""
+    known = [*of_a_record(each), *of_its_programs(each, ended)]
+    typed = []
+    for text in (each.why, each.instance, each.corrected, each.note):
+        words = PLACES.sub(" ", text)
+        for found in NUMBER.finditer(words):
+            said = found[0].rstrip(",").replace(",", "")
+            size, last = abs(float(said)), 0.5001 * 10.0 ** -len(said.partition("e")[0].partition(".")[2])
+            last *= 10.0 ** int(said.partition("e")[2] or 0)
+            scales = (1, 100) if words[found.end() :].lstrip().startswith("%") else (1,)
+            is_known = any(abs(one * scale - size) <= last for one in known for scale in scales)
+            is_count = size <= SMALL and size == int(size) and scales == (1,)
+            if not (is_count or is_known or found[0].rstrip(",") in each.given):
+                typed.append(words[max(found.start() - 30, 0) : found.end() + 20])
+    assert typed == []
 
 
 def test_every_paper_has_a_witness_and_every_script_is_of_a_statement():
