@@ -450,22 +450,33 @@ def decisive(known: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
 
 def beside(known: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     """What stands beside a status: whether its cause is isolated, and how competitors do; heading and text."""
-    said = {role: " ".join(_in_role(known, role, verdicts)) for role in (Role.INTERVENTION, Role.SUSPECT)}
-    cause = f"{_begun(known.cause)}." if known.cause and known.cause in {Cause.REFUTED, Cause.NOT_ISOLATED} else ""
+    told = known.cause if known.cause in {Cause.REFUTED, Cause.NOT_ISOLATED} else None
     parts = {
-        "isolated": " ".join(filter(None, (cause, *said.values()))),
-        "competitor": " ".join(_in_role(known, Role.COMPETITOR, verdicts)),
+        "isolated": [f"{_begun(told)}."] if told else [],
+        "competitor": [*_in_role(known, Role.COMPETITOR, verdicts)],
     }
-    return [(heading, text) for heading, text in parts.items() if text]
+    parts["isolated"] += [*_in_role(known, Role.INTERVENTION, verdicts), *_in_role(known, Role.SUSPECT, verdicts)]
+    return [(heading, " ".join(said)) for heading, said in parts.items() if said]
 
 
 def _in_role(known: Judged, role: Role, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """What a statement's claims in a role say and what was found, where it was, as far as possible, decided."""
-    decided = getattr(decisive(known, verdicts), "settings", ())
+    """What a statement's claims in a role say and what was found, each under the reading that says most: where an
+    intervention does not bring the statement back, or another does, and then where it is decided.
+    """
+    telling = {Role.INTERVENTION: Status.REFUTED}.get(role, Status.SUPPORTED)
     for id in [id for id, own in known.statement.roles.items() if own is role]:
-        found = [each for each in verdicts if each.claim == id and each.status is not Status.INAPPLICABLE]
-        found.sort(key=lambda each: not set(each.settings) & set(decided))
-        yield from (f"{tested(each)} {sentence(each)}" for each in found[:1])
+        found = [each for each in verdicts if each.claim == id and each.status in _IN_A_WORD]
+        found.sort(key=lambda each: (each.status is not telling, each.status is Status.INCONCLUSIVE))
+        for each in found[:1]:
+            yield f"{tested(each).rstrip('.')}: {_IN_A_WORD[each.status]} ({measured(each)})."
+
+
+_IN_A_WORD = {
+    Status.SUPPORTED: "holds",
+    Status.REFUTED: "fails",
+    Status.INCONCLUSIVE: "open",
+    Status.VACUOUS: "holds, and could not fail",
+}
 
 
 def unsaid(known: Judged) -> str:
