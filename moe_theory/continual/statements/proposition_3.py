@@ -33,9 +33,8 @@ TASKS = statement(
     $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2$$""",
     why="""The proof takes from Proposition 2 that outputs outside a set are lower by Theta(sigma_0^0.75), far more
     than the perturbation lambda = Theta(sigma_0^1.25) can bridge. Sets are not ordered so: (11) compares an expert's
-    outputs for different tasks, and for a task an expert of another set may well be above those of the task's own, as
-    Lemma 15's failure shows. Where outputs are apart as the proof has them, the first steps of the auxiliary loss still
-    keep the gates from being fixed.""",
+    outputs for different tasks; for one task an expert of another set may well be above its own, see Lemma 15. With
+    outputs apart as in the proof, early steps of the auxiliary loss still keep gates from being fixed.""",
     instance="""M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2: about half of the arrivals
     leave their set, at sigma_0 = 0.01 as at 0.0001.""",
     corrected=r"""Whether tasks keep to their experts is decided by kappa over lambda, how far a step of the gates
@@ -135,10 +134,10 @@ def tolerated_outside(run) -> np.ndarray:
 ).says(f"Without {LEVEL} own clusters; alpha = sigma_0) no arrival leaves its set once the gates are fixed.")
 @TASKS.suspect(
     "proposition-3.inside-tasks-quiet", interventions.QUIET_MANY, experiments.UNLIKELY, hypotheses=experiments.MORE
-).says(f"Without {EARLY} alone no arrival leaves its set once the gates are fixed, but for o(1).")
+).says(f"Without {EARLY} alone no arrival leaves its set then, but for o(1).")
 @CLUSTERS.suspect(
     "proposition-3.inside-clusters-quiet", interventions.QUIET_FEW, experiments.UNLIKELY, hypotheses=experiments.FEWER
-).says(f"Without {EARLY} alone no arrival leaves its set once the gates are fixed, but for o(1).")
+).says(f"Without {EARLY} alone no arrival leaves its set then, but for o(1).")
 def is_soon_outside(run) -> np.ndarray:
     return run.state.was_outside
 
