@@ -31,10 +31,10 @@ TASKS = statement(
     disproof="opposite_truths_routing.py",
     says=r"""After T2 an arriving task goes to each of its specialists equally often, and to no other expert.
     $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2$$""",
-    why="""The proof takes from Proposition 2 that outputs outside a set are lower by Theta(sigma_0^0.75), far more
-    than the perturbation lambda = Theta(sigma_0^1.25) can bridge. Sets are not ordered so: (11) compares an expert's
-    outputs for different tasks; for one task an expert of another set may well be above its own, see Lemma 15. With
-    outputs apart as in the proof, early steps of the auxiliary loss still keep gates from being fixed.""",
+    why="""The proof takes from Proposition 2 that outputs outside a set are lower by Theta(sigma_0^0.75), far above
+    lambda = Theta(sigma_0^1.25). Sets are not ordered so: (11) compares an expert's outputs for different tasks; for
+    one task another set's may be above its own, see Lemma 15. Early auxiliary steps keep gates so apart from an
+    end.""",
     instance="""M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2: about half of the arrivals
     leave their set, at sigma_0 = 0.01 as at 0.0001.""",
     corrected=r"""Whether tasks keep to their experts is decided by kappa over lambda, how far a step of the gates
