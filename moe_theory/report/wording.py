@@ -468,7 +468,8 @@ def _in_role(known: Judged, role: Role, verdicts: Sequence[Verdict]) -> Iterator
         found = [each for each in verdicts if each.claim == id and each.status in _IN_A_WORD]
         found.sort(key=lambda each: (each.status is not telling, each.status is Status.INCONCLUSIVE))
         for each in found[:1]:
-            yield f"{tested(each).rstrip('.')}: {_IN_A_WORD[each.status]} ({measured(each)})."
+            of = "slope " if each.kind in {"rate", "limit_rate"} else ""
+            yield f"{tested(each).rstrip('.')}: {_IN_A_WORD[each.status]} ({of}{measured(each)})."
 
 
 _IN_A_WORD = {
