@@ -221,6 +221,10 @@ LATER = dataclasses.replace(
 FIGURE_2, FIGURE_2_DIMS = experiments.FIGURE_2, experiments.FIGURE_2_DIMS
 TERMINATED = tuple(map(experiments.cell_name, experiments.FIGURE_2_EXPERTS))
 FIGURE_2_BLIND = variant(FIGURE_2, "figure-2-blind", lambda scale: AS_DEFAULT | BLIND, TERMINATED, replicates=4096)
+JUST_EXPLORED_BLIND = variant(
+    experiments.JUST_EXPLORED, "just-explored-blind", lambda scale: AS_DEFAULT | BLIND, (experiments.MANY,)
+)
+FIGURE_2_BELOW = variant(FIGURE_2, "figure-2-below", lambda scale: AS_DEFAULT, (experiments.SINGLE, experiments.FEW))
 FIGURE_9_BLIND = variant(
     experiments.FIGURE_9,
     "figure-9-blind",

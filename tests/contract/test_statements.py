@@ -80,6 +80,15 @@ def test_a_statement_has_claims_that_decide_it_or_says_why_it_cannot(paper):
         assert each.says.count(". ") == 0, f"{each.name}: one sentence"
 
 
+def test_no_claim_decides_two_statements():
+    """Catches a statement that borrows the test of another, so that one verdict is counted twice."""
+    decided = {}
+    for each in EVERY:
+        for id in deciding(each):
+            decided.setdefault(id, []).append(each.name)
+    assert {id: names for id, names in decided.items() if len(names) > 1} == {}
+
+
 AGAIN = {Role.INTERVENTION: "Without ", Role.SUSPECT: "Without ", Role.COMPETITOR: ""}
 
 

@@ -21,8 +21,10 @@ BOTH, AGAINST_ONE, BLIND_AGAINST_ONE = (
     )
 )
 TEN_AND_TWENTY = experiments.FIGURE_2.together(experiments.cell_name(10), experiments.cell_name(20))
+BELOW = experiments.SINGLE, experiments.FEW
 BLIND_TEN_AND_TWENTY = interventions.FIGURE_2_BLIND.together(experiments.cell_name(10), experiments.cell_name(20))
 METRICS = ("forgetting", "generalization_error")
+BOTH_METRICS = ["forgetting", "generalization error"]
 FORGETTING, ERROR = map(experiments.final, METRICS)
 ALMOST_ZERO = 0.05  # of a single expert's error: our reading of "almost zero"
 FIXED = """It needs gates that are fixed at some time. With strong signals a step exceeds the perturbation (kappa/lambda
@@ -34,7 +36,8 @@ RISE = statement(
     "figure-2-rise",
     where="Sec. 6, Fig. 2 (a), (c)",
     says=r"""While experts explore, forgetting and overall generalization error both grow before they fall.
-    $$\mathbb{E}[F_{10}] < \mathbb{E}[F_{T_1}], \quad \mathbb{E}[G_{10}] < \mathbb{E}[G_{T_1}]$$""",
+    $$\mathbb{E}[F_{10}] < \mathbb{E}[F_{T_1}] > \mathbb{E}[F_T], \quad \mathbb{E}[G_{10}] < \mathbb{E}[G_{T_1}] >
+    \mathbb{E}[G_T]$$""",
 )
 ZERO = statement(
     "figure-2-almost-zero",
@@ -120,14 +123,28 @@ def mean_error(run) -> np.ndarray:
     return experiments.metric("generalization_error")(run).T.mean(axis=1)
 
 
+below_explored = ordering(below=early(40))
+early_both, at_end = early(10), early(experiments.FIGURE_2.num_rounds)
 RISE.figure(
     "figure-2.rise",
     experiments.JUST_EXPLORED.at(experiments.MANY),
-    ordering(below=early(40)),
-    labels=["forgetting", "generalization error"],
-).says("Both metrics first increase while experts explore: at M = 20, from t = 10 to the end of exploration, t = 40.")(
-    early(10)
-)
+    below_explored,
+    labels=BOTH_METRICS,
+).says(r"""
+    Both metrics first increase while experts explore: at M = 20, from t = 10 to the end of exploration, t = 40.
+    $$\mathbb{E}[F_{10}] < \mathbb{E}[F_{T_1}], \quad \mathbb{E}[G_{10}] < \mathbb{E}[G_{T_1}]$$""")(early_both)
+RISE.competitor(
+    "figure-2.rise-blind", interventions.JUST_EXPLORED_BLIND.at(experiments.MANY), below_explored, labels=BOTH_METRICS
+).says(r"""Behind a router that looks at nothing, too, both metrics increase from t = 10 to t = 40.
+    $$\mathbb{E}[F_{10}] < \mathbb{E}[F_{T_1}], \quad \mathbb{E}[G_{10}] < \mathbb{E}[G_{T_1}]$$""")(early_both)
+RISE.figure(
+    "figure-2.fall", experiments.FIGURE_2.at(experiments.MANY), below_explored, labels=BOTH_METRICS
+).says(r"""Both metrics then fall: at M = 20, from the end of exploration, t = 40, to t = 2000.
+    $$\mathbb{E}[F_T] < \mathbb{E}[F_{T_1}], \quad \mathbb{E}[G_T] < \mathbb{E}[G_{T_1}]$$""")(at_end)
+RISE.competitor(
+    "figure-2.fall-blind", interventions.FIGURE_2_BLIND.at(experiments.MANY), below_explored, labels=BOTH_METRICS
+).says(r"""Behind a router that looks at nothing, too, both metrics fall from t = 40 to t = 2000.
+    $$\mathbb{E}[F_T] < \mathbb{E}[F_{T_1}], \quad \mathbb{E}[G_T] < \mathbb{E}[G_{T_1}]$$""")(at_end)
 WORSE.figure(
     "figure-2.termination-forgetting", BOTH, ordering(below=of_rest(FORGETTING)), where="Sec. 6, Fig. 2 (a), (b)"
 ).says(r"""Terminating the gate updates ends in less forgetting than never terminating them, for every size of MoE.
@@ -227,12 +244,25 @@ SLOWER.figure(
 ).says("Beyond M > N more experts delay convergence: the mean error over t = 20, 40, ... is less at M = 10 than 20.")(
     mean_error_of_ten
 )
+
+
+def error_of_first(fewer, more) -> np.ndarray:
+    return ERROR(fewer)
+
+
+no_worse = bound(at_most=lambda fewer, more: ERROR(more), margin=0.05)
+AT_END = experiments.at_rounds(experiments.FIGURE_2.num_rounds)
+NO_BETTER.competitor(
+    "figure-2.more-experts-no-better-below", interventions.FIGURE_2_BELOW.together(*BELOW), no_worse, labels=AT_END
+).says("With fewer experts than tasks, too, more do not improve the result: M = 1 ends no worse than M = 5.")(
+    error_of_first
+)
 NO_BETTER.figure(
     "figure-2.more-experts-no-better",
     TEN_AND_TWENTY,
-    bound(at_most=lambda ten, twenty: ERROR(twenty), margin=0.05),
+    no_worse,
     where="Sec. 6, Fig. 2 (c)",
-    labels=experiments.at_rounds(experiments.FIGURE_2.num_rounds),
+    labels=AT_END,
 ).says("Beyond M > N more experts do not improve the result: M = 10 ends no worse than M = 20, within 5 %.")(
-    lambda ten, twenty: ERROR(ten)
+    error_of_first
 )
