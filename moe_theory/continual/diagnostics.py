@@ -235,8 +235,8 @@ class EndlessTally(NamedTuple):
 
 
 @functools.lru_cache
-def system_with_endless_tally(dims: Dims, **parts: Any) -> System:
-    plain = system(dims, **parts)
+def system_with_endless_tally(dims: Dims) -> System:
+    plain = system(dims)
 
     def init(key: Key[Array, ""], params: Params) -> EndlessTally:
         state = plain.init(key, params)

@@ -25,6 +25,7 @@ from moe_theory.core.tasks import ORTHOGONAL, PROPORTIONAL, Arrival, Pool
 from moe_theory.verify import Experiment
 from moe_theory.verify.claim import Selection
 
+TIER = "interventions"  # which a first look leaves out
 ALONG = {"signal_law": PROPORTIONAL}
 AS_DEFAULT = ALONG | {"signal_scale": 1 / SIGMA_0, "cluster_spread": SIGMA_0**1.5}  # the default reading
 UNTIL = 20  # the rounds that the auxiliary loss is left out of
@@ -132,7 +133,7 @@ def variant(
     """An experiment, or some of its cells, with parameters that are changed by sigma_0, and with other fields."""
     chosen = {cell: experiment.cells[cell] for cell in cells or experiment.cells}
     own = {cell: {**given, **ALONG, **changes(given.get("truth_scale", SIGMA_0))} for cell, given in chosen.items()}
-    return dataclasses.replace(experiment, name=name, cells=own, **about)
+    return dataclasses.replace(experiment, name=name, cells=own, tier=TIER, **about)
 
 
 def small_alpha(scale: float) -> dict[str, float]:
@@ -153,12 +154,10 @@ QUIET_APART_MANY, QUIET_APART_FEW = over_limit(variant(LIMIT, "limit-quiet-apart
 AT_ONCE_MANY, AT_ONCE_FEW = over_limit(
     variant(LIMIT, "limit-at-once", system=system_with_tally(LIMIT.dims, fit=whole_truth))
 )
-UNEXPLORED_MANY, UNEXPLORED_FEW = over_limit(
-    variant(LIMIT, "limit-unexplored", system=unexplored(system_with_tally(LIMIT.dims)))
-)
-OPEN_MANY, OPEN_FEW = over_limit(variant(LIMIT, "limit-open", lambda scale: {"terminate": False}))
-TINY_MANY, TINY_FEW = over_limit(variant(LIMIT, "limit-tiny", lambda scale: {"termination_threshold": scale**6}))
-HABIT_MANY, HABIT_FEW = over_limit(variant(LIMIT, "limit-habit", system=system_with_tally(LIMIT.dims, router=by_habit)))
+UNEXPLORED = over_limit(variant(LIMIT, "limit-unexplored", system=unexplored(system_with_tally(LIMIT.dims))))
+OPEN = over_limit(variant(LIMIT, "limit-open", lambda scale: {"terminate": False}))
+TINY = over_limit(variant(LIMIT, "limit-tiny", lambda scale: {"termination_threshold": scale**6}))
+HABIT = over_limit(variant(LIMIT, "limit-habit", system=system_with_tally(LIMIT.dims, router=by_habit)))
 ENDLESS_APART_MANY, ENDLESS_APART_FEW = experiments.over_scales(
     variant(ENDLESS, "endless-apart", system=apart(system_with_endless_tally(ENDLESS.dims))),
     experiments.T1_LIMIT_SCALES,
@@ -209,6 +208,7 @@ LATER_ROUNDS = {cell: experiments.stage_rounds(Params()._replace(**own)) for cel
 LATER = dataclasses.replace(
     experiments.COVERAGE,
     name="coverage-later",
+    tier=TIER,
     dims=LATER_DIMS,
     system=system(LATER_DIMS, auxiliary=later_balance_cost),
     cells=LATER_CELLS,

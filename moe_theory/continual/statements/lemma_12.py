@@ -16,8 +16,7 @@ TASKS = statement(
     hypotheses=experiments.MORE,
     why="""The proof takes it from Lemma 3 that an expert of the right set does not move. A set says what the gates
     prefer, not what the expert has learned: as outputs are not ordered by task, see Lemma 15, it may have met other
-    tasks last. That even a repeat of its own task moves it is not the cause: by T1 repeats would have come to an
-    end of that.""",
+    tasks last. That even a repeat of its own task moves it is not the cause.""",
     instance="""Orthonormal tasks, s = 1, t = 2: the first task comes again and meets an expert that has learned nothing
     and whose gate prefers it, with chance (M - 1)/(M N) or more; the gradient is sigma_0 (1 - 1/M)/M. M = 12, N = 6
     orthonormal tasks, d = 8, s = 2: after T1 the gradient of an arrival at an expert of its own set is 0.058, 0.053 and

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from moe_theory.continual import experiments, interventions
-from moe_theory.continual.statements.proposition_1 import OPEN, UNEXPLORED
+from moe_theory.continual import experiments
+from moe_theory.continual.statements.proposition_1 import UNEARNED, claim_competitors
 from moe_theory.verify.statement import statement
 
 WHY = """Early termination fixes the gates at once where Gamma is above all differences of outputs at T1 + 1, as one of
@@ -43,17 +43,13 @@ CLUSTERS = TASKS.twin(
 @CLUSTERS.charitable("lemma-13.clusters", experiments.LIMIT_FEW, experiments.LIKELY, where="Lemma 13, M < N").says(
     "With M < N, from T1 + 2 on an expert's probability is larger for its cluster's tasks than others, but for o(1)."
 )
-@TASKS.competitor("lemma-13.tasks-unexplored", interventions.UNEXPLORED_MANY, experiments.LIKELY).says(
-    f"With M > N in {UNEXPLORED} an expert's probability is always larger for its own task, but for o(1)."
-)
-@TASKS.competitor("lemma-13.tasks-open", interventions.OPEN_MANY, experiments.LIKELY).says(
-    f"With M > N in {OPEN} an expert's probability is always larger for its own task, but for o(1)."
-)
-@CLUSTERS.competitor("lemma-13.clusters-unexplored", interventions.UNEXPLORED_FEW, experiments.LIKELY).says(
-    f"With M < N in {UNEXPLORED} an expert's probability is always larger for its own cluster, but for o(1)."
-)
-@CLUSTERS.competitor("lemma-13.clusters-open", interventions.OPEN_FEW, experiments.LIKELY).says(
-    f"With M < N in {OPEN} an expert's probability is always larger for its own cluster, but for o(1)."
-)
 def is_always_separated(run) -> np.ndarray:
     return run.state.is_separated
+
+
+claim_competitors(
+    is_always_separated,
+    {"lemma-13.tasks": TASKS, "lemma-13.clusters": CLUSTERS},
+    UNEARNED,
+    "an expert's probability is always larger for its own kind, but for o(1)",
+)

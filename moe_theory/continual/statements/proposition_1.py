@@ -3,11 +3,15 @@
 Tasks (M > N) are six unrelated ones, clusters (M < N) three pairs. Sets are those of (11) at the gates that route.
 """
 
+from collections.abc import Callable, Mapping, Sequence
+
 import numpy as np
 
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.theory import error_contraction
-from moe_theory.verify.statement import bound, equality, limit_rate, statement
+from moe_theory.runs import Run
+from moe_theory.verify.claim import Selection
+from moe_theory.verify.statement import Declared, bound, equality, limit_rate, statement
 
 UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
 HARDLY = 0.9  # of the error of random tasks: what counts as no specialisation
@@ -25,8 +29,10 @@ FLIPS = """Two opposite tasks, M = 3, alpha = sigma_0^1.5, Gamma = sigma_0^2: ro
 DRIFTS = """M = 12 and N = 6 orthonormal tasks (for M < N 24 in six clusters), d = 8, s = 2: within T1/2 rounds after T1
 some model drifts by at least 1.1, 1.2 and 1.25 sigma_0 in each run, at sigma_0 = 0.01, 0.001 and 0.0001."""
 
-UNEXPLORED = "a router that begins at T1 with small random gates, and so has explored nothing,"
-OPEN = "a router whose gates are never fixed"
+UNEARNED = {  # without what the sets are put down to
+    "unexplored": ("small random gates at T1, after no exploration", interventions.UNEXPLORED),
+    "open": ("gates that are never fixed", interventions.OPEN),
+}
 
 TASK_SETS = statement(
     "proposition-1-more-experts-set",
@@ -50,7 +56,7 @@ TASK_MODELS = statement(
     hypotheses=[experiments.PAST_T1],
     why="""The proof supposes that after T1 an expert gets tasks of its own set only. Outputs are not ordered by task
     then, see (35) and Lemma 15: tasks of all kinds go on reaching every expert, and each moves its model. That Lemma 3
-    fails is not the cause, since by T1 repeats would have brought an expert to its truth.""",
+    fails is not the cause.""",
     instance=DRIFTS,
     corrected=r"""A repeat leaves (d - s)/(d - 1) of an expert's squared error in expectation, so that models settle
     slowly.
@@ -83,20 +89,31 @@ CLUSTER_MODELS.also("proposition-1.contraction", role="corrected")
 @CLUSTER_SETS.charitable(
     "proposition-1.sets-clusters", FEW, experiments.LIKELY, where="Proposition 1, full version, case 2"
 ).says("With M < N, every expert keeps its cluster's set in all rounds after T1, with probability 1 - o(1).")
-@TASK_SETS.competitor("proposition-1.sets-tasks-unexplored", interventions.UNEXPLORED_MANY, experiments.LIKELY).says(
-    f"With M > N {UNEXPLORED} keeps every set after T1, with probability 1 - o(1)."
-)
-@TASK_SETS.competitor("proposition-1.sets-tasks-open", interventions.OPEN_MANY, experiments.LIKELY).says(
-    f"With M > N {OPEN} keeps every set after T1, with probability 1 - o(1)."
-)
-@CLUSTER_SETS.competitor(
-    "proposition-1.sets-clusters-unexplored", interventions.UNEXPLORED_FEW, experiments.LIKELY
-).says(f"With M < N {UNEXPLORED} keeps every set after T1, with probability 1 - o(1).")
-@CLUSTER_SETS.competitor("proposition-1.sets-clusters-open", interventions.OPEN_FEW, experiments.LIKELY).says(
-    f"With M < N {OPEN} keeps every set after T1, with probability 1 - o(1)."
-)
 def is_always_stable(run) -> np.ndarray:
     return run.state.is_stable
+
+
+def claim_competitors(
+    measure: Callable[[Run], np.ndarray],
+    cases: Mapping[str, Declared],
+    rivals: Mapping[str, tuple[str, Sequence[Selection]]],
+    does: str,
+) -> None:
+    """That each rival, by name in words and on its runs with M > N and M < N, does likely what a statement's two cases,
+    by the ids of their claims, say of Algorithm 1.
+    """
+    for name, (words, runs) in rivals.items():
+        for (id, case), relation, own in zip(cases.items(), "><", runs, strict=True):
+            says = f"With M {relation} N and {words}, {does}."
+            case.competitor(f"{id}-{name}", own, experiments.LIKELY).says(says)(measure)
+
+
+claim_competitors(
+    is_always_stable,
+    {"proposition-1.sets-tasks": TASK_SETS, "proposition-1.sets-clusters": CLUSTER_SETS},
+    UNEARNED,
+    "every expert keeps its set after T1, with probability 1 - o(1)",
+)
 
 
 @TASK_MODELS.charitable(

@@ -3,6 +3,7 @@
 import numpy as np
 
 from moe_theory.continual import experiments, interventions
+from moe_theory.continual.statements.proposition_1 import claim_competitors
 from moe_theory.verify.statement import bound, equality, probability, ranged, statement
 
 MANY = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST)
@@ -13,8 +14,6 @@ REDUCED_MARGIN = 0.05  # of all arrivals
 
 LEVEL = "a start from level gates (outputs sigma_0^0.5 higher for"
 EARLY = "large first steps of the auxiliary loss (alpha = sigma_0)"
-TINY = "with Gamma = sigma_0^6, which no two outputs are near to, the gates"
-HABIT = "with a router that always takes the first expert the gates"
 
 TERMINATION = statement(
     "proposition-3-termination",
@@ -33,8 +32,7 @@ TASKS = statement(
     $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2$$""",
     why="""The proof takes from Proposition 2 that outputs outside a set are lower by Theta(sigma_0^0.75), far above
     lambda = Theta(sigma_0^1.25). Sets are not ordered so: (11) compares an expert's outputs for different tasks; for
-    one task another set's may be above its own, see Lemma 15. Early auxiliary steps keep gates so apart from an
-    end.""",
+    one task another set's may be above its own, see Lemma 15.""",
     instance="""M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2: about half of the arrivals
     leave their set, at sigma_0 = 0.01 as at 0.0001.""",
     corrected=r"""Whether tasks keep to their experts is decided by kappa over lambda, how far a step of the gates
@@ -61,20 +59,19 @@ CLUSTERS.also("proposition-3.inside-own", "proposition-3.uniform-own", role="our
 @TERMINATION.charitable(
     "proposition-3.time-clusters", experiments.LIMIT_FEW, experiments.LIKELY, where="Proposition 3, T2, M < N"
 ).says("With M < N, the gates are fixed by T2, but for o(1): they are by the end of runs that are shorter.")
-@TERMINATION.competitor("proposition-3.time-tiny", interventions.TINY_MANY, experiments.LIKELY).says(
-    f"With M > N, {TINY} are fixed by T2, but for o(1)."
-)
-@TERMINATION.competitor("proposition-3.time-clusters-tiny", interventions.TINY_FEW, experiments.LIKELY).says(
-    f"With M < N, {TINY} are fixed by T2, but for o(1)."
-)
-@TERMINATION.competitor("proposition-3.time-habit", interventions.HABIT_MANY, experiments.LIKELY).says(
-    f"With M > N, {HABIT} are fixed by T2, but for o(1)."
-)
-@TERMINATION.competitor("proposition-3.time-clusters-habit", interventions.HABIT_FEW, experiments.LIKELY).says(
-    f"With M < N, {HABIT} are fixed by T2, but for o(1)."
-)
 def is_soon_terminated(run) -> np.ndarray:
     return run.state.state.terminated
+
+
+claim_competitors(
+    is_soon_terminated,
+    {"proposition-3.time": TERMINATION, "proposition-3.time-clusters": TERMINATION},
+    {
+        "tiny": ("Gamma = sigma_0^6, which no two outputs are near to", interventions.TINY),
+        "habit": ("a router that always takes the first expert", interventions.HABIT),
+    },
+    "the gates are fixed by T2, but for o(1)",
+)
 
 
 @TERMINATION.ours(
