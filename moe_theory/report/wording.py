@@ -450,12 +450,12 @@ def decisive(known: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
 
 def beside(known: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     """What stands beside a status: whether its cause is isolated, and how competitors do; heading and text."""
-    told = known.cause if known.cause in {Cause.REFUTED, Cause.NOT_ISOLATED} else None
+    without = [text for role in (Role.INTERVENTION, Role.SUSPECT) for text in _in_role(known, role, verdicts)]
+    needs_word = known.cause not in {None, Cause.ISOLATED} and (without or known.cause is not Cause.EXHIBITED)
     parts = {
-        "isolated": [f"{_begun(told)}."] if told else [],
+        "isolated": [f"{_begun(str(known.cause))}.", *without] if needs_word else without,
         "competitor": [*_in_role(known, Role.COMPETITOR, verdicts)],
     }
-    parts["isolated"] += [*_in_role(known, Role.INTERVENTION, verdicts), *_in_role(known, Role.SUSPECT, verdicts)]
     return [(heading, " ".join(said)) for heading, said in parts.items() if said]
 
 

@@ -171,13 +171,7 @@ def of_a_record(each) -> list[float]:
     """The numbers that the recorded verdicts on a statement's claims have, and those of the claims' own settings."""
     found = []
     for own in [verdict for verdict in recorded.recorded_verdicts([each.plain]) if verdict.claim in each.roles]:
-        curve = own.curve
         found += [own.predicted, own.observed, *own.interval, own.margin, own.replicates, own.observed * own.replicates]
-        found += (
-            [*curve.predicted, *curve.observed, *(curve.abscissa or ()), *numbers(" ".join(curve.labels))]
-            if curve
-            else []
-        )
         found += numbers(" ".join((own.statement, own.formula, own.reason, own.at)))
         found += [(1 - own.observed) * own.replicates] if own.kind == "probability" else []
     experiments = [claim.experiment for claim in SHIPPED if claim.id in each.roles]

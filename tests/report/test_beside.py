@@ -1,10 +1,12 @@
 """What a card says beside a status: catches a cause that is called isolated and is not, and a competitor left out."""
 
+import dataclasses
+
 import pytest
 
 from moe_theory.report.wording import beside
 from moe_theory.verify.status import judged
-from moe_theory.verify.verdict import Role, Statement, Status, Verdict
+from moe_theory.verify.verdict import Proof, Role, Statement, Status, Verdict
 
 
 def verdict(id: str, status: Status, says: str) -> Verdict:
@@ -33,7 +35,11 @@ def test_a_card_says_what_happens_without_the_cause_and_without_others(without, 
         verdict("a.y", other, "Without y it is so."),
         verdict("a.z", Status.REFUTED, "Blindly it is so."),
     ]
-    known = judged(Statement("b", "a", "Lemma 1", "It is so.", roles=roles), found)
-    said = dict(beside(known, found))
+    about = Statement("b", "a", "Lemma 1", "It is so.", roles=roles)
+    said = dict(beside(judged(about, found), found))
     assert said["isolated"].startswith(begins)
     assert said["competitor"] == "Blindly it is so: fails (32 of 64)."
+    proved = dataclasses.replace(about, disproof=Proof("a:proofs/b.py", "It is not so.", ["As is seen."], "", "", ""))
+    said = dict(beside(judged(proved, found), found))
+    assert said["isolated"].startswith(begins.replace("Not isolated.", "Exhibited by the disproof."))
+    assert dict(beside(judged(proved, found[:1]), found[:1])) == {}
