@@ -103,7 +103,7 @@ def proved(papers: Sequence[str]) -> str:
     failing, roots = [each.known.finding for each in footed], sum(each.is_root for each in footed)
     known = [each.known for each in failing if each]
     by_proof, caveated = known.count(PROVED) + known.count(CAVEATED), known.count(CAVEATED)
-    share = f"All {by_proof}" if by_proof == len(known) else f"{by_proof} of the {len(known)}"
+    share = f"All {by_proof}" if by_proof == len(known) else f"{by_proof} of {len(known)}"
     rest = f"{roots} fail by themselves, {len(footed) - roots} with them"
     return f"{share} false or vacuous ones are proved, {caveated} with a caveat; {rest}."
 

@@ -25,7 +25,7 @@ def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
     """
     from moe_theory.report import record as records
 
-    kept = [records.elsewhere(folders)] if elsewhere else [records.own(folder) for folder in folders]
+    kept = [records.elsewhere(folders)] if elsewhere else records.of_papers(folders)
     told = records.documented(kept)
     for each in kept:
         records.write(each)

@@ -4,7 +4,7 @@ Tasks n (M > N) and clusters k (M < N) are one case: with K >= N every task is a
 """
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -112,8 +112,8 @@ class Diagnostics(NamedTuple):
 
 
 @functools.lru_cache
-def system_with_diagnostics(dims: Dims) -> System:
-    plain = system(dims)
+def system_with_diagnostics(dims: Dims, **parts: Any) -> System:
+    plain = system(dims, **parts)
 
     def init(key: Key[Array, ""], params: Params) -> TrackedState:
         state = plain.init(key, params)
@@ -121,7 +121,7 @@ def system_with_diagnostics(dims: Dims) -> System:
 
     def step(key: Key[Array, ""], before: TrackedState, params: Params) -> tuple[TrackedState, Diagnostics]:
         arrival, perturbation = draw(key, dims, before.pool, params)
-        state, info = learn(before.state, arrival, perturbation, params, max_active=dims.max_active)
+        state, info = learn(before.state, arrival, perturbation, params, max_active=dims.max_active, **parts)
         is_exploring = state.round <= theory.exploration_rounds(params.num_experts, params.learning_rate)
         tracked = TrackedState(state, jnp.where(is_exploring, state.experts, before.explored))
         return tracked, _diagnose(before, tracked, arrival, info, params)
@@ -150,8 +150,8 @@ class Tally(NamedTuple):
 
 
 @functools.lru_cache
-def system_with_tally(dims: Dims) -> System:
-    plain = system(dims)
+def system_with_tally(dims: Dims, **parts: Any) -> System:
+    plain = system(dims, **parts)
 
     def init(key: Key[Array, ""], params: Params) -> Tally:
         state, yes = plain.init(key, params), jnp.ones((), bool)

@@ -373,6 +373,11 @@ def _limit(
         tier=LIMIT_TIER,
         **about,
     )
+    return over_scales(experiment, scales)
+
+
+def over_scales(experiment: Experiment, scales: Sequence[float]) -> tuple[Selection, Selection]:
+    """The runs of an experiment over sigma_0, with more experts than tasks and with fewer."""
     many, few = (
         experiment.over({specialization_cell(number, scale): scale for scale in scales})
         for number in (MANY_EXPERTS, FEW_EXPERTS)

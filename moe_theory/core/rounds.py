@@ -109,11 +109,7 @@ def run_records(
 
         return _repeat(length, one_round, carry)
 
-    def kept(records: Any, record: Any, state: Any, info: Any) -> Any:
-        write = functools.partial(jax.lax.dynamic_update_index_in_dim, index=record, axis=0)
-        return jax.tree.map(write, records, machine.record(state, info))
-
-    def with_long_stride(record: Any, carry: Any) -> Any:
+    def after_long_stride(record: Any, state: Any) -> Any:
         rounds = rounds_of(record)
 
         def block(number: Any, carry: Any) -> Any:
@@ -121,26 +117,66 @@ def run_records(
             draws = machine.draw(done + record * stride + first + jnp.arange(blocks.ahead))
             return play(carry, draws, 0, fewer(blocks.ahead, rounds - first))
 
-        state, info = _repeat(-(-rounds // blocks.ahead), block, (carry[0], machine.blank))
+        return _repeat(-(-rounds // blocks.ahead), block, (state, machine.blank))
+
+    def drawn(number: Any) -> Any:
+        return machine.draw(done + number * blocks.ahead + jnp.arange(blocks.ahead))
+
+    def after_short_stride(draws: Any, number: Any, place: Any, state: Any) -> Any:
+        first = place * (blocks.ahead // blocks.shared)
+        return play((state, machine.blank), draws, first, rounds_of(number * blocks.shared + place))
+
+    if is_whole:  # records are not carried: a gradient would keep all of them for each
+
+        def long_stride(state: Any, record: Any) -> Any:
+            state, info = after_long_stride(record, state)
+            return state, machine.record(state, info)
+
+        def short_strides(state: Any, number: Any) -> Any:
+            draws = drawn(number)
+
+            def one(state: Any, place: Any) -> Any:
+                state, info = after_short_stride(draws, number, place, state)
+                return state, machine.record(state, info)
+
+            return _stacked(blocks.shared, one, state)
+
+        if not blocks.shared:
+            return _stacked(count, long_stride, state)
+        state, records = _stacked(num_rounds // blocks.ahead, short_strides, state)
+        return state, jax.tree.map(lambda leaf: leaf.reshape(count, *leaf.shape[2:]), records)
+
+    def kept(records: Any, record: Any, state: Any, info: Any) -> Any:
+        write = functools.partial(jax.lax.dynamic_update_index_in_dim, index=record, axis=0)
+        return jax.tree.map(write, records, machine.record(state, info))
+
+    def with_long_stride(record: Any, carry: Any) -> Any:
+        state, info = after_long_stride(record, carry[0])
         return state, kept(carry[1], record, state, info)
 
     def with_short_strides(number: Any, carry: Any) -> Any:
-        draws = machine.draw(done + number * blocks.ahead + jnp.arange(blocks.ahead))
+        draws = drawn(number)
 
         def one_record(place: Any, carry: Any) -> Any:
-            record, first = number * blocks.shared + place, place * (blocks.ahead // blocks.shared)
-            state, info = play((carry[0], machine.blank), draws, first, rounds_of(record))
-            return state, kept(carry[1], record, state, info)
+            state, info = after_short_stride(draws, number, place, carry[0])
+            return state, kept(carry[1], number * blocks.shared + place, state, info)
 
-        return _repeat(
-            1 if blocks.shared == 1 else fewer(blocks.shared, count - number * blocks.shared), one_record, carry
-        )
+        left = count - number * blocks.shared
+        return _repeat(1 if blocks.shared == 1 else jnp.minimum(blocks.shared, left), one_record, carry)
 
     shapes = jax.eval_shape(machine.record, state, machine.blank)
     records = jax.tree.map(lambda leaf: jnp.zeros((blocks.room, *leaf.shape), leaf.dtype), shapes)
     if blocks.shared:
         return _repeat(-(-num_rounds // blocks.ahead), with_short_strides, (state, records))
     return _repeat(count, with_long_stride, (state, records))
+
+
+def _stacked(times: int, body: Callable[[Any, Any], Any], state: Any) -> tuple[Any, Any]:
+    """The state after `body` of 0, ..., times - 1, and what it gives beside, stacked."""
+    if times > 1:
+        return jax.lax.scan(body, state, jnp.arange(times))
+    state, given = body(state, 0)
+    return state, jax.tree.map(lambda leaf: leaf[None], given)
 
 
 def _repeat(times: Any, body: Callable[[Any, Any], Any], carry: Any) -> Any:

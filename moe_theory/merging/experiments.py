@@ -194,7 +194,8 @@ LONG = Experiment(
     name="long",
     dims=LONG_DIMS,
     system=system(LONG_DIMS, rewards.PEAKED, policies.TANBR),
-    cells={policies.TANBR: FIXED},
+    systems={policies.BEST_EXPERT: system(LONG_DIMS, rewards.PEAKED, policies.BEST_EXPERT)},
+    cells={policies.TANBR: FIXED, policies.BEST_EXPERT: {**RIVALS_FIXED, **FIXED}},
     num_rounds=LONG_SLOTS,
     record_every=1,
     observe=fields("info.regret", "info.pick.depth", "info.pick.left_out", cumulative_regret="state.regret"),
@@ -202,7 +203,7 @@ LONG = Experiment(
     replicates=LONG_WORLDS,
     tier=SURFACES_TIER,
 )
-TANBR_LONG = LONG.at(policies.TANBR)
+TANBR_LONG, ONE_EXPERT_LONG = LONG.at(policies.TANBR), LONG.at(policies.BEST_EXPERT)
 
 
 # Fig. 7: Tanbr's rho, and the step of its network.
@@ -266,11 +267,12 @@ STEPS = Experiment(
 SLOT_SIZE, SLOTS = 64, 5000  # as many slots as the paper learns in before it compares accuracies
 LAST_SLOTS = 128  # at the end of a run, which accuracies average over
 STREAMS = 64
-TESTBED_POLICIES = {policies.TANBR: policies.TANBR, policies.NUCB: policies.NUCB, policies.MIX: policies.MIX}
+TESTBED_POLICIES = {name: name for name in (policies.TANBR, policies.NUCB, policies.MIX, policies.UNIFORM)}
 OF_TABLE_2 = ("rl-dense", "token-top-1-dense", "smear-example-linear", "smear-token-linear")  # with NUCB
 FIXED_MERGES = ("average", "fisher", "regmean")
 TESTBED_METHODS = (*FIXED_MERGES, *OF_TABLE_2)
 BESIDE_TABLE_2 = ("token-top-2-dense", "token-top-3-dense", "task-top-1-dense", policies.MIX)  # not in the paper
+LEARN_NOTHING = (policies.MIX, policies.UNIFORM)
 
 
 def _testbed(name: str, setting: Recipe, mix: Mapping[str, Any], beside: tuple[str, ...] = ()) -> Experiment:
@@ -296,8 +298,8 @@ def _testbed(name: str, setting: Recipe, mix: Mapping[str, Any], beside: tuple[s
 
 CONFLICTING, AGREEING = Recipe(), Recipe(num_tasks=4, num_experts=4)  # two label maps, or one
 TESTBEDS = {
-    "fixed": _testbed("testbed", CONFLICTING, {"mix_drift": 0.0}),
-    "dynamic": _testbed("testbed-drifting", CONFLICTING, {"mix_drift": 1.0}, BESIDE_TABLE_2),
+    "fixed": _testbed("testbed", CONFLICTING, {"mix_drift": 0.0}, LEARN_NOTHING),
+    "dynamic": _testbed("testbed-drifting", CONFLICTING, {"mix_drift": 1.0}, (*BESIDE_TABLE_2, policies.UNIFORM)),
     "agreeing": _testbed("testbed-agreeing", AGREEING, {"mix_drift": 1.0}),
 }
 ON_TESTBED = {

@@ -82,9 +82,18 @@ def _statuses(run: Recorded | None) -> dict[tuple[str, str], str]:
     return {(each["claim"], each["reading"]): str(each["status"]) for each in run.verdicts} if run else {}
 
 
-def own(folder: Path) -> PaperRecord:
-    """The record of a paper once the run in a folder is part of it: verdicts on every claim of the paper, under each of
-    its readings. Those that the run has replace those that are recorded, and the others stay.
+def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
+    """The records of papers, each with the runs in those of the folders that are on it, as `own` makes them."""
+    by_paper: dict[str, list[Path]] = {}
+    for folder in folders:
+        verdicts = read_reports([folder]).verdicts
+        by_paper.setdefault(min((verdict.paper for verdict in verdicts), default=""), []).append(folder)
+    return [own(*each) for each in by_paper.values()]
+
+
+def own(*folders: Path) -> PaperRecord:
+    """The record of a paper once the runs in some folders are part of it: verdicts on every claim of the paper, under
+    each of its readings. Those that they have replace those that are recorded, and the others stay.
 
     What was run at one seed is no choice among several, so that the errors of the verdicts that stay, and of no others,
     bound the probability that any of them is false.
@@ -92,7 +101,7 @@ def own(folder: Path) -> PaperRecord:
     Raises: InvalidReportError for a run of several papers, at another seed or precision than the record, or after which
         a claim of the paper is without a verdict under a reading that others have.
     """
-    report = read_reports([folder])
+    report, folder = read_reports(folders), " and ".join(map(str, folders))
     papers = {verdict.paper for verdict in report.verdicts}
     if len(papers) != 1:
         found = ", ".join(sorted(papers)) or "nothing"
@@ -111,7 +120,7 @@ def own(folder: Path) -> PaperRecord:
     before = recorded.read().get(paper)
     both = report
     if before is not None and _missing(report, paper):
-        both = merged([as_report(before), report], [f"the record of {paper}", str(folder)])
+        both = merged([as_report(before), report], [f"the record of {paper}", folder])
     if missing := _missing(both, paper):
         claim, reading = missing[0]
         raise InvalidReportError(

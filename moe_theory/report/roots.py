@@ -1,5 +1,6 @@
 """What fails with what, as a tree in a terminal: statements by their own faults, and those whose proofs use them."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,8 +12,9 @@ from moe_theory.report.document import Document
 from moe_theory.report.standing import Standing
 from moe_theory.report.verdicts import STATUS_STYLES, facts
 from moe_theory.report.wording import statement_status
-from moe_theory.verify.premises import Footing, footings, premises_of
+from moe_theory.verify.premises import Footing, conflicts_of, footings, premises_of
 from moe_theory.verify.recorded import judged_statements
+from moe_theory.verify.status import listed
 
 
 def tree_document(found: Sequence[Standing]) -> Document:
@@ -75,6 +77,12 @@ def _tree(paper: str, known: Sequence[Footing]) -> Tree:
         branch = tree.add(Text("do not fail, though their proofs use what does", "dim"))
         for each in standing:
             branch.add(_line(each, ""))
+    shown = {each.known.statement.name for each in known}
+    if conflicts := [each for each in conflicts_of(paper) if shown & set(each.names)]:
+        branch = tree.add(Text("cannot be true together", "dim"))
+        for each in conflicts:
+            one, other = (listed([name.partition(".")[2] for name in side]) for side in each)
+            branch.add(Text(f"{one} against {other}"))
     return tree
 
 
@@ -87,4 +95,17 @@ def _line(each: Footing, above: str) -> Text:
 
 def _footing(each: Footing) -> dict[str, Any]:
     premises = list(premises_of(each.known.statement.name))
-    return {"rests_on": premises, "failing": list(each.failing), "is_root": each.is_root}
+    of = each.known.statement
+    against = {
+        name
+        for pair in conflicts_of(of.paper)
+        for side, other in itertools.permutations(pair)
+        if of.name in side
+        for name in other
+    }
+    return {
+        "rests_on": premises,
+        "failing": list(each.failing),
+        "is_root": each.is_root,
+        "contradicts": sorted(against),
+    }

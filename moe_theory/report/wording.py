@@ -16,7 +16,7 @@ STATEMENT_MEANINGS: dict[str, str] = {
     StatementStatus.HOLDS: "In its most favourable reading, within the margins of the claims that decide it.",
     StatementStatus.AMENDED: "But for a slip, or a hypothesis that the paper leaves out: the card says which.",
     StatementStatus.FALSE: "Even in its most favourable reading. The card says why, and what holds instead.",
-    StatementStatus.VACUOUS: "True of anything, or implied by a trivial bound.",
+    StatementStatus.VACUOUS: "True of anything, implied by a trivial bound, or met by what lacks the thing it credits.",
     StatementStatus.OPEN: "Not decided by what was run.",
     StatementStatus.NOT_JUDGED: "A claim that decides it has no verdict: it was not run, or its code failed.",
     StatementStatus.NOT_TESTABLE: "No run can decide it; the card says why.",
@@ -450,22 +450,34 @@ def decisive(known: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:
 
 def beside(known: Judged, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     """What stands beside a status: whether its cause is isolated, and how competitors do; heading and text."""
-    said = {role: " ".join(_in_role(known, role, verdicts)) for role in (Role.INTERVENTION, Role.SUSPECT)}
-    cause = f"{_begun(known.cause)}." if known.cause and known.cause in {Cause.REFUTED, Cause.NOT_ISOLATED} else ""
+    without = [text for role in (Role.INTERVENTION, Role.SUSPECT) for text in _in_role(known, role, verdicts)]
+    needs_word = known.cause not in {None, Cause.ISOLATED} and (without or known.cause is not Cause.EXHIBITED)
     parts = {
-        "isolated": " ".join(filter(None, (cause, *said.values()))),
-        "competitor": " ".join(_in_role(known, Role.COMPETITOR, verdicts)),
+        "isolated": [f"{_begun(str(known.cause))}.", *without] if needs_word else without,
+        "competitor": [*_in_role(known, Role.COMPETITOR, verdicts)],
     }
-    return [(heading, text) for heading, text in parts.items() if text]
+    return [(heading, " ".join(said)) for heading, said in parts.items() if said]
 
 
 def _in_role(known: Judged, role: Role, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """What a statement's claims in a role say and what was found, where it was, as far as possible, decided."""
-    decided = getattr(decisive(known, verdicts), "settings", ())
+    """What a statement's claims in a role say and what was found, each under the reading that says most: where an
+    intervention does not bring the statement back, or another does, and then where it is decided.
+    """
+    telling = {Role.INTERVENTION: Status.REFUTED}.get(role, Status.SUPPORTED)
     for id in [id for id, own in known.statement.roles.items() if own is role]:
-        found = [each for each in verdicts if each.claim == id and each.status is not Status.INAPPLICABLE]
-        found.sort(key=lambda each: not set(each.settings) & set(decided))
-        yield from (f"{tested(each)} {sentence(each)}" for each in found[:1])
+        found = [each for each in verdicts if each.claim == id and each.status in _IN_A_WORD]
+        found.sort(key=lambda each: (each.status is not telling, each.status is Status.INCONCLUSIVE))
+        for each in found[:1]:
+            of = "slope " if each.kind in {"rate", "limit_rate"} else ""
+            yield f"{tested(each).rstrip('.')}: {_IN_A_WORD[each.status]} ({of}{measured(each)})."
+
+
+_IN_A_WORD = {
+    Status.SUPPORTED: "holds",
+    Status.REFUTED: "fails",
+    Status.INCONCLUSIVE: "open",
+    Status.VACUOUS: "holds, and could not fail",
+}
 
 
 def unsaid(known: Judged) -> str:
@@ -516,9 +528,11 @@ def gist(chapters: Sequence[Chapter]) -> str:
 
 
 def error_words(report: Report) -> str:
-    finite = {verdict.error for verdict in report.verdicts if math.isfinite(verdict.error)}
-    errors = sorted({f"{error:.3g}" for error in finite}, key=float)
-    count = len(report.verdicts)
+    found = [verdict.error for verdict in report.verdicts if verdict.status is not Status.ERROR]
+    errors = sorted({f"{error:.3g}" for error in found if math.isfinite(error)}, key=float)
+    count = len(found)
+    if not found:
+        return "No verdict was reached."
     which = "the verdict" if count == 1 else f"any of the {count} verdicts"
     start = f"The probability that {which} is false is at most {report.error:.4g}"
     start += " (as replicates grow, where an interval is asymptotic)"

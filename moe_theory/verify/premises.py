@@ -1,4 +1,5 @@
-"""What the proofs of statements rest on, as the papers have it: which fail by a fault of their own, which with others.
+"""What the proofs of statements rest on, as the papers have it: which fail by a fault of their own, which with others,
+and which cannot be true together.
 
 A paper declares it once, before its statements. Where a premise is false the proof fails; whether the statement does is
 for its own verdicts. One that holds although a premise of its proof is false holds for another reason.
@@ -6,12 +7,14 @@ for its own verdicts. One that holds although a premise of its proof is false ho
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from moe_theory.core.errors import InvalidStatementError
 from moe_theory.verify.status import Judged
 
 _PREMISES: dict[str, tuple[str, ...]] = {}
 _OWN_FAULTS: set[str] = set()
+_CONFLICTS: dict[str, tuple["Conflict", ...]] = {}  # by paper
 
 
 def rest_on(paper: str, premises: Mapping[str, str], own_faults: str = "") -> None:
@@ -28,6 +31,28 @@ def rest_on(paper: str, premises: Mapping[str, str], own_faults: str = "") -> No
     for name in table:
         if name in _below(name):
             raise InvalidStatementError(f"statement {name} rests on itself. Change what it rests on.")
+
+
+class Conflict(NamedTuple):
+    """Statements of one paper that cannot all be true where the hypotheses of all are met."""
+
+    one: tuple[str, ...]  # names
+    other: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.one + self.other
+
+
+def contradict(paper: str, *pairs: tuple[str, str]) -> None:
+    """Declare which of a paper's statements contradict one another: ids, with spaces between, against other ids."""
+    sides = [[tuple(f"{paper}.{id}" for id in side.split()) for side in pair] for pair in pairs]
+    _CONFLICTS[paper] = tuple(Conflict(*pair) for pair in sides)
+
+
+def conflicts_of(paper: str) -> tuple[Conflict, ...]:
+    """What a paper's statements declare to contradict one another."""
+    return _CONFLICTS.get(paper, ())
 
 
 def premises_of(name: str) -> tuple[str, ...]:

@@ -200,7 +200,7 @@ def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | No
     if all(each.status is Status.VACUOUS for each in known):
         return _finding(StatementStatus.VACUOUS, known, all)
     asked = [id for id, role in statement.roles.items() if role is Role.COMPETITOR]
-    rivals = in_role(statement, Role.COMPETITOR, verdicts)
+    rivals = _in_role(statement, Role.COMPETITOR, verdicts)
     if asked and len(rivals) == len(asked) and all(each.status in _MET for each in rivals):
         return _finding(StatementStatus.VACUOUS, [*known, *rivals], all)
     literal = [verdicts[id] for id, role in statement.roles.items() if role is Role.LITERAL and id in verdicts]
@@ -208,14 +208,14 @@ def _find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | No
     return _finding(StatementStatus.AMENDED if slips else StatementStatus.HOLDS, [*known, *slips], all)
 
 
-def in_role(statement: Statement, role: Role, verdicts: Mapping[str, Verdict]) -> list[Verdict]:
+def _in_role(statement: Statement, role: Role, verdicts: Mapping[str, Verdict]) -> list[Verdict]:
     """The verdicts of a statement's claims in a role that apply, in the order of declaration."""
     found = [verdicts[id] for id, own in statement.roles.items() if own is role and id in verdicts]
     return [each for each in found if each.status is not Status.INAPPLICABLE]
 
 
 def _cause(statement: Statement, verdicts: Mapping[str, Verdict]) -> Cause:
-    without, others = (in_role(statement, role, verdicts) for role in (Role.INTERVENTION, Role.SUSPECT))
+    without, others = (_in_role(statement, role, verdicts) for role in (Role.INTERVENTION, Role.SUSPECT))
     if any(each.status is Status.REFUTED for each in without):
         return Cause.REFUTED
     is_back = without and all(each.status is Status.SUPPORTED for each in without)

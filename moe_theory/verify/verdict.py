@@ -269,7 +269,8 @@ def source_of(path: str) -> str:
         return resources.files(package).joinpath(place).read_text(encoding="utf-8")
     except (OSError, ValueError):
         home = f"package {package}" if package else "any package, as the module that names it is in none"
-        raise InvalidStatementError(f"{place} is not in {home}. Put it beside the package's module.") from None
+        way = "beside the package's module" if package else "and the module into a folder that is a package"
+        raise InvalidStatementError(f"{place} is not in {home}. Put it {way}.") from None
 
 
 @dataclasses.dataclass(frozen=True)

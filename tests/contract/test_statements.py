@@ -80,6 +80,15 @@ def test_a_statement_has_claims_that_decide_it_or_says_why_it_cannot(paper):
         assert each.says.count(". ") == 0, f"{each.name}: one sentence"
 
 
+def test_no_claim_decides_two_statements():
+    """Catches a statement that borrows the test of another, so that one verdict is counted twice."""
+    decided = {}
+    for each in EVERY:
+        for id in deciding(each):
+            decided.setdefault(id, []).append(each.name)
+    assert {id: names for id, names in decided.items() if len(names) > 1} == {}
+
+
 AGAIN = {Role.INTERVENTION: "Without ", Role.SUSPECT: "Without ", Role.COMPETITOR: ""}
 
 
@@ -148,28 +157,25 @@ def test_a_witness_shows_its_statement_false_and_needs_numpy_alone(each, ended):
 
 # What stands for a source and not for a quantity: "(9)", "Lemma 4", "Appendix E.2", "Figs. 4 and 5".
 PLACES = re.compile(
-    r"\([^()=]*\d[^()=]*\)|\b(?:App|Eqs?|Figs?|Sec|[A-Z][a-z]{4,})\.? [A-Z]?\.?\d[\d.]*(?:(?:,| and| to) \d+)*"
+    r"\([^()=]*\d[^()=]*\)|\b(?:App|Eqs?|Figs?|Sec|[A-Z][a-z]{4,})\.?\s+[A-Z]?\.?\d[\d.]*(?:(?:,| and| to) \d+)*"
 )
 NUMBER = re.compile(r"(?<![\w.^])-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?![\w^])")
 SMALL = 12  # integers up to which a sentence counts by itself
 
 
 def numbers(text: str) -> list[float]:
-    return [float(found.replace(",", "")) for found in re.findall(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?", text)]
+    return [float(found.replace(",", "")) for found in re.findall(r"\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?", text)]
 
 
 def of_a_record(each) -> list[float]:
-    """The numbers that the recorded verdicts on a statement's claims have."""
+    """The numbers that the recorded verdicts on a statement's claims have, and those of the claims' own settings."""
     found = []
-    for own in recorded.recorded_verdicts([each.plain]):
-        curve = own.curve
+    for own in [verdict for verdict in recorded.recorded_verdicts([each.plain]) if verdict.claim in each.roles]:
         found += [own.predicted, own.observed, *own.interval, own.margin, own.replicates, own.observed * own.replicates]
-        found += (
-            [*curve.predicted, *curve.observed, *(curve.abscissa or ()), *numbers(" ".join(curve.labels))]
-            if curve
-            else []
-        )
         found += numbers(" ".join((own.statement, own.formula, own.reason, own.at)))
+        found += [(1 - own.observed) * own.replicates] if own.kind == "probability" else []
+    experiments = [claim.experiment for claim in SHIPPED if claim.id in each.roles]
+    found += [number for own in experiments for number in numbers(f"{own.dims} {dict(own.cells)} {own.num_rounds}")]
     return [abs(number) for number in found if math.isfinite(number)]
 
 
@@ -194,9 +200,10 @@ def test_numbers_in_texts_come_from_records_or_programs(each, ended):
             said = found[0].rstrip(",").replace(",", "")
             size, last = abs(float(said)), 0.5001 * 10.0 ** -len(said.partition("e")[0].partition(".")[2])
             last *= 10.0 ** int(said.partition("e")[2] or 0)
-            scale = 100 if words[found.end() :].lstrip().startswith("%") else 1
-            is_count = size <= SMALL and size == int(size) and scale == 1
-            if not is_count and found[0] not in each.given and all(abs(one * scale - size) > last for one in known):
+            scales = (1, 100) if words[found.end() :].lstrip().startswith("%") else (1,)
+            is_known = any(abs(one * scale - size) <= last for one in known for scale in scales)
+            is_count = size <= SMALL and size == int(size) and scales == (1,)
+            if not (is_count or is_known or found[0].rstrip(",") in each.given):
                 typed.append(words[max(found.start() - 30, 0) : found.end() + 20])
     assert typed == []
 

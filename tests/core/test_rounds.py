@@ -337,3 +337,28 @@ def test_a_step_may_know_a_number_that_is_traced():
     rates = jnp.arange(3.0)
     np.testing.assert_allclose(jax.vmap(total)(rates), [total(rate) for rate in rates], rtol=1e-5)
     assert np.isfinite(jax.jvp(total, (1.0,), (1.0,))[1])
+
+
+def carried(jaxpr) -> list[int]:
+    """Sizes of what the loops of a program carry from one turn to the next."""
+    found = []
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "scan":
+            first = equation.params["num_consts"]
+            found += [each.aval.size for each in equation.invars[first : first + equation.params["num_carry"]]]
+        inner = [getattr(each, "jaxpr", None) for each in equation.params.values()]
+        found += [size for each in inner if each is not None for size in carried(each)]
+    return found
+
+
+@pytest.mark.parametrize("every", [1, 20])
+def test_a_gradient_carries_no_records(every):
+    """Would catch loops that carry all records, which a gradient then goes through once for each: time squared."""
+    num_records = 512
+
+    def total(rate):
+        return mt.simulate(walking(), mt.root_key(3), rate, num_records * every, every)[1].sum()
+
+    sizes = carried(jax.make_jaxpr(jax.grad(total))(0.5).jaxpr)
+    assert sizes
+    assert max(sizes) < num_records

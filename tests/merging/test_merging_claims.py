@@ -135,5 +135,6 @@ def test_every_method_of_the_testbed_has_its_claims():
     for claim in claims:
         mix = next(mix for mix, experiment in TESTBEDS.items() if experiment.name == claim.experiment.name)
         compared[mix] |= set(claim.labels({}))
+        compared[mix] |= {policies.MIX, policies.UNIFORM} & set(claim.id.split("."))  # as competitors
     assert compared == {mix: set(experiment.cells) - {policies.TANBR} for mix, experiment in TESTBEDS.items()}
     assert min(experiment.num_rounds for experiment in TESTBEDS.values()) >= 512

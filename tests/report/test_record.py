@@ -59,6 +59,13 @@ def test_a_whole_run_is_recorded_as_it_was_but_for_its_place(whole):
     assert recorded.parsed(text, "here") == whole
 
 
+def test_runs_of_parts_of_a_paper_are_recorded_together(tmp_path, empty):
+    first, *rest = [verdict(each.id) for each in CLAIMS]
+    parts = [folder_of(tmp_path, first, name="first"), folder_of(tmp_path, *rest, name="rest")]
+    (kept,) = record.of_papers(parts)
+    assert [each["claim"] for each in kept.run.verdicts] == [each.id for each in CLAIMS]
+
+
 def test_a_statement_is_recorded_alone_and_no_other_number_moves(tmp_path, whole, monkeypatch):
     """Guards a statement's life: adding or changing one re-runs it and nothing else."""
     changed = folder_of(tmp_path, verdict(CLAIMS[1].id, Status.REFUTED, replicates=16), finished="2027")

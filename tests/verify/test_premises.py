@@ -8,7 +8,7 @@ import pytest
 
 from moe_theory.core.errors import InvalidStatementError
 from moe_theory.verify import premises
-from moe_theory.verify.premises import footings, rest_on
+from moe_theory.verify.premises import conflicts_of, footings, rest_on
 from moe_theory.verify.recorded import judged_statements
 from moe_theory.verify.status import Finding, Judged, StatementStatus
 from moe_theory.verify.verdict import Statement
@@ -53,6 +53,17 @@ def test_the_papers_name_statements_and_faults_of_what_fails_with_others():
     roots = [each for each in by_name.values() if each.is_root]
     following = [each for each in by_name.values() if each.follows]
     assert len(roots) + len(following) == sum(each.fails for each in every)
+
+
+@pytest.mark.parametrize("paper", ["continual", "edge"])
+def test_of_what_contradicts_one_another_something_is_not_as_printed(paper):
+    """Would catch statuses that cannot all be right, and a contradiction of what is no statement."""
+    as_printed = {each.statement.name for each in judged_statements(paper) if each.words.startswith("holds (")}
+    names = {each.statement.name for each in judged_statements(paper)}
+    assert conflicts_of(paper)
+    for each in conflicts_of(paper):
+        assert set(each.names) <= names
+        assert not set(each.names) <= as_printed, each
 
 
 def test_what_its_why_says_a_statement_rests_on_is_declared():

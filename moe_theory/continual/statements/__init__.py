@@ -3,7 +3,7 @@
 from importlib import import_module
 
 from moe_theory.continual.experiments import IN_RANGE
-from moe_theory.verify.premises import rest_on
+from moe_theory.verify.premises import contradict, rest_on
 from moe_theory.verify.statement import suppose
 
 suppose(IN_RANGE)
@@ -61,6 +61,14 @@ rest_on(  # appendices B to J
         proposition-4-forgetting proposition-4-generalization-error
         theorem-1-forgetting theorem-1-generalization-error
     """,
+)
+contradict(  # docs/pages/derivations/contradictions.md
+    "continual",
+    ("lemma-4 lemma-9", "equation-35"),
+    ("lemma-3", "lemma-5-exploration"),
+    ("lemma-5-exploration", "lemma-8 lemma-11-more-experts lemma-11-fewer-experts"),
+    ("lemma-3", "lemma-16-history proposition-4-forgetting"),
+    ("lemma-3", "theorem-1-forgetting"),
 )
 IN_ITS_ORDER = """
     lemma_01 proposition_1 proposition_2 proposition_3 proposition_4 theorem_1 theorem_2 figure_2

@@ -15,7 +15,7 @@ COROLLARY_1 = statement(
     why="""It multiplies Lemma 1's gap by the constant of Lemma 2, and inherits its slip: lambda M^2 stands for M^2 /
     lambda. As lambda shrinks, the same gap of outputs moves the probabilities more, not less.""",
     instance="""M = 3, N = 2, d = 3, s = 2, after one round: 9 of 10 pairs of arrivals of the other task have
-    probabilities 51 times lambda M^2 sigma_0^1.5 apart or more at sigma_0 = 0.01, and 520,000 times at 0.0001.""",
+    probabilities 51 times lambda M^2 sigma_0^1.5 apart or more at sigma_0 = 0.01, and 518,244 times at 0.0001.""",
     corrected=r"""With M^2 / lambda, or 2 / lambda, in place of lambda M^2 it holds.
     $$\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda)$$""",
     witness="corollary_1.py",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.continual import experiments
+from moe_theory.continual import experiments, interventions
 from moe_theory.verify.statement import equality, ordering, statement
 
 FIRST, *OTHERS = experiments.THRESHOLDS
@@ -68,13 +68,19 @@ def error_of_small(*runs) -> np.ndarray:
     return mean_error(runs[2:])
 
 
+FIVE = experiments.threshold_name(experiments.PERTURBATION_POWER)
+below_one = ordering(below=lambda five, single: final_error(single))
+
+
+@DIVERSITY.competitor(
+    "figure-9.diversity-blind", interventions.FIGURE_9_BLIND.together(FIVE, experiments.SINGLE), below_one
+).says("Five experts behind a router that looks at nothing have less error than one model, too.")
 @DIVERSITY.figure(
     "figure-9.diversity",
-    experiments.FIGURE_9.together(experiments.threshold_name(experiments.PERTURBATION_POWER), experiments.SINGLE),
-    ordering(below=lambda five, single: final_error(single)),
+    experiments.FIGURE_9.together(FIVE, experiments.SINGLE),
+    below_one,
     where="App. A.7, Fig. 9",
-    labels=[experiments.threshold_name(experiments.PERTURBATION_POWER)],
-)
+    labels=[FIVE],
+).says("Diverse experts have less overall generalization error than one model for all tasks; M = 5 against M = 1.")
 def error_of_five(five, single) -> np.ndarray:
-    """Diverse experts have less overall generalization error than one model for all tasks; M = 5 against M = 1."""
     return final_error(five)

@@ -10,9 +10,6 @@ LEMMA_6 = statement(
     where="Lemma 6",
     says=r"""No gate ever has an entry above O(sigma_0^0.5).
     $$\|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})$$""",
-    note="""A slope of 0.4 would have been seen. Tried besides, apart from this package: orthonormal signals, M = 12, N
-    = 6, up to 2 T1 without termination, where the largest entry of 40 runs is 0.92 to 0.93 sigma_0 from 0.01 down to
-    1e-5: far below sigma_0^0.5.""",
     proof="lemma_06.py",
 )
 

@@ -15,7 +15,7 @@ CHOSEN = statement(
     negative.""",
     instance="""M = 3, N = 2, v_1 = (1, 0, 0), v_2 = (-0.6, 0.8, 0), sigma_0 = 0.01: when task 1 arrives first, the
     chosen expert's output falls by 0.69 sigma_0 for v_1 and rises by 0.41 sigma_0 for v_2, in mean; they do so in
-    all 10,000 draws.""",
+    all draws.""",
     corrected=r"""For the arriving task's own signal the chosen expert's output falls, and all others' rise.
     $$\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_{n_t} \rangle \leq 0 \leq \langle \theta_{t+1}^{(m)} -
     \theta_t^{(m)}, v_{n_t} \rangle, \ m \neq m_t$$""",
@@ -28,9 +28,6 @@ OTHERS = statement(
     "lemma-7-others",
     where="Lemma 7, second case",
     says="Up to T1 a round raises every other expert's output for a signal by O(sigma_0 / M).",
-    note="""A slope of 0.9 in sigma_0, or of -0.9 in M, would have been seen. Tried besides, apart from this package:
-    orthonormal signals, N = 6, M = 12 and 24, where the largest rise of a gate in 40 runs is 1.0 sigma_0 / M down to
-    sigma_0 = 1e-5 and 1e-4.""",
     why="As for the chosen expert: the order is right for every signal, the sign for the arriving task's own only.",
     instance="""M = 3, N = 2, v_1 = (1, 0), v_2 = (-3/5, 4/5), task 1 first: the others' outputs for v_2 fall.""",
     disproof="obtuse_signals.py",

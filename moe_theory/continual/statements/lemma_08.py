@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.continual import experiments
+from moe_theory.continual import experiments, interventions
 from moe_theory.verify.statement import Hypothesis, limit_rate, probability, rate, statement
 
 OUTWEIGHED = Hypothesis("lambda outweighs gate outputs", lambda dims, run: run.params.perturbation_scale >= 100)
@@ -13,8 +13,9 @@ LEMMA_8 = statement(
     says="""When exploration ends every expert has had a share of the tasks within O(eta^0.5 / M) of 1/M, except
     with probability delta.""",
     why="""Hoeffding's inequality is for independent terms, but routes depend on each other: who is chosen moves the
-    gates, which choose. Taken for granted, it gives eta^0.5 M^-0.5 for T1 = M / eta and not eta^0.5 / M, as the proof
-    has it.""",
+    gates, which choose. The first steps of the auxiliary loss, in proportion to f_t/t, move outputs by Theta(sigma_0),
+    far above lambda, and the rounds up to T1 undo a part of that only: the loss that is to balance loads unbalances
+    them.""",
     instance="""M = 8, N = 6, eta = sigma_0^0.5: as sigma_0 falls from 1e-2 to 1e-6 the mean distance of an expert's
     share from 1/8 falls from .027 to .014, or grows from .7 to 3.6 times eta^0.5 / M.""",
     corrected=r"""Where the perturbation outweighs the gate outputs, routes are independent, and the largest distance is
@@ -38,6 +39,12 @@ def share_gaps(run) -> np.ndarray:
     In the limit the share of one expert, fixed beforehand, is within O(eta^0.5) of 1/M at T1, in mean.
 
     With eta of order sigma_0^0.5, as Algorithm 1 has it. Experts are exchangeable, so the mean over all is taken.
+    $$|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5}) = O(\sigma_0^{0.25})$$""")
+@LEMMA_8.intervention("lemma-8.small-alpha", interventions.QUIET_MANY, limit_rate(at_least=0.25)).says(r"""
+    Without large first steps of the auxiliary loss (alpha = sigma_0) a share is within O(eta^0.5) of 1/M at T1.
+    $$|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5}) = O(\sigma_0^{0.25})$$""")
+@LEMMA_8.suspect("lemma-8.at-once", interventions.AT_ONCE_MANY, limit_rate(at_least=0.25)).says(r"""
+    Without slow learning (an expert learns the whole truth at once) a share is within O(eta^0.5) of 1/M at T1.
     $$|f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5}) = O(\sigma_0^{0.25})$$""")
 def mean_gap(run) -> np.ndarray:
     """The mean of |f_T1(m) - 1/M| over the experts."""

@@ -10,9 +10,6 @@ LEMMA_9 = statement(
     where="Lemma 9",
     says=r"""When exploration ends the gates of two experts differ by O(eta^-0.5 sigma_0) in every entry.
     $$\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5} \sigma_0) = O(\sigma_0^{0.75})$$""",
-    note="""A slope of 0.65 in sigma_0 would have been seen. Tried besides, apart from this package: orthonormal
-    signals, M = 12, N = 6, where the mean distance over sigma_0^0.75 falls from 0.32 to 0.055 as sigma_0 does from 0.01
-    to 1e-5.""",
     proof="lemma_09.py",
 )
 

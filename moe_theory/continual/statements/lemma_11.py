@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from moe_theory.continual import corrected, experiments, theory
+from moe_theory.continual import corrected, experiments, interventions, theory
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Selection
 from moe_theory.verify.region import Size
@@ -21,16 +21,22 @@ OF_TASKS, OF_CLUSTERS = (
     for sets, (count, number) in zip("NK", experiments.COVERAGE_EXPERTS.items(), strict=True)
 )
 
+LATER_TASKS, LATER_CLUSTERS = (
+    Selection(interventions.LATER, (cell,), (f"{sets} = {own['num_clusters']}, M = {own['num_experts']}",))
+    for sets, (cell, own) in zip("NK", interventions.LATER.cells.items(), strict=True)
+)
+EARLY = f"the auxiliary loss in rounds 1 to {interventions.UNTIL}"
+
 WHY = """An expert specialises in the task for which its own gate output is largest, (11); M_n is the set of those who
 do in task n. The proof takes experts as independent, each in M_n with probability 1/N, but they share their past. A
 step of the auxiliary loss is in proportion to f_t/t, which is 1/t^2 for new experts, and raises the output for the task
 of its round for all experts that are not chosen. So the tasks that arrive first are lifted most, for nearly all
 experts, and what these pay later, in smaller steps, does not undo it by T1."""
-CORRECTED = r"""At least two sets have an expert, always, and no more can be promised. Gates sum to 0 over experts
-(Lemma 4), and so do the differences of their outputs for any two signals: not all experts can prefer the same one. With
-13 experts and three clusters two is the commonest number. Were experts independent and uniform, the union bound would
-give 1 - N (1 - 1/N)^M; the product (1 - (1 - 1/N)^M)^N that the proof has in between is no lower bound even then: at
-N = M = 2 it is 9/16, and the probability 1/2.
+CORRECTED = r"""At least two sets have an expert, always; at alpha = Theta(sigma_0^0.5) no more can be promised. Gates
+sum to 0 over experts (Lemma 4), and so do the differences of their outputs for any two signals: not all experts can
+prefer the same one. With 13 experts and three clusters two is the commonest number. Were experts independent and
+uniform, the union bound would give 1 - N (1 - 1/N)^M; the product (1 - (1 - 1/N)^M)^N that the proof has in between is
+no lower bound even then: at N = M = 2 it is 9/16, and the probability 1/2.
 $$\left|\{n : |\mathcal{M}_n| \geq 1\}\right| \geq 2, \quad \sum_{m=1}^{M} \theta_t^{(m)} = 0$$"""
 
 TASKS = statement(
@@ -41,7 +47,7 @@ TASKS = statement(
     why=WHY,
     instance="""N = 6 orthonormal signals, sigma_0 = 0.01, M = 29 >= N ln(N / 0.05): in 0 of 12 runs has every task a
     specialist; about 3 tasks have none, and 93 % of the experts share one. With four times as many, M = 116, it is 0 of
-    12 and 98 %: no larger constant in the Omega helps.""",
+    12 and 98 %.""",
     corrected=CORRECTED,
     witness="lemma_11.py",
     disproof="orthogonal_tasks_coverage.py",
@@ -55,8 +61,7 @@ CLUSTERS = TASKS.twin(
     probability.
     $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""",
     instance="""Six clusters of five tasks that are alike, orthonormal signals, sigma_0 = 0.01, M = 29 >= K ln(K/0.05):
-    in 0 of 12 runs has every cluster a specialist. Two clusters have one each always, since gates that sum to 0 over
-    experts cannot all prefer the same one of two signals.""",
+    in 0 of 12 runs has every cluster a specialist.""",
     free=(experiments.FREE_ALPHA, experiments.FREE_NOISE),
 )
 CLUSTERS.also("lemma-11.product", role="step")
@@ -75,6 +80,12 @@ CLUSTERS.also("lemma-11.union", role="step")
     With M = N ln(N/delta) experts, at T1 every task has one whose gate output is largest for it, but for delta.
 
     At sigma_0 = 0.01.""")
+@TASKS.intervention(
+    "lemma-11.tasks-later",
+    LATER_TASKS,
+    probability(at_least=1 - experiments.FAILURE),
+    hypotheses=experiments.MORE,
+).says(f"Without {EARLY}, at T1 every task has an expert, but for delta; signals are orthogonal, and M is twice that.")
 @CLUSTERS.charitable(
     "lemma-11.clusters",
     OF_CLUSTERS,
@@ -86,6 +97,12 @@ CLUSTERS.also("lemma-11.union", role="step")
     With M = K ln(K/delta) < N experts, at T1 every cluster has one that is best at a task of it, but for delta.
 
     At sigma_0 = 0.01.""")
+@CLUSTERS.intervention(
+    "lemma-11.clusters-later",
+    LATER_CLUSTERS,
+    probability(at_least=1 - experiments.FAILURE),
+    hypotheses=experiments.FEWER,
+).says(f"Without {EARLY}, at T1 every cluster has an expert, but for delta; signals are orthogonal.")
 def no_set_is_empty(run) -> np.ndarray:
     sets = run.records.sets[np.searchsorted(run.rounds, experiments.stage_rounds(run.params))][
         : int(run.params.num_experts)

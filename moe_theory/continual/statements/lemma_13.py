@@ -3,6 +3,7 @@
 import numpy as np
 
 from moe_theory.continual import experiments
+from moe_theory.continual.statements.proposition_1 import UNEARNED, claim_competitors
 from moe_theory.verify.statement import statement
 
 WHY = """Early termination fixes the gates at once where Gamma is above all differences of outputs at T1 + 1, as one of
@@ -44,3 +45,11 @@ CLUSTERS = TASKS.twin(
 )
 def is_always_separated(run) -> np.ndarray:
     return run.state.is_separated
+
+
+claim_competitors(
+    is_always_separated,
+    {"lemma-13.tasks": TASKS, "lemma-13.clusters": CLUSTERS},
+    UNEARNED,
+    "an expert's probability is always larger for its own kind, but for o(1)",
+)

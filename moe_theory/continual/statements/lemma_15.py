@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from moe_theory.continual import experiments
+from moe_theory.continual import experiments, interventions
 from moe_theory.core.gating import pairs_of
 from moe_theory.verify.statement import identity, statement
+
+LEVEL = "a start from level gates (outputs sigma_0^0.5 higher for"
 
 TASKS = statement(
     "lemma-15-more-experts",
@@ -45,6 +47,12 @@ CLUSTERS = TASKS.twin(
 @CLUSTERS.charitable(
     "lemma-15.clusters", experiments.ENDLESS_FEW, experiments.LIKELY, instead="lemma-15.one-of-two-clusters"
 ).says("With M < N, from T1 + 1 to t_1 a cluster's experts have larger probabilities for it than all others.")
+@TASKS.intervention("lemma-15.tasks-apart", interventions.ENDLESS_APART_MANY, experiments.LIKELY).says(
+    f"Without {LEVEL} own tasks as (35) has them) a task's experts have larger probabilities for it, but for o(1)."
+)
+@CLUSTERS.intervention("lemma-15.clusters-apart", interventions.ENDLESS_APART_FEW, experiments.LIKELY).says(
+    f"Without {LEVEL} own clusters as (35) has them) a cluster's experts have larger probabilities for it."
+)
 def is_always_ordered(run) -> np.ndarray:
     return run.state.is_ordered
 

@@ -6,7 +6,7 @@ and sets those of (11) at the gates that route. The set of a gap within one is t
 
 import numpy as np
 
-from moe_theory.continual import experiments
+from moe_theory.continual import experiments, interventions
 from moe_theory.runs import Run
 from moe_theory.verify.statement import limit_rate, statement
 
@@ -14,11 +14,11 @@ LAST = 10  # records up to t_2 that a gap is averaged over
 MANY, FEW = [*experiments.MORE, experiments.ENDLESS], [*experiments.FEWER, experiments.ENDLESS]
 BY_MANY, BY_FEW = experiments.ENDLESS_MANY, experiments.ENDLESS_FEW
 BY_MANY_LONG, BY_FEW_LONG = experiments.RETURN_MANY, experiments.RETURN_FEW
-WHY_SAME = """The proof ends with a gap below one step of the gates, O(sigma_0^1.75), as if the router always chose
-the leader and lowered it. It adds a perturbation of size lambda = Theta(sigma_0^1.25) before it chooses: inside
-lambda it chooses at random, so that outputs diffuse until steps and perturbation balance, at the geometric mean of the
-two. That is sigma_0^1.5 for steps of the auxiliary loss alone, and sigma_0^1.375 while models still move, whose steps
-are Theta(sigma_0^1.5)."""
+WHY_SAME = """The proof ends with a gap below one step of the gates, and takes a step to be O(sigma_0^1.75), as if
+models had come to rest. They still move, so that a step is Theta(sigma_0^1.5): that alone is the gap if nothing is
+added to the outputs. The router adds a perturbation of size lambda = Theta(sigma_0^1.25) before it chooses: inside
+lambda it chooses at random, and outputs diffuse until steps and perturbation balance, at the geometric mean of the two,
+sigma_0^1.375."""
 WHY_ALL = """The same step as at t1: the proof stops at one step of the gates, O(sigma_0^1.75), and leaves the
 perturbation out, which is of size lambda = Theta(sigma_0^1.25) and larger. By t2 all outputs have come together, and
 diffuse until steps and perturbation balance, near the geometric mean sigma_0^1.5 of the two."""
@@ -122,6 +122,12 @@ SAME_SET.charitable(
     With M > N and no termination, at t_1 gate outputs of two experts of the task's set are O(sigma_0^1.75) apart.
 
     The largest gap in the set, 0 in a set of fewer than two.""")(own_gap)
+SAME_SET.suspect("proposition-2.same-set-still", interventions.STILL_MANY, limit_rate(at_least=1.75)).says(
+    "Without the perturbation (lambda = 0) outputs of two experts of the task's set are O(sigma_0^1.75) apart at t_1."
+)(own_gap)
+SAME_SET_FEW.suspect("proposition-2.same-set-clusters-still", interventions.STILL_FEW, limit_rate(at_least=1.75)).says(
+    "Without the perturbation (lambda = 0) outputs in a cluster's set are O(sigma_0^1.75) apart at t_1."
+)(own_gap)
 SAME_SET_FEW.charitable(
     "proposition-2.same-set-clusters",
     BY_FEW,

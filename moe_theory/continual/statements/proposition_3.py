@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from moe_theory.continual import experiments
+from moe_theory.continual import experiments, interventions
+from moe_theory.continual.statements.proposition_1 import claim_competitors
 from moe_theory.verify.statement import bound, equality, probability, ranged, statement
 
 MANY = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST)
@@ -11,13 +12,16 @@ AT_FIGURE_2 = experiments.SPECIALIZATION.over(experiments.MANY_FIGURE_2 + experi
 SHARE_MARGIN = 0.1  # of a share 1/|M_n|
 REDUCED_MARGIN = 0.05  # of all arrivals
 
+LEVEL = "a start from level gates (outputs sigma_0^0.5 higher for"
+EARLY = "large first steps of the auxiliary loss (alpha = sigma_0)"
+
 TERMINATION = statement(
     "proposition-3-termination",
     where="Proposition 3, first sentence",
     says=r"""Algorithm 1 has stopped updating the gates by a round T2 of order sigma_0^-0.25 M / eta.
     $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)$$""",
-    note="""Tried: thresholds Gamma a tenth and a hundredth of lambda, orthonormal signals, (M, N) = (6, 3) and (12, 6):
-    by T2 the gates of all runs are fixed at sigma_0 = 0.01 and 0.001. With Gamma = lambda it takes 1.00 to 1.05 T1.""",
+    note="""An expert is flagged whenever it is chosen, its output being 0 away from its own. So gates are fixed once
+    every expert has been chosen after T1, however small Gamma is, and not because outputs have come together.""",
 )
 TASKS = statement(
     "proposition-3-more-experts",
@@ -26,10 +30,9 @@ TASKS = statement(
     disproof="opposite_truths_routing.py",
     says=r"""After T2 an arriving task goes to each of its specialists equally often, and to no other expert.
     $$\mathbb{P}(m_t = m \mid m \in \mathcal{M}_{n_t}) = \frac{1}{|\mathcal{M}_{n_t}|}, \quad t > T_2$$""",
-    why="""The proof takes from Proposition 2 that outputs outside a set are lower by Theta(sigma_0^0.75), far more
-    than the perturbation lambda = Theta(sigma_0^1.25) can bridge. Sets are not ordered so: (11) compares an expert's
-    outputs for different tasks, and for a task an expert of another set may well be above those of the task's own, as
-    Lemma 15's failure shows.""",
+    why="""The proof takes from Proposition 2 that outputs outside a set are lower by Theta(sigma_0^0.75), far above
+    lambda = Theta(sigma_0^1.25). Sets are not ordered so: (11) compares an expert's outputs for different tasks; for
+    one task another set's may be above its own, see Lemma 15.""",
     instance="""M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2: about half of the arrivals
     leave their set, at sigma_0 = 0.01 as at 0.0001.""",
     corrected=r"""Whether tasks keep to their experts is decided by kappa over lambda, how far a step of the gates
@@ -58,6 +61,17 @@ CLUSTERS.also("proposition-3.inside-own", "proposition-3.uniform-own", role="our
 ).says("With M < N, the gates are fixed by T2, but for o(1): they are by the end of runs that are shorter.")
 def is_soon_terminated(run) -> np.ndarray:
     return run.state.state.terminated
+
+
+claim_competitors(
+    is_soon_terminated,
+    {"proposition-3.time": TERMINATION, "proposition-3.time-clusters": TERMINATION},
+    {
+        "tiny": ("Gamma = sigma_0^6, which no two outputs are near to", interventions.TINY),
+        "habit": ("a router that always takes the first expert", interventions.HABIT),
+    },
+    "the gates are fixed by T2, but for o(1)",
+)
 
 
 @TERMINATION.ours(
@@ -103,6 +117,24 @@ def tolerated_outside(run) -> np.ndarray:
     hypotheses=experiments.FEWER,
 ).says(r"""With M < N, once the gates are fixed an arrival whose cluster has specialists goes to none with chance o(1).
     $$\mathbb{P}(m_t \notin \mathcal{M}_k) = o(1), \quad t > T_2$$""")
+@TASKS.intervention(
+    "proposition-3.inside-tasks-apart",
+    interventions.QUIET_APART_MANY,
+    experiments.UNLIKELY,
+    hypotheses=experiments.MORE,
+).says(f"Without {LEVEL} own tasks; alpha = sigma_0) no arrival leaves its set once the gates are fixed, but for o(1).")
+@CLUSTERS.intervention(
+    "proposition-3.inside-clusters-apart",
+    interventions.QUIET_APART_FEW,
+    experiments.UNLIKELY,
+    hypotheses=experiments.FEWER,
+).says(f"Without {LEVEL} own clusters; alpha = sigma_0) no arrival leaves its set once the gates are fixed.")
+@TASKS.suspect(
+    "proposition-3.inside-tasks-quiet", interventions.QUIET_MANY, experiments.UNLIKELY, hypotheses=experiments.MORE
+).says(f"Without {EARLY} alone no arrival leaves its set then, but for o(1).")
+@CLUSTERS.suspect(
+    "proposition-3.inside-clusters-quiet", interventions.QUIET_FEW, experiments.UNLIKELY, hypotheses=experiments.FEWER
+).says(f"Without {EARLY} alone no arrival leaves its set then, but for o(1).")
 def is_soon_outside(run) -> np.ndarray:
     return run.state.was_outside
 

@@ -56,7 +56,7 @@ GENERALIZATION_ERROR = statement(
     error is another one. Whatever the signals are, the task's own term Delta (1 - r^T) / T is lost, as in (17).""",
     instance="""d = 2, s = 1, v_n = w_n, two unit truths of cosine -3/5: the error tends to 4, where (18) tends to 8/5.
     With all samples Gaussian, d = 10, s = 6 and two orthonormal truths, (18) says 1 for every T; after 10 rounds it is
-    0.90.""",
+    <0.90>.""",
     corrected=r"""The exact moment recursion holds, with the mean projector on what a round leaves. If all s samples are
     Gaussian it is r^T W + (1 - r^T) (1 - 1/T) Delta.
     $$\mathbb{E}[G_T] = g_T - \frac{2}{T} \sum_{\tau=1}^{T} \text{tr}\, C_{T,\tau}, \quad \bar{S} = \frac{d - s}{d - 1}

@@ -11,7 +11,7 @@ eta = sigma_0^0.5, and T_1 and r with them. What is said of Fig. 3 is judged in 
 from importlib import import_module
 
 from moe_theory.edge.experiments import SETTING
-from moe_theory.verify.premises import rest_on
+from moe_theory.verify.premises import contradict, rest_on
 from moe_theory.verify.statement import suppose
 
 suppose(*SETTING)
@@ -36,6 +36,12 @@ rest_on(  # appendices A to F
         "theorem-1-limit": "proposition-3 theorem-1",
     },
     own_faults="proposition-4 lemma-9-settled theorem-1",
+)
+contradict(  # docs/pages/derivations/contradictions.md
+    "edge",
+    ("proposition-1-specialists proposition-1-availability", "proposition-2-same-set proposition-2-other-set"),
+    ("lemma-8 equation-33", "proposition-2-other-set"),
+    ("lemma-4", "proposition-2-other-set equation-28"),
 )
 IN_ITS_ORDER = """
     lemma_1 lemma_2 proposition_1 proposition_2 proposition_3 proposition_4 theorem_1 figure_3

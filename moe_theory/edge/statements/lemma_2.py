@@ -21,7 +21,7 @@ from moe_theory.verify.statement import limit_rate, statement
     amendment="where all servers have the same law of delays, up to a factor ln(M/delta)^0.5",
     why="""Strengths beta_t of one cluster differ, so that outputs do by the order of the gates, which is above
     sigma_0 where servers differ in speed. The proof leaves that out.""",
-    instance="""Servers of three, two and one round, beta_t 1/2 or 1: outputs of one kind differ by 0.007 sigma_0^0.5
+    instance="""Servers of three, two and one round, beta_t 1/2 or 1: outputs of one kind differ by <0.007> sigma_0^0.5
     ln(M/delta) with chance 1/2.""",
 ).charitable("lemma-2.outputs", BY_SCALE, limit_rate(at_least=1, margin=MARGIN))
 def output_gap(run) -> np.ndarray:

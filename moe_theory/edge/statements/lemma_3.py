@@ -47,7 +47,7 @@ LEMMA_3_OTHERS = LEMMA_3_OWN.twin(
     + OTHERS % r"M^{-1} \sigma_0",
     note="""That steps sum to zero over the experts bounds the mean of the other M - 1 steps, not each of them: the step
     of expert m is in proportion to pi_m. In the limit sigma_0 -> 0 gates are so small that every pi_m is about 1/M, and
-    it holds for each; at Fig. 3's sigma_0 = 0.6 with strong signals one expert takes most of it.""",
+    it holds for each; at Fig. 3's sigma_0 = <0.6> with strong signals one expert takes most of it.""",
 )
 
 

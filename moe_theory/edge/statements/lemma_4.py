@@ -20,7 +20,7 @@ from moe_theory.verify.statement import limit_rate, statement
     amendment="up to the factor ln(M/delta), which T_1 has",
     why="""T_1 has the factor ln(M/delta), delta = o(1), which the proof leaves out. Where servers differ in
     speed steps do not cancel, and gates have it.""",
-    instance="""Servers of three, two and one round, signals e and -e/2, r wide beside the gates: 0.014 sigma_0^0.5
+    instance="""Servers of three, two and one round, signals e and -e/2, r wide beside the gates: <0.014> sigma_0^0.5
     ln(M/delta).""",
 ).charitable("lemma-4.gates", BY_SCALE, limit_rate(at_least=0.5, margin=MARGIN), where="Lemma 4")
 def largest_gate(run) -> np.ndarray:

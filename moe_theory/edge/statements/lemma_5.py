@@ -51,7 +51,7 @@ LEMMA_5_APART = statement(
     its case does not arise: for (28) the outputs' gap is O(sigma_0^0.5), and there the first sentence bounds the
     probabilities' gap from above alone.""",
     instance="Three experts with outputs a, 1 and 0: the last two differ by 1 in output and by less than 2 e^-a in "
-    "probability, 0.00008 at a = 10.",
+    "probability, <0.00008> at a = 10.",
     corrected=r"""With the smaller of the two probabilities as the factor the inequality holds for all pairs.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \min(\pi_m, \pi_{m'}) \left\lvert h_m - h_{m'} \right\rvert$$""",
     note="Holds with two hypotheses that it leaves out: bounded outputs, and a number of experts that stays.",

@@ -2,7 +2,16 @@
 
 import numpy as np
 
-from moe_theory.edge.experiments import BY_SCALE, CONVERGES, FREE, MARGIN, drives, log_probabilities
+from moe_theory.edge.experiments import (
+    BY_SCALE,
+    CONVERGES,
+    FREE,
+    MARGIN,
+    WITHOUT_NOISE,
+    WITHOUT_SMALL_OUTPUTS,
+    drives,
+    log_probabilities,
+)
 from moe_theory.verify.statement import limit_probability, limit_rate, statement
 
 
@@ -32,7 +41,7 @@ def any_disorder(run) -> np.ndarray:
     return np.any(outputs.argmax(axis=1) != log_probabilities(outputs).argmax(axis=1), axis=0)
 
 
-@statement(
+EQUATION_28 = statement(
     "equation-28",
     where="Appendix C, proof of Lemma 6, Eq. (28)",
     says=r"""Up to T1 an expert's probabilities for two kinds of tasks are Omega(sigma_0^0.5) apart.
@@ -49,7 +58,19 @@ def any_disorder(run) -> np.ndarray:
     "`edge.equation-33`.",
     witness="limit.py",
     disproof="opposite_truths_gates.py",
-).charitable("equation-28.kinds", BY_SCALE, limit_rate(at_most=0.5, margin=MARGIN), instead="equation-33.all-pairs")
+)
+KINDS_APART = limit_rate(at_most=0.5, margin=MARGIN)
+APART = r"""$$\underset{m, n, n'}{\max} \left\lvert \pi_m(\mathbf{X}_n, \Theta_{T_1}) -
+\pi_m(\mathbf{X}_{n'}, \Theta_{T_1}) \right\rvert = \Omega(\sigma_0^{1/2})$$"""
+
+
+@EQUATION_28.intervention("equation-28.long-signals", WITHOUT_SMALL_OUTPUTS, KINDS_APART).says(
+    f"Without small outputs, by signals of length 3 sigma_0^-0.75, that gap is Omega(sigma_0^0.5).{APART}"
+)
+@EQUATION_28.suspect("equation-28.no-noise", WITHOUT_NOISE, KINDS_APART).says(
+    f"Without the noise r of (4), and with short signals, that gap is Omega(sigma_0^0.5).{APART}"
+)
+@EQUATION_28.charitable("equation-28.kinds", BY_SCALE, KINDS_APART, instead="equation-33.all-pairs")
 def gap_of_kinds(run) -> np.ndarray:
     r"""At T1 even the largest gap of an expert's probabilities between two kinds of tasks is Omega(sigma_0^0.5).
     $$\underset{m, n, n'}{\max} \left\lvert \pi_m(\mathbf{X}_n, \Theta_{T_1}) - \pi_m(\mathbf{X}_{n'}, \Theta_{T_1})

@@ -20,7 +20,7 @@ LEMMA_8 = statement(
     why="""Where servers differ in speed so do their loads, by a share of all T_1 tasks, and gate steps that do
     not cancel add up to the order of sigma_0^0.5 ln(M/delta).""",
     instance="""Servers of three, two and one round, signals e and -e/2, r wide beside the gates: gates at T1 differ
-    by 0.024 sigma_0^0.5 ln(M/delta).""",
+    by <0.024> sigma_0^0.5 ln(M/delta).""",
 )
 
 
@@ -49,7 +49,7 @@ def largest_difference(run) -> np.ndarray:
     disproof="slow_servers_gates.py",
     amendment="where all servers have the same law of delays",
     why="It rests on Lemma 8, which needs servers alike.",
-    instance="""Servers of three, two and one round: the gap is 0.006 sigma_0^0.5 ln(M/delta), and sigma_0^0.75 is
+    instance="""Servers of three, two and one round: the gap is <0.006> sigma_0^0.5 ln(M/delta), and sigma_0^0.75 is
     claimed.""",
     free=experiments.FREE,
 ).charitable("equation-33.all-pairs", experiments.BY_SCALE, limit_rate(at_least=0.75, margin=experiments.MARGIN))

@@ -66,8 +66,7 @@ def history_sum(run) -> np.ndarray:
     ),
     note="""The rotational symmetry that its proof takes is a hypothesis: E|P(w - w')|^2 = (s/p)|w - w'|^2 needs
     features without a preferred direction. One column is the signal. Drawn apart from the truths it does no harm that
-    2 % would show at Fig. 3's sizes; along its task's truth it does: uniform routing, M = 10, t = 60, has an error of
-    9.7 then, and (34) gives 8.4. Tried: each task's own truth and the order of arrivals, replicate by replicate.""",
+    2 % would show at Fig. 3's sizes; along its task's truth it does.""",
     corrected="""Where every column of X_t is isotropic and drawn anew, the signal's too, and routes do not see
     features, it holds. By Definition 1, where tasks do not decide their routes, a single expert's exact recursion for
     the moments of its model, with its signal column, at each expert's own load: `edge.exact.nearest`.""",

@@ -41,8 +41,8 @@ QUANTILE = statement(
     why="""Arrivals of one kind are binomial, and a normal quantile stands in for theirs. That is right for a d_u long
     beside N at a fixed delta, which is the hypothesis to add; at Fig. 3's d_u = 10 the binomial has the heavier tail,
     and the more so the smaller delta is, though the paper asks for delta = o(1).""",
-    instance="d_u = 10, N = 10: M_th = 2.56 for delta = 0.05 is exceeded with probability 0.0702; M_th = 5.51 for "
-    "delta = 1e-6 with 1.5e-4, and rounded up to 6 with 9.1e-6.",
+    instance="d_u = 10, N = 10: M_th = <2.56> for delta = 0.05 is exceeded with probability 0.0702; M_th = <5.51> "
+    "for delta = 1e-6 with <1.5e-4>, and rounded up to 6 with <9.1e-6>.",
     corrected=f"The binomial's own quantile.$${BINOMIAL_QUANTILE}$$",
     disproof="poisson_arrivals.py",
     amendment="for a d_u / N that grows, at a fixed delta",
@@ -119,8 +119,7 @@ def unserved_excess(run) -> np.ndarray:
     M = \Omega\left( N M_{th} \ln(1/\delta) \right)$$""",
     hypotheses=ENOUGH_SERVERS,
     note="""The proof lets every expert choose its kind by itself and evenly, though all follow the same tasks; there
-    are so many more than M_th of each kind that this does no harm. Tried: all signals, weak and strong. Where delta
-    stays at 0.05, and the constant in Omega is 1, 5 to 13 % of runs at Fig. 3's N and d_u have fewer.""",
+    are so many more than M_th of each kind that this does no harm. Tried: all signals, weak and strong.""",
 ).charitable(
     "proposition-1.specialists",
     BY_FAILURE,

@@ -50,7 +50,7 @@ PROPOSITION_4 = statement(
     it. Beside that it needs features without a preferred direction: signals along the truths make the error a fifth
     larger.""",
     instance="One server, two orthonormal truths, T = 10, p = 15, s = 10, all columns isotropic: (22) is 1.000, the "
-    "error 0.900.",
+    "error <0.900>.",
     corrected="Given the loads each expert has a single one's error, exact by a recursion for the moments of its model."
     + BY_LOADS,
     disproof="opposite_truths_offloading.py",
@@ -88,8 +88,7 @@ statement(
     where="Proposition 4, last line",
     says=f"With a growing horizon that error approaches the mean squared distance of two random tasks.{LIMIT}",
     note="""It is the fixed point of (34), so it needs features without a preferred direction. A signal along its task's
-    truth gives another: with the nearest of 10 servers the error is 12.2 at T = 3000, the gap 10.2. Tried: a horizon at
-    which a difference of 2 % would be seen.""",
+    truth gives another.""",
     corrected="Where every column of X_t is isotropic and drawn anew, the signal's too, it holds. By Definition 1 the "
     "limit is that of a single expert's recursion, with its signal column." + BY_LOADS,
     hypotheses=[ISOTROPIC],

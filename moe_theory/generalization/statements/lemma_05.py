@@ -23,7 +23,7 @@ LEMMA_5 = statement(
     loses all experts but one. With k = 1 the class of all models with a given mask is a product over the experts,
     each with its own inputs, and about sqrt(T) times as complex as one.""",
     instance="""Two cells of probability 1/2, each with an expert +1 or -1, and two samples with labels of fair coins:
-    over all draws the mean of phi is 35/64, and 2 C R_2(H) is 1/2. At T = 64 and m = 256 it is .277 against .050.""",
+    over all draws the mean of phi is 35/64, and 2 C R_2(H) is 1/2. At T = 64 and m = 256 it is .27 against .06.""",
     corrected=f"The complexity is that of all models with this mask, not of one expert.{HOLDS_24}",
     disproof="two_cells_lemma_05.py",
     derivation="lemma_05_instead.py",

@@ -36,7 +36,19 @@ PROOF = statement(
     proof="lemma_08_proof.py",
     derivation="lemma_08.py",
 )
-PROOF.also("lemma-8.symmetrization", role="charitable")
+
+
+@PROOF.charitable(
+    "lemma-8.mirrored",
+    COIN.over("num_samples"),
+    equality(ranged(0, 1)(lambda run: np.abs(difference(run))), margin=0.05),
+)
+@ranged(0, 1)
+def mirrored_difference(run) -> np.ndarray:
+    r"""It is, where the class has that function's mirror image as well.
+    $$\mathbb{E} \max \left( L_{\mathcal{S}} - L_{\mathcal{S}'}, L_{\mathcal{S}'} - L_{\mathcal{S}} \right) =
+    \mathbb{E} \left\lvert L_{\mathcal{S}} - L_{\mathcal{S}'} \right\rvert$$"""
+    return np.maximum(difference(run), -difference(run))
 
 
 @PROOF.literal(

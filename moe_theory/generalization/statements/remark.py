@@ -121,7 +121,7 @@ FEWER_ACTIVE.replacement(
     $$\mathcal{R}_m(\mathcal{F}(T, 2k)) < \mathcal{R}_m(\mathcal{F}(T, k))$$""")(each_of(MORE, shows("routed")))
 
 
-FEWER_ACTIVE.also("remark.monotone", role="charitable")
+FEWER_ACTIVE.also("remark.monotone", role="step")
 NEAR, FAR = 1.0, 100.0  # the router's coordinate
 WEIGHTS = np.geomspace(1e-3, 1e3, 2001)
 
@@ -174,8 +174,8 @@ MORE_EXPERTS = statement(
     why="""The logarithm counts masks, and the bound forgets that T experts fit more than one does: Theorem 1 lost the
     factor where gates that depend on the input became one convex combination. With one active expert in each of T
     fixed cells the class is a product of T classes, and its capacity grows like sqrt(T).""",
-    instance="""Experts +1 or -1 in T cells and 1024 samples with random labels: from T = 4 to 64 the complexity grows
-    like T^0.49, 3.9-fold, and 1 + log(T) only 2.2-fold.""",
+    instance="""Experts +1 or -1 in T cells and <1024> samples with random labels: from T = 4 to 64 the complexity grows
+    like T^0.49, <3.9>-fold, and 1 + log(T) only <2.2>-fold.""",
     corrected=r"""For k = 1 and a given router the cost is a factor of sqrt(T), as long as T is below m.
     $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \Theta(\sqrt{T})$$""",
     disproof="fixed_cells_more_experts.py",

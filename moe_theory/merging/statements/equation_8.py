@@ -18,7 +18,8 @@ EQUATION_8 = statement(
     hypotheses=ON_TREES,
     why="""At a fixed slot t the right side tends to 0 as T grows, and there is always a candidate: log(t/delta), which
     (7) at t has, may not be replaced by log(T/delta). Nor is 2^(a log X) the same as 2^a X: it is X^(a log 2).""",
-    instance="rho = 0.3, C = nu_1 = delta = 1, T = 15: in slot 1 the root is a candidate, and (8) says at most 0.994.",
+    instance="rho = 0.3, C = nu_1 = delta = 1, T = <15>: in slot 1 the root is a candidate, and (8) says "
+    "at most <0.994>.",
     disproof="early_equation_8.py",
     derivation="leaves.py",
     corrected=r"""The leaves at slot t are at most one more than the splits that t pulls pay for.

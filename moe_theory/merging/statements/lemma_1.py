@@ -23,7 +23,7 @@ LEMMA_1 = statement(
     its halves are: T must be large against C^2. The proof does not show it either, as 2 to the power of (7) is a power
     of T, not 2^(1/(1-rho)) times T.""",
     instance="C = 2, rho = 0.3, nu_1 = delta = 1, T = 2: the root is split in slot 1, which leaves 2 candidates in "
-    "slot 2, and (5) says at most 1.94.",
+    "slot 2, and (5) says at most <1.94>.",
     corrected="Each split uses up pulls of its own, so that all leaves are at most one more than the splits that T "
     f"pulls pay for; they grow more slowly than T, and (5) holds from some T on. $$N_T \\le {LEAVES}$$",
     disproof="large_constant.py",

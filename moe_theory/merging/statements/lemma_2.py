@@ -20,7 +20,7 @@ LEMMA_2 = statement(
     C^2 log(T/delta) the slack of its last step makes up for that; otherwise the right side is below 1, or below 0, at
     a tree of depth 1.""",
     instance="C = 2, rho = 0.3, nu_1 = delta = 1, T = 2: the root is split in slot 1, and (7) says a depth of at most "
-    "-0.47.",
+    "<-0.47>.",
     corrected="One level more than the proof's bound, with the least logarithm that a threshold after the root's can "
     f"have. $${SIMPLE}$$",
     disproof="large_constant.py",

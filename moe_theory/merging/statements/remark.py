@@ -32,9 +32,9 @@ REMARK = statement(
     nu_1 rho^h over the leaves picked in (10), and that sum need not be O(sqrt(T) log T) either: the threshold (2) lets
     shallow leaves be picked so often that it can grow like T^a with a above 1/2. Nor does the effective dimension make
     up for T + 1: at rho = 0.3 it is O(T^(1/4)).""",
-    instance="Effective dimension 10, rho = 0.9, other constants 1: from T = 1e10 to 1e12 the right side over log T "
-    "grows like T^0.957, claimed T^0.5. The sum over log T grows like T^0.74 from T = 1,024 to 4,096 if leaves are "
-    "picked in turn, and like T^0.66 to T^0.69 from 512 to 5,000 over Tanbr's own picks.",
+    instance="Effective dimension 10, rho = 0.9, other constants 1: from T = <1e10> to <1e12> the right side over log "
+    "T grows like T^0.957, claimed T^0.5. The sum over log T grows like T^0.74 from T = <1,024> to <4,096> if leaves "
+    "are picked in turn, and like T^0.66 to T^0.69 from 512 to 5,000 over Tanbr's own picks.",
     corrected=r"""Without T + 1 the right side is as the remark says, and the sum adds T^a (log T)^(1-a).
     $$R_T = \mathcal{O}\left(\tilde{d} \sqrt{T} \log T + T^a (\log T)^{1-a}\right), \quad
     a = \frac{\log(2/\rho)}{\log(2/\rho^2)}$$""",

@@ -16,10 +16,10 @@ TABLE_1 = statement(
     says="Routing tasks instead of tokens saves about 35 % of the time of a batch, and merging experts for each token "
     "costs many times more.",
     hypotheses=[MERGES],
-    why="About 35 % is the column with one active expert. The rows differ by the same 0.65 seconds in every column, so "
-    "the share falls with the number of active experts. On a layer of the paper's sizes a batch of a single task in "
+    why="About 35 % is the column with one active expert. The rows differ by the same <0.65> seconds in every column, "
+    "so the share falls with the number of active experts. On a layer of the paper's sizes a batch of a single task in "
     "its own expert saves about a fifth, and one of mixed tasks nothing: its tokens go the way of routed tokens.",
-    instance="Table I: 36 % with one expert, 26 % and 21 % with two and three, 98 % where experts are merged.",
+    instance="Table I: <36> % with one expert, <26> % and <21> % with two and three, <98> % where experts are merged.",
     note="Literal: that it is so in all columns, and the shares on a layer of ours, whose rivals are built to be fast.",
 )
 TABLE_1.also("figure-3.latency-smear-token-linear", role="literal")

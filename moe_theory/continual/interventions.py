@@ -1,0 +1,254 @@
+"""Runs of Algorithm 1 without what a statement's failure is put down to, or without what a statement credits.
+
+They are of one law of signals, along the truths unless a cell says otherwise, whatever the reading: judged once.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from moe_theory.continual import experiments, theory
+from moe_theory.continual.algorithm import State, balance_cost, draw, perturbed, system
+from moe_theory.continual.diagnostics import (
+    system_with_diagnostics,
+    system_with_endless_tally,
+    system_with_tally,
+)
+from moe_theory.continual.params import SIGMA_0, Dims, Params
+from moe_theory.core.random import normals
+from moe_theory.core.system import System, fields
+from moe_theory.core.tasks import ORTHOGONAL, PROPORTIONAL, Arrival, Pool
+from moe_theory.verify import Experiment
+from moe_theory.verify.claim import Selection
+
+TIER = "interventions"  # which a first look leaves out
+ALONG = {"signal_law": PROPORTIONAL}
+AS_DEFAULT = ALONG | {"signal_scale": 1 / SIGMA_0, "cluster_spread": SIGMA_0**1.5}  # the default reading
+UNTIL = 20  # the rounds that the auxiliary loss is left out of
+BLIND = {"perturbation_scale": experiments.UNIFORM_PERTURBATION}
+
+
+def by_kind(
+    outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
+) -> Float[Array, " M"]:
+    """Scores of a router that gives each kind k of K its own experts, m mod K = k, whatever the gates say."""
+    del outputs, params
+    clusters = state.pool.clusters
+    kind = jnp.sum(jnp.where(jnp.arange(clusters.shape[0]) == arrival.task, clusters, 0))
+    is_own = jnp.arange(perturbation.shape[0]) % (jnp.max(clusters) + 1) == kind
+    return jnp.where(is_own, perturbation, -1)
+
+
+def by_kind_past_exploration(
+    outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
+) -> Float[Array, " M"]:
+    """Scores of Algorithm 1's router up to T1, and of `by_kind` after it."""
+    given = outputs, perturbation, state, arrival, params
+    is_past = state.round >= theory.exploration_rounds(params.num_experts, params.learning_rate)
+    return jnp.where(is_past, by_kind(*given), perturbed(*given))
+
+
+def by_habit(
+    outputs: Float[Array, " M"], perturbation: Float[Array, " M"], state: Any, arrival: Arrival, params: Params
+) -> Float[Array, " M"]:
+    """Scores of a router that takes the first expert in every round."""
+    del outputs, state, arrival, params
+    return -jnp.arange(perturbation.shape[0], dtype=perturbation.dtype)
+
+
+def whole_truth(models: Float[Array, "k d"], arrival: Any, params: Any) -> Float[Array, "k d"]:
+    """What an expert changes by that learns all of an arrival's truth at once, so that Lemma 3 holds."""
+    del params
+    return arrival.truth[None, :] - models
+
+
+def without_signal(
+    key: Key[Array, ""], dims: Dims, state: State, params: Params
+) -> tuple[Pool, Arrival, Float[Array, " M"]]:
+    """Arrivals whose samples are all Gaussian, so that none shows the task's signal."""
+    arrival, perturbation = draw(key, dims, state.pool, params)
+    shape, dtype = (dims.num_features, dims.num_samples), arrival.features.dtype
+    samples = normals(jax.random.fold_in(key, 1), dims.num_features * dims.num_samples, dtype).reshape(shape)
+    return state.pool, arrival._replace(features=params.noise_scale * samples), perturbation
+
+
+def later_balance_cost(visits: Int[Array, " M"], time: Int[Array, ""], params: Params) -> Float[Array, " M"]:
+    """The auxiliary loss's cost (7), left out of the first rounds."""
+    return jnp.where(time > UNTIL, balance_cost(visits, time, params), 0)
+
+
+def apart(base: System) -> System:
+    """The system from gates that are apart: an expert's output is sigma_0^0.5 for signals of a kind of its own, and 0
+    for others, as far apart as (35) has them after exploration.
+    """
+
+    def gates(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
+        del key
+        clusters, signals = state.pool.clusters, state.pool.signals
+        is_of = (clusters[None, :] == jnp.arange(clusters.shape[0])[:, None]).astype(signals.dtype)
+        of_kinds = is_of @ signals / jnp.maximum(jnp.sum(is_of, axis=1, keepdims=True), 1)
+        kinds = jnp.arange(state.gates.shape[0]) % (jnp.max(clusters) + 1)
+        return params.truth_scale**0.5 * jnp.linalg.pinv(of_kinds).T[kinds]
+
+    return _begun(base, gates)
+
+
+def unexplored(base: System) -> System:
+    """The system at T1 without a round before it: experts that have learned nothing, gates that are random and sum to
+    0, of size sigma_0^2.
+    """
+
+    def gates(key: Key[Array, ""], state: State, params: Params) -> Float[Array, "M d"]:
+        exists = (jnp.arange(state.gates.shape[0]) < params.num_experts)[:, None]
+        drawn = normals(jax.random.fold_in(key, 1), state.gates.size, state.gates.dtype).reshape(state.gates.shape)
+        mean = jnp.sum(jnp.where(exists, drawn, 0), axis=0) / params.num_experts
+        return jnp.where(exists, params.truth_scale**2 * (drawn - mean), 0)
+
+    return _begun(base, gates, lambda params: theory.exploration_rounds(params.num_experts, params.learning_rate))
+
+
+def _begun(base: System, gates: Callable[..., Array], rounds: Callable[[Params], Any] = lambda params: 0) -> System:
+    """The system with a tally of other gates to begin with, after a number of rounds."""
+
+    def init(key: Key[Array, ""], params: Params) -> Any:
+        tally = base.init(key, params)
+        own = gates(key, tally.state, params).astype(tally.state.gates.dtype)
+        state = tally.state._replace(gates=own, round=jnp.asarray(rounds(params), tally.state.round.dtype))
+        return tally._replace(state=state)
+
+    return System(init, base.step)
+
+
+def variant(
+    experiment: Experiment,
+    name: str,
+    changes: Callable[[float], Mapping[str, Any]] = lambda scale: {},
+    cells: Sequence[str] = (),
+    **about: Any,
+) -> Experiment:
+    """An experiment, or some of its cells, with parameters that are changed by sigma_0, and with other fields."""
+    chosen = {cell: experiment.cells[cell] for cell in cells or experiment.cells}
+    own = {cell: {**given, **ALONG, **changes(given.get("truth_scale", SIGMA_0))} for cell, given in chosen.items()}
+    return dataclasses.replace(experiment, name=name, cells=own, tier=TIER, **about)
+
+
+def small_alpha(scale: float) -> dict[str, float]:
+    """alpha = sigma_0, so that the first steps of the auxiliary loss move no output by more than lambda."""
+    return {"balance_weight": scale}
+
+
+def over_limit(experiment: Experiment) -> tuple[Selection, Selection]:
+    return experiments.over_scales(experiment, experiments.LIMIT_SCALES)
+
+
+# Of the limit.
+LIMIT, ENDLESS = (selection.experiment for selection in (experiments.LIMIT_MANY, experiments.ENDLESS_MANY))
+ALL_APART = apart(system_with_tally(LIMIT.dims))
+QUIET_MANY, QUIET_FEW = over_limit(variant(LIMIT, "limit-quiet", small_alpha))
+APART_MANY, APART_FEW = over_limit(variant(LIMIT, "limit-apart", system=ALL_APART))
+QUIET_APART_MANY, QUIET_APART_FEW = over_limit(variant(LIMIT, "limit-quiet-apart", small_alpha, system=ALL_APART))
+AT_ONCE_MANY, AT_ONCE_FEW = over_limit(
+    variant(LIMIT, "limit-at-once", system=system_with_tally(LIMIT.dims, fit=whole_truth))
+)
+UNEXPLORED = over_limit(variant(LIMIT, "limit-unexplored", system=unexplored(system_with_tally(LIMIT.dims))))
+OPEN = over_limit(variant(LIMIT, "limit-open", lambda scale: {"terminate": False}))
+TINY = over_limit(variant(LIMIT, "limit-tiny", lambda scale: {"termination_threshold": scale**6}))
+HABIT = over_limit(variant(LIMIT, "limit-habit", system=system_with_tally(LIMIT.dims, router=by_habit)))
+ENDLESS_APART_MANY, ENDLESS_APART_FEW = experiments.over_scales(
+    variant(ENDLESS, "endless-apart", system=apart(system_with_endless_tally(ENDLESS.dims))),
+    experiments.T1_LIMIT_SCALES,
+)
+STILL_MANY, STILL_FEW = experiments.over_scales(
+    variant(ENDLESS, "endless-still", lambda scale: {"perturbation_scale": 0.0}), experiments.T1_LIMIT_SCALES
+)
+
+# Of the grid that Lemmas 12 and 16 are judged on.
+LEARNING, LEARNING_DIMS = experiments.SPECIALIZATION, experiments.SPECIALIZATION_DIMS
+LEARNING_CELLS = (*experiments.MANY_SMALLEST, *experiments.FEW_CELLS)
+LEARNED_APART = variant(
+    LEARNING, "learning-apart", cells=LEARNING_CELLS, system=apart(system_with_diagnostics(LEARNING_DIMS))
+)
+LEARNED_AT_ONCE = variant(
+    LEARNING,
+    "learning-at-once",
+    cells=LEARNING_CELLS,
+    system=system_with_diagnostics(LEARNING_DIMS, fit=whole_truth),
+)
+
+# Up to T1, as (42) asks.
+EXPLORED = variant(
+    experiments.NO_TERMINATION,
+    "explored",
+    cells=experiments.MANY_LARGEST + experiments.FEW_LARGEST,
+    num_rounds=100,
+    system=system(LEARNING_DIMS, stream=without_signal),
+    observe=fields(experiments.observe_route, "info.generalization_error"),
+)
+EXPLORED_BLINDLY = dataclasses.replace(
+    variant(EXPLORED, "explored-blindly", lambda scale: BLIND), system=system(LEARNING_DIMS)
+)
+
+# Lemma 11 with twice the experts that its proof asks for in the first case.
+LATER_TASKS = 2 * experiments.COVERAGE_EXPERTS[experiments.COVERAGE_TASKS]
+LATER_DIMS = dataclasses.replace(experiments.COVERAGE_DIMS, max_experts=LATER_TASKS)
+LATER_SCALE, LATER_STRIDE = 0.001, 40  # a divisor of both T1
+LATER_CELLS = {
+    f"{count} sets": experiments.limit_params(num_experts, LATER_SCALE)
+    | {"num_clusters": count, "signal_law": ORTHOGONAL}
+    for count, num_experts in {
+        experiments.COVERAGE_TASKS: LATER_TASKS,
+        experiments.COVERAGE_CLUSTERS: experiments.COVERAGE_EXPERTS[experiments.COVERAGE_CLUSTERS],
+    }.items()
+}
+LATER_ROUNDS = {cell: experiments.stage_rounds(Params()._replace(**own)) for cell, own in LATER_CELLS.items()}
+LATER = dataclasses.replace(
+    experiments.COVERAGE,
+    name="coverage-later",
+    tier=TIER,
+    dims=LATER_DIMS,
+    system=system(LATER_DIMS, auxiliary=later_balance_cost),
+    cells=LATER_CELLS,
+    num_rounds=max(LATER_ROUNDS.values()),
+    lengths=LATER_ROUNDS,
+    record_every=LATER_STRIDE,
+)
+
+# Of Figs. 2 and 9, and of Lemma 5.
+FIGURE_2, FIGURE_2_DIMS = experiments.FIGURE_2, experiments.FIGURE_2_DIMS
+TERMINATED = tuple(map(experiments.cell_name, experiments.FIGURE_2_EXPERTS))
+FIGURE_2_BLIND = variant(FIGURE_2, "figure-2-blind", lambda scale: AS_DEFAULT | BLIND, TERMINATED, replicates=4096)
+JUST_EXPLORED_BLIND = variant(
+    experiments.JUST_EXPLORED, "just-explored-blind", lambda scale: AS_DEFAULT | BLIND, (experiments.MANY,)
+)
+FIGURE_2_BELOW = variant(FIGURE_2, "figure-2-below", lambda scale: AS_DEFAULT, (experiments.SINGLE, experiments.FEW))
+FIGURE_9_BLIND = variant(
+    experiments.FIGURE_9,
+    "figure-9-blind",
+    lambda scale: AS_DEFAULT | BLIND,
+    (experiments.threshold_name(experiments.PERTURBATION_POWER), experiments.SINGLE),
+    replicates=4096,
+)
+GAUSSIAN, SORTED_LATER, BOTH = (
+    variant(
+        FIGURE_2,
+        f"figure-2-{name}",
+        lambda scale: AS_DEFAULT,
+        (experiments.FEW,),
+        system=system(FIGURE_2_DIMS, **parts),
+    )
+    for name, parts in {
+        "gaussian": {"stream": without_signal},
+        "sorted-later": {"router": by_kind_past_exploration},
+        "sorted-gaussian": {"router": by_kind_past_exploration, "stream": without_signal},
+    }.items()
+)
+QUIET_BY_SCALE = variant(
+    experiments.ROUTER_GRID,
+    "router-grid-quiet",
+    small_alpha,
+    tuple(map(experiments.router_cell, experiments.ROUTER_SCALES)),
+).over({experiments.router_cell(scale): scale for scale in experiments.ROUTER_SCALES})
