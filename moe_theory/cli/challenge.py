@@ -9,39 +9,56 @@ from moe_theory.cli.output import open_console, show_document
 
 
 @click.command(epilog=examples("moe-theory challenge continual.lemma-11-more-experts --seconds 10"))
-@click.argument("statement", metavar="STATEMENT")
-@click.option("--seconds", default=40.0, help="Time after which nothing new is looked at.")
+@click.argument("patterns", nargs=-1, required=True, metavar="STATEMENT...")
+@click.option("--seconds", default=40.0, help="Time, of each statement, after which nothing new is looked at.")
 @click.option(
     "--reading",
     metavar="NAME",
     help="Reading for everything else.",
-    show_default="the paper's first default under which the hypotheses hold",
+    show_default="the default ones, and in the end the one that comes nearest",
 )
 @seed_option
-@click.option("--error", default=0.01, help="Probability that any flip is false.")
+@click.option(
+    "--error",
+    type=float,
+    help="Probability that any flip is false, split evenly over the statements.",
+    show_default="0.01 over all statements that there may be",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder that keeps each search, to resume from, and for `moe-theory record`.",
+)
 @module_option
 @json_option(
-    "schema, statement, sought (break or rescue), free, flips (each with its setting, borders and verdicts), recorded, "
-    "nearest, settings, inadmissible, shapes and command."
+    "a list of the searches, each with schema, statement, sought (break or rescue), free, flips (each with its "
+    "setting, borders and verdicts), clause, recorded, nearest, settings, inadmissible, shapes and command."
 )
 def challenge(
-    statement: str, seconds: float, reading: str | None, seed: int, error: float, module: Path | None
+    patterns: tuple[str, ...],
+    seconds: float,
+    reading: str | None,
+    seed: int,
+    error: float | None,
+    out: Path | None,
+    module: Path | None,
 ) -> None:
-    """Search what a statement leaves free.
+    """Search what statements leave free.
 
-    Looks for a setting at which STATEMENT breaks, or is rescued where it is false, in the region that it declares:
-    orders, sizes, scales and laws. What is found is a verdict on a seed of its own, and the command that repeats it.
+    Looks for a setting at which a STATEMENT breaks, or is rescued where it is false, in the region that it declares:
+    orders, sizes, scales and laws. What is found is a verdict on a seed of its own, the command that repeats it, and
+    the clause under which the statement holds. Of several, those that leave nothing free are left out.
     """
     from moe_theory.report.challenge import document
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
-    from moe_theory.verify.challenge import challenge as search
+    from moe_theory.verify.challenges import search_each
     from moe_theory.verify.registry import load_claims
 
     if module is not None:
         load_claims(module)
     keep_programs()
-    source = None if module is None else str(module)
+    about = {"reading": reading, "seed": seed, "error": error, "module": None if module is None else str(module)}
     with terminal_progress(open_console()) as progress:
-        found = search(statement, seconds, reading=reading, seed=seed, error=error, module=source, progress=progress)
+        found = search_each(patterns, seconds, **about, folder=out, progress=progress)
     show_document(document(found))

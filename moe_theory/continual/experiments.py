@@ -157,7 +157,7 @@ def stage_rounds(params: Params, power: float = 0.0) -> int:
 FREE_ALPHA = Order("balance_weight", recorded=0.5, least=0.5, most=1.5)
 FREE_NOISE = Scale("noise_scale", 0.01, 1.0, of="truth_scale")
 FREE_BETA = Scale("min_strength", 0.0, 1.0)
-FREE_ORDERS = (FREE_ALPHA, Order("termination_threshold", recorded=1.25, least=1.25, most=3.0), FREE_NOISE, FREE_BETA)
+FREE = (FREE_ALPHA, Order("termination_threshold", recorded=1.25, least=1.25, most=3.0), FREE_NOISE, FREE_BETA)
 
 # Grids for the O() and Omega() statements about router and gates. On the grid of scales everything shrinks as
 # Algorithm 1 asks, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25; signals keep

@@ -194,7 +194,7 @@ EXPLORED_BLINDLY = dataclasses.replace(
 
 # Lemma 11 with twice the experts that its proof asks for in the first case.
 LATER_TASKS = 2 * experiments.COVERAGE_EXPERTS[experiments.COVERAGE_TASKS]
-LATER_DIMS = dataclasses.replace(experiments.COVERAGE_DIMS, max_experts=LATER_TASKS)
+LATER_DIMS = dataclasses.replace(experiments.COVERAGE.dims, max_experts=LATER_TASKS)
 LATER_SCALE, LATER_STRIDE = 0.001, 40  # a divisor of both T1
 LATER_CELLS = {
     f"{count} sets": experiments.limit_params(num_experts, LATER_SCALE)

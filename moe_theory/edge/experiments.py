@@ -255,13 +255,13 @@ def limit(setting: Mapping[str, Any]) -> Experiment:
 
 
 LIMIT = limit({})
-# What the paper leaves open of these runs: r = o(1), noise, strengths, and the servers, more than the tasks.
+# What the paper leaves open of these runs: r = o(1), noise and strengths; and the servers, more than the tasks.
 FREE = (
     Order("perturbation_scale", recorded=1.5, least=0.25, most=2.5),
     Scale("noise_scale", 0.01, 0.5),
     Scale("min_strength", 0.0, 1.0),
-    Choice("servers", {f"{SMALL_EXPERTS} alike": SMALL_EXPERTS, "3 with a slow one": 3}),
 )
+FREE_SERVERS = Choice("servers", {f"{SMALL_EXPERTS} alike": SMALL_EXPERTS, "3 with a slow one": 3})
 RATE_LIMIT = _limit(
     "limit-rate",
     small_dims(SMALL_EXPERTS, 10, 7),

@@ -1,31 +1,38 @@
 """What a search of a statement's free region has found, for a terminal and as JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import RenderableType
 
-from moe_theory.core.constraints import shown
 from moe_theory.plot.symbols import plain
 from moe_theory.report.document import Document, ruled
 from moe_theory.report.wording import sentence
-from moe_theory.verify.challenge import Challenge, Looked
+from moe_theory.verify.challenged import Challenge, Looked, placed, said
 
 _FLIPPED = {"break": "breaks", "rescue": "is rescued"}
 _UNFLIPPED = {"break": "unbroken", "rescue": "not rescued"}
 
 
-def document(found: Challenge) -> Document:
-    """The search: flips with their verdicts, its axes, and what it covered."""
-    return Document(found.to_json, lambda _: _parts(found))
+def document(found: Sequence[Challenge]) -> Document:
+    """The searches: flips with their verdicts, axes, and what was covered."""
+    return Document(lambda: [each.to_json() for each in found], lambda _: _parts(found))
 
 
-def _parts(found: Challenge) -> Iterator[RenderableType]:
+def _parts(found: Sequence[Challenge]) -> Iterator[RenderableType]:
+    for place, each in enumerate(found):
+        yield from [""] * (place > 0)
+        yield from _own_parts(each)
+
+
+def _own_parts(found: Challenge) -> Iterator[RenderableType]:
     yield f"{found.where} ({found.statement}), reading {found.reading}: {headline(found)}"
     for flip in found.flips:
         for verdict in flip.verdicts:
-            yield f"  {verdict.status} at {_place(flip.setting)}: {plain(sentence(verdict))}"
+            yield f"  {verdict.status} at {placed(flip.setting)}: {plain(sentence(verdict))}"
             yield f"  repeat: {verdict.command}"
+    if found.flips:
+        yield clause(found)
     yield ruled(("free", "region", "recorded", "searched"), ((*row.values(),) for row in rows(found)), whole=("free",))
     yield covered(found)
     yield f"Probability that any flip is false: at most {found.error:g}; that none is found proves nothing."
@@ -36,13 +43,21 @@ def headline(found: Challenge) -> str:
     """Whether it flips, and where."""
     if not found.flips:
         return f"{_UNFLIPPED[found.sought]} at {found.settings} settings"
-    return " and ".join(f"{_FLIPPED[found.sought]} at {_place(flip.setting)}" for flip in found.flips)
+    return " and ".join(f"{_FLIPPED[found.sought]} at {placed(flip.setting)}" for flip in found.flips)
+
+
+def clause(found: Challenge) -> str:
+    """What the search found that restores the statement."""
+    if found.clause is None:
+        return "No clause of two inequalities was found under which it holds."
+    inside = found.clause
+    return f"It holds for {inside.words}: unbroken at {inside.settings} settings, nearest {_near(inside.nearest)}."
 
 
 def covered(found: Challenge) -> str:
     """What the search covered, and what came nearest."""
     is_told = found.nearest.setting and not found.flips
-    near = f"; nearest {_place(found.nearest.setting)}, {_distance(found.nearest)}" if is_told else ""
+    near = f"; nearest {_near(found.nearest)}" if is_told else ""
     return (
         f"{found.settings} settings and {found.shapes} shapes of programs ({found.inadmissible} more settings are not "
         f"admissible) in {found.seconds:g} s; the recorded point is {_distance(found.recorded)}{near}."
@@ -58,22 +73,16 @@ def rows(found: Challenge) -> list[dict[str, str]]:
 
 
 def _axis(found: Challenge, name: str) -> str:
-    said = [_border(flip.setting[name], flip.borders.get(name)) for flip in found.flips if name in flip.setting]
-    return "; ".join(said) or ("either end alone changes nothing" if name in found.idle else "")
+    told = [_border(flip.setting[name], flip.borders.get(name)) for flip in found.flips if name in flip.setting]
+    return "; ".join(told) or ("either end alone changes nothing" if name in found.idle else "")
 
 
 def _border(value: Any, border: list[Any] | None) -> str:
-    return f"flips at {_said(value)}" + (
-        f", border between {_said(border[0])} and {_said(border[1])}" if border else ""
-    )
+    return f"flips at {said(value)}" + (f", border between {said(border[0])} and {said(border[1])}" if border else "")
 
 
-def _place(setting: dict[str, Any]) -> str:
-    return ", ".join(f"{name} = {_said(value)}" for name, value in setting.items()) or "the recorded point"
-
-
-def _said(value: Any) -> str:
-    return value if isinstance(value, str) else shown(value)
+def _near(looked: Looked) -> str:
+    return f"{placed(looked.setting)}, {_distance(looked)}"
 
 
 def _distance(looked: Looked) -> str:

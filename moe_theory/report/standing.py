@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from moe_theory.core.errors import InvalidReportError, UnknownNameError, unknown_name
 from moe_theory.report.pages import NUMBERS, read_reports
-from moe_theory.verify.recorded import recorded_verdicts
+from moe_theory.verify.recorded import recorded_searches, recorded_verdicts
 from moe_theory.verify.registry import load_claims
 from moe_theory.verify.statement import bearing, matching, statements
 from moe_theory.verify.status import Judged, judged
@@ -63,8 +63,8 @@ def _anywhere(own: Sequence[Statement], last: Path | None, pattern: str) -> list
             chosen = matching(pattern, report.statements) if (report := run()) else []
         if not chosen:
             raise unknown
-    recorded = recorded_verdicts(chosen)
-    found = [Standing(judged(each, recorded), recorded) for each in chosen]
+    recorded, searches = recorded_verdicts(chosen), recorded_searches()
+    found = [Standing(judged(each, recorded, searches.get(each.name)), recorded) for each in chosen]
     if last is None or not any(each.known.missing for each in found) or (report := run()) is None:
         return found
     newer = [_by(report, each, last) for each in chosen]
@@ -72,4 +72,5 @@ def _anywhere(own: Sequence[Statement], last: Path | None, pattern: str) -> list
 
 
 def _by(report: Report, statement: Statement, folder: Path) -> Standing:
-    return Standing(judged(statement, report.verdicts), report.verdicts, folder)
+    known = judged(statement, report.verdicts, recorded_searches().get(statement.name))
+    return Standing(known, report.verdicts, folder)

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from moe_theory.report.numbers import number, percentage, with_error
 from moe_theory.verify.claim import LIMITS
+from moe_theory.verify.recorded import recorded_searches
 from moe_theory.verify.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, deciding, judged, listed
 from moe_theory.verify.verdict import Report, Role, Statement, Status, Stop, Verdict
 
@@ -399,7 +400,8 @@ def arranged(report: Report) -> list[Chapter]:
 
 def judged_statements(report: Report) -> list[Judged]:
     """The report's statements with their statuses."""
-    return [judged(statement, report.verdicts) for statement in report.statements]
+    searches = recorded_searches()
+    return [judged(statement, report.verdicts, searches.get(statement.name)) for statement in report.statements]
 
 
 def statement_counts(known: Sequence[Judged]) -> dict[str, int]:
@@ -436,7 +438,11 @@ def urgency(known: Judged) -> int:
 def status_json(known: Judged) -> dict[str, object]:
     """A statement's status as JSON has it."""
     by_reading = {reading: each.status for reading, each in known.by_reading.items()}
-    return {"status": known.words, "status_by_reading": by_reading}
+    return {
+        "status": known.words,
+        "status_by_reading": by_reading,
+        "regions": [each._asdict() for each in known.regions],
+    }
 
 
 def decisive(known: Judged, verdicts: Sequence[Verdict]) -> Verdict | None:

@@ -3,15 +3,16 @@
 The recorded point first, then the ends of each axis alone, then points that fill the region; the best get more
 replicates, and neighbours. All that only chooses: a flip is a verdict, as `verify` gives it, on a seed that the search
 has not seen, at its share of the error. It is then shrunk, axis by axis back to what is recorded, judged once more, and
-its border found by halving. That nothing is found proves nothing: how many settings were looked at, and what came
-nearest, is part of the result.
+its border found by halving. Where there are flips, a clause of one or two inequalities is sought that leaves them out,
+and looked into for a break in its turn. That nothing is found proves nothing: how many settings were looked at, and
+what came nearest, is part of the result.
 """
 
 import dataclasses
 import math
 import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -19,94 +20,35 @@ from scipy.stats import qmc
 
 from moe_theory.core import engine
 from moe_theory.core.errors import InvalidRunError, MoeTheoryError
-from moe_theory.core.fields import documented
-from moe_theory.core.notebook import Shown
 from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
-from moe_theory.runs.files import plain
-from moe_theory.runs.provenance import versions
 from moe_theory.runs.workers import num_device_workers
 from moe_theory.verify import registry
+from moe_theory.verify.challenged import Bound, Challenge, Clause, Flip, Looked
 from moe_theory.verify.claim import ReadingLike, registered
 from moe_theory.verify.region import FreeAxis
 from moe_theory.verify.request import FAMILY_ERROR, Group, at_setting, check_request, resolve
 from moe_theory.verify.session import StudyMonitor, take_looks
-from moe_theory.verify.statement import declared, matching, statements
+from moe_theory.verify.statement import declared, free_of, matching, statements
 from moe_theory.verify.status import deciding
-from moe_theory.verify.verdict import FreeQuantity, Statement, Status, Verdict
+from moe_theory.verify.verdict import Statement, Status, Verdict
 
 SECONDS = 40.0
+MOST_SEARCHED = 200  # statements, which the error is split over in advance: one more moves no other's share
 FEW, MANY = 64, 256  # replicates of a first look at a setting, and of one at the best
 START, BATCH = 32, 4  # points that fill the region, and how many are looked at between looks at the clock
 KEPT, ROUNDS = 4, 4  # settings that get neighbours and more replicates, and how often
 FINALISTS = 3  # settings that are judged; each at error / (FINALISTS + 1), and one of them once more after shrinking
 MOST_SHAPES, SHAPE_SHARE = 10, 0.3  # of programs, which take seconds to compile; and their share of the time
 HALVINGS = 5  # of a border
-ENDS, FILLING, PROMOTING = 0.4, 0.55, 0.75  # shares of the time, after the first look, at which a stage ends
-SLOW = 0.2  # that a first look may take where the recorded point is to have a second one
+PROBES, TRIES = 8, 8  # settings within a clause that are looked at, and clauses that are tried
+ENDS, FILLING, PROMOTING = 0.3, 0.45, 0.6  # shares of the time, after the first look, at which a stage ends
+OVER = 1.5  # of the time, that borders and a clause may take where there is a flip
+SLOW = 0.2  # that a first look may take where there is to be a second one, or one under other readings
 SLOWER = 4  # times as slow as the fastest: of programs that most points are not spent on
 SHRINK_ERROR = 0.05  # of what only chooses the smallest flip
-SCHEMA = "moe-theory/challenge/1"
 
 Point = tuple[tuple[FreeAxis, Any], ...]  # the axes that a setting changes, in their order
-Values = dict[str, Any]  # by the axis' name
-
-
-@dataclasses.dataclass(frozen=True)
-class Looked:
-    """A setting that the search looked at: those of its values that are not the recorded ones."""
-
-    setting: Values
-    violation: float  # in margins: below 0 the statement is within them
-    replicates: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Flip:
-    """A setting at which the statement's verdicts are the other way, on a seed that the search has not seen."""
-
-    setting: Values
-    verdicts: list[Verdict]
-    borders: dict[str, list[Any]]  # by axis, the nearest values found at which it does not flip, and does
-
-    @property
-    def command(self) -> str:
-        return self.verdicts[0].command
-
-
-@documented
-@dataclasses.dataclass(frozen=True, repr=False)
-class Challenge(Shown):
-    """What a search of the region that a statement leaves free has found."""
-
-    statement: str
-    where: str
-    sought: str  # "break" of what holds at the recorded point, or "rescue" of what does not
-    reading: str
-    free: list[FreeQuantity]
-    flips: list[Flip]
-    recorded: Looked
-    nearest: Looked  # of those settings that are no flips, to being one
-    settings: int  # looked at that meet the hypotheses
-    inadmissible: int  # that break one, or that the system refuses
-    shapes: int  # of programs that were compiled for them
-    idle: list[str]  # axes of which either end alone changes nothing
-    seconds: float
-    seed: int
-    error: float  # probability that any flip is false
-    command: str
-
-    def row(self) -> dict[str, Any]:
-        """Its facts by name, as a table of many has them."""
-        at = "; ".join(", ".join(f"{name}={value}" for name, value in each.setting.items()) for each in self.flips)
-        return {"statement": self.statement, "sought": self.sought, "found": at or "none", "settings": self.settings}
-
-    def to_json(self) -> dict[str, Any]:
-        flips = [
-            {"setting": each.setting, "borders": each.borders, "verdicts": [v.to_json() for v in each.verdicts]}
-            for each in self.flips
-        ]
-        return plain({"schema": SCHEMA, **dataclasses.asdict(self), "flips": flips, "versions": versions()})
 
 
 def challenge(
@@ -115,7 +57,7 @@ def challenge(
     *,
     reading: str | None = None,
     seed: int = 0,
-    error: float = FAMILY_ERROR,
+    error: float | None = None,
     module: str | None = None,
     progress: Progress = automatic,
 ) -> Challenge:
@@ -124,8 +66,10 @@ def challenge(
     Args:
         statement: its name, or a claim's id.
         seconds: after which nothing new is looked at; what is under way is finished.
-        reading: everything else; None takes the first default one under which its hypotheses hold.
-        error: probability that any flip is false.
+        reading: everything else; None looks at the ends of each axis under all default ones under which its hypotheses
+            hold, and goes on under the one that came nearest to a flip.
+        error: probability that any flip is false; None for 0.01 over the searches of all statements there may be, of
+            which each has 1 / 200.
         module: the file that declares it, for the commands that repeat what is found.
         progress: where it is reported; by default a line in a notebook, else standard error.
     Raises: UnknownNameError; InvalidRunError for one that leaves nothing free, or that no reading applies to;
@@ -139,14 +83,15 @@ def challenge(
     """
     of = named(statement)
     claims = [registered()[id] for id in deciding(of)]
-    axes = claims[0].free if claims else ()
-    if not axes or any(claim.free != axes for claim in claims):
+    axes = free_of(of)
+    if not axes:
         raise InvalidRunError(
             f"{of.name} declares nothing that it leaves free for all claims that decide it. Name it in the statement: "
             "free=(Order(...), Scale(...))."
         )
     if not seconds > 0:
         raise InvalidRunError(f"seconds={seconds} must be above 0. Raise seconds.")
+    error = FAMILY_ERROR / MOST_SEARCHED if error is None else error
     check_request([claim.id for claim in claims], reading, None, seed, error)
     asked = registry.select_readings(claims[0].paper, None if reading is None else [reading])
     experiments = {id(claim.experiment): claim.experiment for claim in claims}.values()
@@ -155,8 +100,10 @@ def challenge(
         search = RegionSearch(groups, axes, seed, error, seconds, module, listener)
         search.begin(asked, of.name)
         flips = search.run()
-    words = [f"moe-theory challenge {of.name} --reading {search.reading.name} --seconds {seconds:g}"]
-    words += [f"--seed {seed} --error {error!r}", *([f"--module {shlex.quote(module)}"] if module else [])]
+        clause = search.clause() if flips else None
+    words = [f"moe-theory challenge {of.name}", *([] if reading is None else [f"--reading {reading}"])]
+    words += [f"--seconds {seconds:g} --seed {seed} --error {error!r}"]
+    words += [f"--module {shlex.quote(module)}"] if module else []
     recorded = search.found[()]
     flipped = [each.setting for each in flips]
     others = [each for each in search.ranked() if each.setting not in flipped and each is not recorded]
@@ -165,11 +112,13 @@ def challenge(
         where=of.where,
         sought=search.sought,
         reading=search.reading.name,
+        readings=[each.name for each in search.alike],
         free=list(of.free),
         flips=flips,
+        clause=clause,
         recorded=recorded,
         nearest=others[0] if others else recorded,
-        settings=len(search.found),
+        settings=search.num_settings,
         inadmissible=len(search.refused),
         shapes=search.shapes,
         idle=search.idle(),
@@ -182,12 +131,29 @@ def challenge(
 
 def named(pattern: str) -> Statement:
     """The one statement that a pattern names. Raises: UnknownNameError; InvalidRunError where it names several."""
-    own = [each.plain for each in declared() if not each.is_of_a_paper]
-    found = matching(pattern, own) or statements(pattern)
+    found = every_named(pattern)
     if len(found) > 1:
         names = ", ".join(each.name for each in found[:5]) + (", ..." if len(found) > 5 else "")
         raise InvalidRunError(f"{pattern!r} names {len(found)} statements, and this is of one. Name one of {names}.")
     return found[0]
+
+
+def every_named(pattern: str) -> Sequence[Statement]:
+    """The statements that a pattern names, those of a module of one's own first. Raises: UnknownNameError."""
+    own = [each.plain for each in declared() if not each.is_of_a_paper]
+    return matching(pattern, own) or statements(pattern)
+
+
+@dataclasses.dataclass
+class _Seen:
+    """What was looked at under a reading."""
+
+    found: dict[Point, Looked] = dataclasses.field(default_factory=dict)
+    broken: set[Point] = dataclasses.field(default_factory=set)  # those of them that a look has refuted
+    refused: dict[Point, str] = dataclasses.field(default_factory=dict)  # why
+    alone: dict[FreeAxis, list[float]] = dataclasses.field(default_factory=dict)  # violations at the ends of each axis
+    few: float = math.nan  # violation at the recorded point, on as few replicates
+    recorded: dict[FreeAxis, set[Any]] = dataclasses.field(default_factory=dict)  # what the cells have
 
 
 class RegionSearch:
@@ -205,19 +171,23 @@ class RegionSearch:
     ) -> None:
         self.groups, self.axes, self.seed, self.error, self.seconds = groups, tuple(axes), seed, error, seconds
         self.module, self.progress, self.began = module, progress, time.monotonic()
-        self.found: dict[Point, Looked] = {}
-        self.refused: dict[Point, str] = {}  # why
         self.shapes = 0
         self._built: dict[Point, float] = {}  # seconds to compile, by what experiments are built with; 0 for nothing
         self._pace: dict[Point, float] = {}  # seconds a replicate, likewise, where nothing is to be compiled
         self._read: set[str] = set()  # cells that the claims read
-        self._alone: dict[FreeAxis, list[float]] = {}  # violations at the ends of each axis
-        self._few = math.nan  # violation at the recorded point, on as few replicates
+        self._seen: dict[str, _Seen] = {}  # by reading
+        self.flipped: list[Point] = []
         self._first = 0.0  # seconds that this took
+        self.alike: list[ReadingLike] = []  # readings under which the recorded point is on the same side
 
     @property
     def spent(self) -> float:
         return time.monotonic() - self.began
+
+    @property
+    def num_settings(self) -> int:
+        """Settings looked at, under all readings."""
+        return sum(len(each.found) for each in self._seen.values())
 
     @property
     def sought(self) -> str:
@@ -234,31 +204,45 @@ class RegionSearch:
         return [
             axis.name
             for axis in self.axes
-            if (ends := self._alone.get(axis)) and max(abs(each - self._few) for each in ends) < 1e-9
+            if (ends := self.seen.alone.get(axis)) and max(abs(each - self.seen.few) for each in ends) < 1e-9
         ]
 
     def begin(self, readings: Sequence[ReadingLike], name: str) -> None:
-        """Look at the recorded point, under the first reading that its hypotheses allow."""
-        for self.reading in readings:
-            self.refused.clear()
+        """Look at the recorded point under the readings that its hypotheses allow, and keep those on the side of the
+        first.
+        """
+        self._asked = readings
+        for reading in readings:
+            self._under(reading)
             self.look([()], FEW)
-            if () in self.found:
+            if self.spent > SLOW * self.seconds and any(each.found for each in self._seen.values()):
                 break
-        else:
+        looked = [reading for reading in readings if reading.name in self._seen and self._seen[reading.name].found]
+        if not looked:
             raise InvalidRunError(f"{name} cannot be judged at its recorded point: {self.refused[()]}")
-        self._few, self._first = self.found[()].violation, self.spent
+        self._under(looked[0])
+        sought, self._first = self.sought, self.spent
+        for reading in looked:
+            self._under(reading)
+            self.seen.few = self.found[()].violation
+            trimmed = [self._trimmed(group)[0] for group in self._groups()]
+            cells = [(each.dims, cell.params) for each in trimmed for cell in each.cells_under(reading)]
+            for axis in self.axes:
+                self.seen.recorded[axis] = {axis.recorded_at(params, dims) for dims, params in cells}
+            self.alike += [reading] if self.sought == sought else []
+        self._under(self.alike[0])
         if self.spent < SLOW * self.seconds:
             self.look([()], MANY)
-        trimmed = [self._trimmed(group)[0] for group in self._groups()]
-        cells = [(each.dims, cell.params) for each in trimmed for cell in each.cells_under(self.reading)]
-        self.recorded = {axis: {axis.recorded_at(params, dims) for dims, params in cells} for axis in self.axes}
 
     def run(self) -> list[Flip]:
         """All stages; the flips."""
-        for axis in sorted(self.axes, key=lambda axis: not self._is_built(axis)):
-            ends = [self._point({axis: end}) for end in axis.ends]
-            self.look(ends, FEW, ENDS)
-            self._alone[axis] = [self.found[each].violation for each in ends if each in self.found and each]
+        for reading in self.alike:
+            self._under(reading)
+            for axis in sorted(self.axes, key=lambda axis: not self._is_built(axis)):
+                ends = [self._point({axis: end}) for end in axis.ends]
+                self.look(ends, FEW, ENDS)
+                self.seen.alone[axis] = [self.found[each].violation for each in ends if each in self.found and each]
+        self._under(max(self.alike, key=self._best))
         for places in np.split(qmc.Sobol(len(self.axes), rng=self.seed).random(START), START // BATCH):
             values = [{axis: axis.at(u) for axis, u in zip(self.axes, each, strict=True)} for each in places]
             self.look([self._affordable(each, place) for place, each in enumerate(values)], FEW, FILLING)
@@ -270,13 +254,23 @@ class RegionSearch:
         self.look(self._finalists(), MANY)
         return self._flips()
 
+    def _under(self, reading: ReadingLike) -> None:
+        """Go on under a reading, with what was seen under it."""
+        self.reading, self.seen = reading, self._seen.setdefault(reading.name, _Seen())
+        self.found, self.broken, self.refused = self.seen.found, self.seen.broken, self.seen.refused
+
+    def _best(self, reading: ReadingLike) -> float:
+        return max(map(self.gain, self._seen[reading.name].found.values()))
+
     def look(self, points: Iterable[Point], replicates: int, until: float = 1.0) -> None:
         """Look at settings that have had fewer replicates, until a share of the time is up: several at once, as many as
         there are workers, or one of another shape.
         """
         wanted = [point for point in dict.fromkeys(points) if self._had(point) < replicates]
         while wanted and (not self.found or self.spent < self._first + until * (self.seconds - self._first)):
-            self.progress.at(f"{len(self.found)} settings, {self.shapes} shapes")
+            self.progress.at(
+                f"{len(self.found)} settings and {self.shapes} shapes of programs under {self.reading.name}"
+            )
             is_new = self._shape(wanted[0]) not in self._built
             alike = [each for each in wanted if self._shape(each) == self._shape(wanted[0])]
             batch = alike[: 1 if is_new else max(num_device_workers(), 1)]
@@ -287,6 +281,8 @@ class RegionSearch:
             for point, found in verdicts.items():
                 worst = max(verdict.violation for verdict in found)
                 self.found[point] = Looked(_values(point), worst, replicates)
+                is_broken = any(verdict.status is Status.REFUTED for verdict in found)
+                (self.broken.add if is_broken else self.broken.discard)(point)
             if is_new and verdicts:
                 is_compiled = engine.num_programs() > programs
                 self.shapes += is_compiled
@@ -300,33 +296,39 @@ class RegionSearch:
         return self.found[point].replicates if point in self.found else 0
 
     def _judged(
-        self, points: Iterable[Point], replicates: int | None, seed: int, error: float
+        self,
+        points: Iterable[Point],
+        replicates: int | None,
+        seed: int,
+        error: float,
+        reading: ReadingLike | None = None,
     ) -> dict[Point, list[Verdict]]:
-        """The verdicts at settings; those that are inadmissible are left out, and noted."""
+        """The verdicts at settings; those that are inadmissible are left out, and noted unless another reading is."""
+        refused = self.refused if reading is None else {}
         monitors: dict[Point, list[StudyMonitor]] = {}
         for point in points:
             try:
-                groups = [self._trimmed(at_setting(group, dict(point))) for group in self._groups()]
+                groups = [self._trimmed(at_setting(group, dict(point))) for group in self._groups(reading)]
             except MoeTheoryError as refusal:
-                self.refused[point] = str(refusal)
+                refused[point] = str(refusal)
                 continue
             studies = resolve(groups, replicates, seed, error, module=self.module).studies
             monitors[point] = [StudyMonitor(study) for study in studies]
-        take_looks([each for own in monitors.values() for each in own], self.progress, lambda *_: None)
+        take_looks([each for own in monitors.values() for each in own], quiet, lambda *_: None)
         found = {}
         for point, own in monitors.items():
             tests = [test for monitor in own for test in monitor.tests]
             verdicts = [test.latest for test in tests]
             unfit = [each for each in verdicts if each.status in _UNFIT or math.isnan(each.violation)]
             if unfit:
-                self.refused[point] = unfit[0].reason
+                refused[point] = unfit[0].reason
             else:
                 found[point] = verdicts
                 self._read |= set().union(*(test.cells or () for test in tests))
         return found
 
-    def _groups(self) -> list[Group]:
-        return [(experiment, self.reading, claims) for experiment, claims in self.groups]
+    def _groups(self, reading: ReadingLike | None = None) -> list[Group]:
+        return [(experiment, reading or self.reading, claims) for experiment, claims in self.groups]
 
     def _flips(self) -> list[Flip]:
         share, flips, is_shrunk = self.error / (FINALISTS + 1), [], False
@@ -341,12 +343,100 @@ class RegionSearch:
                 again = self._at(small, None, self.seed + 3, share) if small != point else []
                 if self._is_flip(again):
                     point, verdicts = small, again
+            worst = max(verdict.violation for verdict in verdicts)
+            self.found[point] = Looked(_values(point), worst, min(verdict.replicates for verdict in verdicts))
+            self.flipped.append(point)
             borders = {axis.name: border for axis, _ in point if (border := self._border(point, axis))}
-            flips.append(Flip(_values(point), verdicts, borders))
+            flips.append(Flip(_values(point), [*verdicts, *self._elsewhere(point, share)], borders))
         return flips
 
-    def _at(self, point: Point, replicates: int | None, seed: int, error: float) -> list[Verdict]:
-        return self._judged([point], replicates, seed, error).get(point, [])
+    def _elsewhere(self, point: Point, error: float) -> list[Verdict]:
+        """The verdicts at a setting under the other readings, but those known to disagree at the recorded point."""
+        others = [each for each in self._asked if each in self.alike or each.name not in self._seen]
+        others = [each for each in others if each is not self.reading]
+        return [verdict for each in others for verdict in self._at(point, None, self.seed + 1, error, each)]
+
+    def clause(self) -> Clause | None:
+        """At most two inequalities within which the statement does not break: those that keep most of the settings
+        looked at, and one where one is enough. Settings inside are looked at, and the clause narrowed where one breaks;
+        the two nearest to a break are judged like finalists. None where there is no such clause.
+        """
+        anchor = self.flipped[0] if self.sought == "rescue" else ()
+        bad = set(self.flipped) if self.sought == "break" else set()
+        for attempt in range(TRIES):
+            bad |= self.broken
+            bounds = self._fitted(anchor, bad)
+            if not bounds:
+                return None
+            self.look([self._point(each) for each in self._within(bounds, dict(anchor), attempt)], FEW, OVER)
+            inside = sorted((each for each in self.found if self._allows(bounds, each)), key=self._violation)
+            breaks = self.broken.intersection(inside)
+            for point in () if breaks else inside[-2:]:
+                verdicts = self._at(point, None, self.seed + 4, self.error / (FINALISTS + 1))
+                if any(each.status is Status.REFUTED or each.violation > 0 for each in verdicts):
+                    breaks.add(point)
+            if not breaks:
+                return Clause([bound for _, bound in bounds], len(inside), self.found[inside[-1]])
+            bad |= breaks
+        return None
+
+    def _violation(self, point: Point) -> float:
+        return self.found[point].violation
+
+    def _fitted(self, anchor: Point, bad: Set[Point]) -> list[tuple[FreeAxis, Bound]]:
+        """Inequalities that allow the anchor and no bad setting, at values that were looked at."""
+        good = [each for each in self.found if each not in bad and self._violation(each) <= 0]
+        singles = [
+            (axis, Bound(axis.name, relation, value))
+            for axis in self.axes
+            if len(self.seen.recorded[axis]) == 1
+            for value in dict.fromkeys(self._value(each, axis) for each in good)
+            for relation in (("=",) if isinstance(value, str) else ("≤", "≥"))
+        ]
+        singles = [each for each in singles if self._allows([each], anchor)]
+        if not singles:
+            return []
+        keeps, admits = (
+            np.array([[self._allows([each], point) for point in points] for each in singles]).reshape(len(singles), -1)
+            for points in (good, list(bad))
+        )
+        alone = np.where(admits.any(1), -1, keeps.sum(1))
+        if alone.max() >= 0:
+            return [singles[alone.argmax()]]
+        both = [
+            np.where((own & admits).any(1), -1, (its & keeps).sum(1)) for own, its in zip(admits, keeps, strict=True)
+        ]
+        first, second = np.unravel_index(np.argmax(both), (len(singles), len(singles)))
+        return [singles[first], singles[second]] if both[first][second] >= 0 else []
+
+    def _allows(self, bounds: Iterable[tuple[FreeAxis, Bound]], point: Point) -> bool:
+        return all(bound.allows(self._value(point, axis)) for axis, bound in bounds)
+
+    def _value(self, point: Point, axis: FreeAxis) -> Any:
+        """A setting's value on an axis that is recorded at one."""
+        return dict(point).get(axis, next(iter(self.seen.recorded[axis])))
+
+    def _within(
+        self, bounds: Sequence[tuple[FreeAxis, Bound]], anchor: Mapping[FreeAxis, Any], attempt: int
+    ) -> list[Mapping[FreeAxis, Any]]:
+        """Settings that the bounds allow: at their edges with all else at the anchor, and others that fill them."""
+        edges = [{**anchor, axis: bound.value} for axis, bound in bounds]
+        places = qmc.Sobol(len(self.axes), rng=self.seed + attempt).random(PROBES * 8)
+        filled = []
+        for number, row in enumerate(places):
+            values = {axis: axis.at(u) for axis, u in zip(self.axes, row, strict=True)}
+            for place, (axis, bound) in enumerate(bounds):  # every second one at an edge
+                if (number + place) % 2 == 0 or not bound.allows(values[axis]):
+                    values[axis] = bound.value
+            point = self._affordable(values, number)
+            if self._allows(bounds, point):
+                filled.append(dict(point))
+        return [*edges, *filled[:PROBES]]
+
+    def _at(
+        self, point: Point, replicates: int | None, seed: int, error: float, reading: ReadingLike | None = None
+    ) -> list[Verdict]:
+        return self._judged([point], replicates, seed, error, reading).get(point, [])
 
     def _is_flip(self, verdicts: Sequence[Verdict]) -> bool:
         if self.sought == "break":
@@ -357,18 +447,18 @@ class RegionSearch:
         """The flip with as many axes back at what is recorded as it stands without."""
         for axis, _ in point:
             smaller = tuple(each for each in point if each[0] is not axis)
-            if smaller and self._is_flip(self._at(smaller, 2 * MANY, self.seed + 2, SHRINK_ERROR)):
+            if smaller and self._is_flip(self._at(smaller, None, self.seed + 2, SHRINK_ERROR)):
                 point = smaller
         return point
 
     def _border(self, point: Point, axis: FreeAxis) -> list[Any]:
         """Values on either side of the border along an axis, from what is recorded to where it flips."""
-        within, beyond = next(iter(self.recorded[axis])), dict(point)[axis]
-        if len(self.recorded[axis]) > 1 or isinstance(within, str):
+        within, beyond = next(iter(self.seen.recorded[axis])), dict(point)[axis]
+        if len(self.seen.recorded[axis]) > 1 or isinstance(within, str):
             return []
         for _ in range(HALVINGS):
             middle = axis.halfway(within, beyond)
-            if middle is None or self.spent > 1.5 * self.seconds:
+            if middle is None or self.spent > OVER * self.seconds:
                 break
             verdicts = self._at(self._point({**dict(point), axis: middle}), MANY, self.seed + 2, SHRINK_ERROR)
             if not verdicts:
@@ -392,7 +482,7 @@ class RegionSearch:
     def _neighbour(self, point: Point, random: np.random.Generator) -> Point:
         """The setting with one axis drawn anew, or halfway to what is recorded."""
         axis, values = self.axes[random.integers(len(self.axes))], dict(point)
-        own = next(iter(self.recorded[axis]))
+        own = next(iter(self.seen.recorded[axis]))
         middle = axis.halfway(own, values[axis]) if axis in values and random.random() < 0.5 else None
         return self._affordable({**values, axis: axis.at(random.random()) if middle is None else middle})
 
@@ -412,7 +502,7 @@ class RegionSearch:
 
     def _point(self, values: Mapping[FreeAxis, Any]) -> Point:
         return tuple(
-            (axis, values[axis]) for axis in self.axes if axis in values and {values[axis]} != self.recorded[axis]
+            (axis, values[axis]) for axis in self.axes if axis in values and {values[axis]} != self.seen.recorded[axis]
         )
 
     def _shape(self, point: Point) -> Point:
@@ -434,5 +524,5 @@ class RegionSearch:
 _UNFIT = {Status.INAPPLICABLE, Status.ERROR}
 
 
-def _values(point: Point) -> Values:
+def _values(point: Point) -> dict[str, Any]:
     return {axis.name: value for axis, value in point}

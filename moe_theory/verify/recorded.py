@@ -1,46 +1,32 @@
 """Recorded runs: the verdicts that papers come with, `recorded.json` in their folders, as `moe-theory record` wrote it.
 
-Beside it, `recorded-DATA.json` has verdicts on the same claims from runs on other data. A paper of one module,
+Beside it, `recorded-DATA.json` has verdicts on the same claims from runs on other data, and `challenged.json` what
+searches of the statements' free regions have found. A paper of one module,
 `mine.py`, has them beside that, as `mine.recorded.json`.
 """
 
 import dataclasses
+import functools
 import json
-import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import InvalidReportError
 from moe_theory.core.papers import Paper, all_papers, find_paper
-from moe_theory.verify.claim import Claim
+from moe_theory.verify.challenged import Challenge
+from moe_theory.verify.claim import whole_verdict
 from moe_theory.verify.registry import declared_claims
 from moe_theory.verify.statement import statements
 from moe_theory.verify.status import Judged, judged
-from moe_theory.verify.verdict import Statement, Status, Stop, Verdict
+from moe_theory.verify.verdict import FIELDS as FIELDS
+from moe_theory.verify.verdict import Statement, Status, Verdict
 
 NAME = "recorded.json"
+SEARCHES = "challenged.json"
 SCHEMA = "moe-theory/recorded/1"
-FIELDS = (  # of a verdict; what a claim itself says is not repeated
-    "claim",
-    "reading",
-    "data",
-    "status",
-    "reason",
-    "replicates",
-    "at",
-    "predicted",
-    "observed",
-    "standard_error",
-    "interval",
-    "margin",
-    "error",
-    "is_exact",
-    "stopped",
-    "command",
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +57,7 @@ class Recorded:
         """The verdicts, with what their claims say; those on claims that are gone are left out."""
         find_paper(self.paper).import_claims()
         claims = declared_claims()
-        return [_whole(claims[each["claim"]], each) for each in self.verdicts if each["claim"] in claims]
+        return [whole_verdict(claims[each["claim"]], each) for each in self.verdicts if each["claim"] in claims]
 
 
 def read() -> dict[str, Recorded]:
@@ -99,9 +85,9 @@ def elsewhere() -> list[Verdict]:
 
 def judged_statements(pattern: str = "*") -> list[Judged]:
     """The statements whose names match, with the statuses that follow from the recorded runs; as `statements`."""
-    chosen = statements(pattern)
+    chosen, searches = statements(pattern), recorded_searches()
     verdicts = recorded_verdicts(chosen)
-    return [judged(each, verdicts) for each in chosen]
+    return [judged(each, verdicts, searches.get(each.name)) for each in chosen]
 
 
 def recorded_verdicts(of: Iterable[Statement] | None = None) -> list[Verdict]:
@@ -132,9 +118,35 @@ def parsed(text: str, where: str) -> Recorded:
         raise InvalidReportError(f"{where} is damaged ({failure}). Record the paper again.") from None
 
 
-def _whole(claim: Claim, known: Mapping[str, Any]) -> Verdict:
-    shared = ("paper", "where", "statement", "formula", "kind", "replaced_by", "side", "is_computed")
-    numbers = {name: math.nan if value is None else value for name, value in known.items()}
-    low, high = (math.nan if end is None else end for end in known["interval"])
-    about = {"interval": (low, high), "status": Status(known["status"]), "stopped": Stop(known["stopped"])}
-    return Verdict(**{**{name: getattr(claim, name) for name in shared}, **numbers, **about})
+@functools.cache
+def recorded_searches() -> dict[str, Challenge]:
+    """The recorded searches of all papers, by the names of their statements.
+
+    Raises: InvalidReportError for a file that is damaged or of another schema.
+    """
+    return {each.statement: each for name in all_papers() for each in searches_of(name)}
+
+
+def searches_of(paper: str) -> list[Challenge]:
+    """The searches that a paper has recorded; those of claims that are gone are left out."""
+    path = file_of(find_paper(paper), SEARCHES)
+    if not path.is_file():
+        return []
+    find_paper(paper).import_claims()
+    return searches_parsed(path.read_text(encoding="utf-8"), str(path))
+
+
+def searches_written(searches: Iterable[Challenge]) -> str:
+    """The text of a record, a search a line."""
+    lines = [json.dumps(each.to_json(), ensure_ascii=False) for each in searches]
+    return "[\n " + ",\n ".join(lines) + "\n]\n"
+
+
+def searches_parsed(text: str, where: str) -> list[Challenge]:
+    """Parse the output of `searches_written`. Raises: InvalidReportError that names `where`, for anything else."""
+    try:
+        documents, claims = json.loads(text), declared_claims()
+        known = [each for each in documents if all(v["claim"] in claims for f in each["flips"] for v in f["verdicts"])]
+        return [Challenge.of_json(each, claims) for each in known]
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as failure:
+        raise InvalidReportError(f"{where} is damaged ({failure}). Search again.") from None

@@ -218,7 +218,9 @@ class Size(_Ranged):
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """A law, a system or another choice that the experiment is built with, by label; the first is the recorded one."""
+    """A law, a system or another choice, by label; the first is the recorded one. One whose values are mappings sets
+    those parameters in every cell; the experiment is built with any other.
+    """
 
     name: str
     choices: Mapping[str, Any]
@@ -250,7 +252,10 @@ class Choice:
 
     def is_built(self, experiment: Any) -> bool:
         del experiment
-        return True
+        return not all(isinstance(value, Mapping) for value in self.choices.values())
+
+    def into(self, params: Any, value: str) -> Any:
+        return params._replace(**self.choices[value])
 
     def recorded_at(self, params: Any, dims: Any) -> str:
         del params, dims
@@ -274,6 +279,17 @@ def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
     ends = (min(recorded), max(recorded)) if recorded else ()
     words = dict.fromkeys(value if isinstance(value, str) else shown(value) for value in ends)
     return FreeQuantity(axis.name, axis.region(), " to ".join(words))
+
+
+def varies(axis: FreeAxis, experiment: Any) -> bool:
+    """Whether an axis that a whole paper declares is one of an experiment: of a parameter, which its cells do not have
+    at values of their own.
+    """
+    if experiment.stored is not None or axis.is_built(experiment) or not isinstance(axis, Order | Scale):
+        return False
+    own = [cell for cell in experiment.cells.values() if axis.parameter in cell]
+    values = {cell[axis.parameter] / (cell.get(axis.of, 1.0) if axis.of else 1.0) for cell in own}
+    return isinstance(axis, Order) or len({tidy(float(value)) for value in values}) <= 1
 
 
 def require_varies(axis: FreeAxis, experiment: Any) -> None:

@@ -44,7 +44,8 @@ from moe_theory.verify.claim import (
 from moe_theory.verify.claim import (
     ranged as ranged,
 )
-from moe_theory.verify.region import FreeAxis, described, require_varies
+from moe_theory.verify.region import FreeAxis, described, require_varies, varies
+from moe_theory.verify.status import deciding
 from moe_theory.verify.verdict import ID_WORDS, Proof, Role, Statement, is_id
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -144,16 +145,17 @@ class Declared(Statement):
     is_of_a_paper: bool = False  # whether a paper's folder declares it
     given: tuple[str, ...] = ()  # numbers of its texts that are the paper's, or follow from others in the sentence
     axes: tuple[FreeAxis, ...] = ()  # what it leaves free
+    shared_axes: tuple[FreeAxis, ...] = ()  # likewise, by `suppose`, where its claims can vary it
 
     @property
     def plain(self) -> Statement:
         """The same without what its claims are checked by."""
         own = Statement(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Statement)})
-        return dataclasses.replace(own, free=[described(axis, self._recorded(axis)) for axis in self.axes])
+        return dataclasses.replace(own, free=[described(axis, self._recorded(axis)) for axis in free_of(own)])
 
     def _recorded(self, axis: FreeAxis) -> list[Any]:
         """What the cells of its claims have, under their paper's first reading."""
-        claims = [registered()[id] for id, role in self.roles.items() if role in VARIED and id in registered()]
+        claims = [registered()[id] for id in deciding(self) if id in registered()]
         readings = find_paper(self.judged_under).readings if self.judged_under in paper_names() else {}
         cells = [
             (claim.experiment.dims, each.params)
@@ -179,9 +181,9 @@ class Declared(Statement):
         """
         checks = self.checks if hypotheses is None else (*_SUPPOSED.get(_folder(_caller()), ()), *hypotheses)
         own = {"id": id, "where": where, "roles": {}, "checks": checks, "hypotheses": [each.text for each in checks]}
-        axes = self.axes if free is None else tuple(free)
         words = _words(says=says, **texts)
-        return dataclasses.replace(self, **own, **words, axes=axes, given=(*self.given, *_given(texts)))._registered()
+        axes = {} if free is None else {"axes": tuple(free), "shared_axes": ()}
+        return dataclasses.replace(self, **own, **words, **axes, given=(*self.given, *_given(texts)))._registered()
 
     def _registered(self) -> "Declared":
         if not is_id(self.id):
@@ -234,6 +236,8 @@ class Declared(Statement):
         selection = runs if isinstance(runs, Selection) else Selection(runs, None)
         for axis in self.axes if role in VARIED else ():
             require_varies(axis, selection.experiment)
+        of_settings = role in VARIED - {Role.FIGURE}  # a figure's are the figure's
+        shared = [axis for axis in self.shared_axes if of_settings and varies(axis, selection.experiment)]
         calls = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
         ranges = {"predicted": range_of(criterion.value), "scale": range_of(criterion.scale)}
         its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
@@ -257,7 +261,7 @@ class Declared(Statement):
             "module": _caller(),
             "is_computed": exact or selection.is_computed,
             "ranges": {name: known for name, known in ranges.items() if known is not None},
-            "free": self.axes if role in VARIED else (),
+            "free": (*self.axes, *shared) if role in VARIED else (),
         }
         return Declaration(self, Role(role), selection, about)
 
@@ -316,6 +320,7 @@ VARIED = {
 }  # roles of claims that a statement's free quantities are varied in
 _DECLARED: dict[tuple[str, str], Declared] = {}
 _SUPPOSED: dict[str, tuple[Hypothesis, ...]] = {}  # by package
+_FREE: dict[str, tuple[FreeAxis, ...]] = {}  # likewise
 
 
 def statement(
@@ -335,7 +340,7 @@ def statement(
     proof: str = "",
     derivation: str = "",
     amendment: str = "",
-    free: Iterable[FreeAxis] = (),
+    free: Iterable[FreeAxis] | None = None,
 ) -> Declared:
     """Declares a statement of the paper whose folder the calling module is in.
 
@@ -355,7 +360,8 @@ def statement(
         proof: likewise, that it holds, or that it is vacuous.
         derivation: likewise, of what holds instead.
         amendment: the one clause, of at most two inequalities, under which it holds where as printed it does not.
-        free: what the hypotheses leave open, with its region, as axes of `verify.region`: what `challenge` searches.
+        free: what the hypotheses leave open, with its region, as axes of `verify.region`, which `challenge` searches;
+            what its package's `suppose` leaves open, unless given, and nothing for what is said of a figure.
 
     Numbers in `why`, `instance`, `corrected` and `note` are those of a record or of one of the statement's programs.
     One that is the paper's, or that follows from others in its sentence, stands between angle brackets, <74.95>, which
@@ -406,7 +412,8 @@ def statement(
         judged_under=home or paper,
         is_of_a_paper=home is not None,
         given=_given({**texts, "corrected": corrected}),
-        axes=tuple(free),
+        axes=tuple(free or ()),
+        shared_axes=_FREE.get(folder, ()) if free is None else (),
     )._registered()
 
 
@@ -429,9 +436,17 @@ def _proof(folder: str, file: str) -> Proof | None:
     return Proof.of(f"{folder}:proofs/{file}") if file else None
 
 
-def suppose(*hypotheses: Hypothesis) -> None:
-    """Set the hypotheses of all statements that the calling package's modules declare from now on."""
-    _SUPPOSED[_caller()] = hypotheses
+def suppose(*hypotheses: Hypothesis, free: Iterable[FreeAxis] = ()) -> None:
+    """Set the hypotheses of all statements that the calling package's modules declare from now on, and what those leave
+    free that do not say it themselves, as far as their runs can vary it.
+    """
+    _SUPPOSED[_caller()], _FREE[_caller()] = hypotheses, tuple(free)
+
+
+def free_of(of: Statement) -> tuple[FreeAxis, ...]:
+    """What a statement leaves free that every claim that decides it can vary; none where no claim does."""
+    claims = [registered()[id] for id in deciding(of) if id in registered()]
+    return tuple(axis for axis in (claims[0].free if claims else ()) if all(axis in each.free for each in claims))
 
 
 def declared() -> list[Declared]:

@@ -20,6 +20,11 @@ A statement with a `disproof` is violated as printed: where its claims hold it i
 that restores it, and false if there is none, also under a reading that no claim is tested under. Where they do not
 decide, it stays open which of the two it is.
 
+Where the region that a statement leaves free was searched, its status is of the region. One that holds where it is
+recorded and breaks elsewhere is amended if the search has found the clause under which it does not, and false if there
+is none. One that is false where it is recorded is amended if the search has rescued it and found such a clause, unless
+a disproof stands against it whose clause it does not declare.
+
 What is known is proved where a proof says the same as the claims: the disproof of a false statement, the proof of one
 that holds, holds amended or is vacuous; with a caveat where the proof supposes what the paper does not. It is exact
 where nothing random enters the deciding claims, and where a single instance refutes; all else is simulated.
@@ -32,7 +37,9 @@ intervention that is REFUTED shows that the named cause is not the cause.
 import dataclasses
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
+from moe_theory.verify.challenged import Challenge, placed
 from moe_theory.verify.verdict import Role, Statement, Status, Verdict
 
 DECIDING = {Role.CHARITABLE, Role.FIGURE}
@@ -77,6 +84,18 @@ class Finding:
         return f"{self.status} ({self.known})" if self.known else str(self.status)
 
 
+RECORDED = "as recorded"
+
+
+class Region(NamedTuple):
+    """A part of what a statement leaves free, and its status there."""
+
+    reading: str
+    where: str
+    status: str
+    known: str
+
+
 @dataclasses.dataclass(frozen=True)
 class Judged:
     """A statement with what is known of it."""
@@ -84,6 +103,22 @@ class Judged:
     statement: Statement
     by_reading: dict[str, Finding]  # by the setting of its verdicts; none where no claim of it was judged
     broken: tuple[str, ...] = ()  # settings in which its hypotheses fail
+    search: Challenge | None = None  # of its region, where it was searched
+    recorded: dict[str, Finding] = dataclasses.field(default_factory=dict)  # at the recorded settings, by setting
+
+    @property
+    def regions(self) -> list["Region"]:
+        """Where of what it leaves free it has which status: as recorded, at each setting that flips, and under the
+        clause; the first alone where its region was not searched.
+        """
+        found = [Region(reading, RECORDED, str(each.status), each.known) for reading, each in self.recorded.items()]
+        for reading in self.recorded if self.search else ():
+            flips = self.search.flips_under(reading)
+            status = StatementStatus.FALSE if self.search.sought == "break" else StatementStatus.HOLDS
+            found += [Region(reading, placed(flip.setting), str(status), "simulated") for flip in flips]
+            if flips and self.search.clause:
+                found.append(Region(reading, self.search.clause.words, str(StatementStatus.HOLDS), "searched"))
+        return found
 
     @property
     def fails(self) -> bool:
@@ -129,15 +164,18 @@ class Judged:
         return ", ".join([*said, *([f"not applicable under {listed(list(self.broken))}"] if self.broken else [])])
 
 
-def judged(statement: Statement, verdicts: Iterable[Verdict]) -> Judged:
-    """The statement's status by reading, from those of the verdicts that are on its claims."""
+def judged(statement: Statement, verdicts: Iterable[Verdict], search: Challenge | None = None) -> Judged:
+    """The statement's status by reading, from those of the verdicts that are on its claims, and over the region that
+    was searched.
+    """
     by_reading: dict[str, dict[str, Verdict]] = {}
     for verdict in verdicts:
         for setting in verdict.settings if verdict.claim in statement.roles else ():
             by_reading.setdefault(setting, {})[verdict.claim] = verdict
-    found = {reading: find(statement, own) for reading, own in by_reading.items()}
+    found = {reading: find(statement, own, search, reading) for reading, own in by_reading.items()}
+    point = {reading: each for reading, own in by_reading.items() if (each := find(statement, own)) is not None}
     known = {reading: each for reading, each in found.items() if each is not None}
-    return Judged(statement, known, tuple(reading for reading in found if reading not in known))
+    return Judged(statement, known, tuple(reading for reading in found if reading not in known), search, point)
 
 
 def deciding(statement: Statement) -> list[str]:
@@ -146,22 +184,40 @@ def deciding(statement: Statement) -> list[str]:
     return chosen or [id for id, role in statement.roles.items() if role is Role.LITERAL]
 
 
-def find(statement: Statement, verdicts: Mapping[str, Verdict]) -> Finding | None:
-    """The status under one reading, from its verdicts by claim; None where the hypotheses fail."""
-    found = _broken(statement, _find(statement, verdicts))
+def find(
+    statement: Statement, verdicts: Mapping[str, Verdict], search: Challenge | None = None, reading: str = ""
+) -> Finding | None:
+    """The status under one reading, from its verdicts by claim, and over the region that a search looked at under it;
+    None where the hypotheses fail.
+    """
+    found = _find(statement, verdicts)
+    if found is not None and search is not None:
+        found = _over_region(found, search, reading)
+    found = _broken(statement, found)
     if found is None:
         return None
     cause = _cause(statement, verdicts) if found.status is StatementStatus.FALSE else None
     return dataclasses.replace(_proved(statement, found), judged=tuple(verdicts), cause=cause)
 
 
+def _over_region(found: Finding, search: Challenge, reading: str) -> Finding:
+    """The finding at the recorded point, once what the search has flipped under the reading is known."""
+    is_flipped = bool(search.flips_under(reading))
+    if search.sought == "break" and found.status in _STANDS and is_flipped:
+        status = StatementStatus.AMENDED if search.clause else StatementStatus.FALSE
+        return dataclasses.replace(found, status=status, known="simulated")
+    if search.sought == "rescue" and found.status is StatementStatus.FALSE and is_flipped and search.clause:
+        return dataclasses.replace(found, status=StatementStatus.AMENDED, known="simulated")
+    return found
+
+
+_STANDS = {StatementStatus.HOLDS, StatementStatus.AMENDED}
 PROVED, CAVEATED = "proved", "proved, with a caveat"
 
 
 def _broken(statement: Statement, found: Finding | None) -> Finding | None:
     """The finding where a disproof breaks what is printed: false, or amended where a clause restores it."""
-    stands = {StatementStatus.HOLDS, StatementStatus.AMENDED}
-    if not statement.disproof or (found is not None and found.status not in stands):
+    if not statement.disproof or (found is not None and found.status not in _STANDS):
         return found
     if not statement.amendment:
         return dataclasses.replace(found or Finding(StatementStatus.FALSE), status=StatementStatus.FALSE)

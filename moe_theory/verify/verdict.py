@@ -48,6 +48,26 @@ class Status(enum.StrEnum):
     ERROR = "ERROR"  # the claim's own code failed
 
 
+FIELDS = (  # of a verdict that records keep; what a claim itself says is not repeated
+    "claim",
+    "reading",
+    "data",
+    "status",
+    "reason",
+    "replicates",
+    "at",
+    "predicted",
+    "observed",
+    "standard_error",
+    "interval",
+    "margin",
+    "error",
+    "is_exact",
+    "stopped",
+    "command",
+)
+
+
 class Role(enum.StrEnum):
     """Role of a claim for its statement."""
 

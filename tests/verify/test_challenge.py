@@ -75,7 +75,9 @@ def declare(monkeypatch) -> Callable[..., Declared]:
 
 
 def search(seed: int = 0, **about) -> Challenge:
-    return challenge("planted.region", LONG, seed=seed, error=ERROR, progress=quiet, **about)
+    return challenge(
+        "planted.region", LONG, **{"reading": PLAIN, "seed": seed, "error": ERROR, "progress": quiet} | about
+    )
 
 
 def where(condition: Callable[[Any], bool]) -> Truth:

@@ -2,11 +2,11 @@
 
 from importlib import import_module
 
-from moe_theory.continual.experiments import IN_RANGE
+from moe_theory.continual.experiments import FREE, IN_RANGE
 from moe_theory.verify.premises import contradict, rest_on
 from moe_theory.verify.statement import suppose
 
-suppose(IN_RANGE)
+suppose(IN_RANGE, free=FREE)
 rest_on(  # appendices B to J
     "continual",
     {

@@ -24,7 +24,6 @@ LEMMA_8 = statement(
     witness="lemma_08.py",
     disproof="first_expert_share.py",
     derivation="lemma_08.py",
-    free=experiments.FREE_ORDERS,
 )
 
 

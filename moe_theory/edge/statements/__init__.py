@@ -10,11 +10,11 @@ eta = sigma_0^0.5, and T_1 and r with them. What is said of Fig. 3 is judged in 
 
 from importlib import import_module
 
-from moe_theory.edge.experiments import SETTING
+from moe_theory.edge.experiments import FREE, SETTING
 from moe_theory.verify.premises import contradict, rest_on
 from moe_theory.verify.statement import suppose
 
-suppose(*SETTING)
+suppose(*SETTING, free=FREE)
 rest_on(  # appendices A to F
     "edge",
     {

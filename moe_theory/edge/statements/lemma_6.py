@@ -6,6 +6,7 @@ from moe_theory.edge.experiments import (
     BY_SCALE,
     CONVERGES,
     FREE,
+    FREE_SERVERS,
     MARGIN,
     WITHOUT_NOISE,
     WITHOUT_SMALL_OUTPUTS,
@@ -31,7 +32,7 @@ from moe_theory.verify.statement import limit_probability, limit_rate, statement
     gates: it may exchange two kinds for any gates. Its proof looks at the signals alone.""",
     instance="""Noise with (s - 1) sigma_t^2 of half of |v_n - v_n'|^2 or more: (27) fails with a chance above 1/19,
     for any gates at every sigma_0.""",
-    free=FREE,
+    free=(*FREE, FREE_SERVERS),
 ).charitable("lemma-6.order", BY_SCALE, limit_probability(to=0, margin=0.15), where="Lemma 6, Eq. (27)")
 def any_disorder(run) -> np.ndarray:
     r"""At T1 the expert whose output is largest for kind n has its largest probability there, but for chance o(1).

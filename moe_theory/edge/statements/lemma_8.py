@@ -51,7 +51,7 @@ def largest_difference(run) -> np.ndarray:
     why="It rests on Lemma 8, which needs servers alike.",
     instance="""Servers of three, two and one round: the gap is <0.006> sigma_0^0.5 ln(M/delta), and sigma_0^0.75 is
     claimed.""",
-    free=experiments.FREE,
+    free=(*experiments.FREE, experiments.FREE_SERVERS),
 ).charitable("equation-33.all-pairs", experiments.BY_SCALE, limit_rate(at_least=0.75, margin=experiments.MARGIN))
 def gap_of_any(run) -> np.ndarray:
     r"""At T1 any two experts' probabilities are within O(sigma_0 eta^-0.5), O(sigma_0^0.75) for eta = sigma_0^0.5.

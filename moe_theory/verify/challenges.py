@@ -1,0 +1,97 @@
+"""Searches of many statements, one after another, kept in a folder from which they resume and which `record` reads."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from moe_theory.core.errors import InvalidReportError, InvalidRunError
+from moe_theory.runs import Progress, automatic
+from moe_theory.runs.files import write_whole
+from moe_theory.verify import registry
+from moe_theory.verify.archive import Keys
+from moe_theory.verify.challenge import SECONDS, challenge, every_named
+from moe_theory.verify.challenged import Challenge
+from moe_theory.verify.claim import registered
+from moe_theory.verify.registry import declared_claims
+from moe_theory.verify.statement import free_of
+from moe_theory.verify.status import deciding
+from moe_theory.verify.verdict import Statement
+
+FOLDER = "challenges"
+
+
+def search_each(
+    patterns: Sequence[str],
+    seconds: float = SECONDS,
+    *,
+    reading: str | None = None,
+    seed: int = 0,
+    error: float | None = None,
+    module: str | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Progress = automatic,
+    on_found: Callable[[Challenge], None] | None = None,
+) -> list[Challenge]:
+    """Search what each of several statements leaves free, those left out that leave nothing.
+
+    Args:
+        patterns: as of `mt.statements`, or a claim's id.
+        error: probability that any flip of all of them is false, split evenly; None gives each the share that
+            `challenge` takes alone.
+        folder: where each search is kept; one of the same code, time, seed and error that is there is not made again.
+        on_found: called with each search as soon as it is done.
+    Raises: InvalidRunError where none leaves anything free; else as `challenge`.
+    """
+    every = list({each.name: each for pattern in patterns for each in every_named(pattern)}.values())
+    chosen = [each for each in every if free_of(each)]
+    if not chosen:
+        raise InvalidRunError(
+            f"{', '.join(patterns)}: nothing is declared that these leave free. Name it in the statement: "
+            "free=(Order(...), Scale(...))."
+        )
+    share, keys, found = None if error is None else error / len(chosen), Keys(), []
+    for of in chosen:
+        key = _key(keys, of, seconds, reading, seed, share)
+        path = None if folder is None else Path(folder) / FOLDER / f"{of.name}.json"
+        known = None if path is None else _known(path, key)
+        if known is None:
+            about = {"reading": reading, "seed": seed, "error": share, "module": module}
+            known = challenge(of.name, seconds, **about, progress=progress)
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                text = json.dumps({"key": key, "search": known.to_json()}, ensure_ascii=False, indent=1)
+                write_whole(path, f"{text}\n".encode())
+        found.append(known)
+        if on_found is not None:
+            on_found(known)
+    return found
+
+
+def kept(folder: Path) -> list[Challenge]:
+    """The searches in a folder. Raises: InvalidReportError for a file that is damaged."""
+    return [_read(path)[1] for path in sorted((folder / FOLDER).glob("*.json"))]
+
+
+def _known(path: Path, key: str) -> Challenge | None:
+    if not path.is_file():
+        return None
+    own, search = _read(path)
+    return search if own == key else None
+
+
+def _read(path: Path) -> tuple[str, Challenge]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        return document["key"], Challenge.of_json(document["search"], declared_claims())
+    except (KeyError, TypeError, AttributeError, ValueError) as failure:
+        raise InvalidReportError(f"{path} is damaged ({failure}). Remove it, and search again.") from None
+
+
+def _key(keys: Keys, of: Statement, *settings: object) -> str:
+    """A digest of the code of a statement's claims, of what it leaves free and of how it is searched."""
+    claims = [registered()[id] for id in deciding(of)]
+    readings = registry.select_readings(claims[0].paper, None)
+    parts = [keys.of(claim, reading, 0) for claim in claims for reading in readings]
+    return hashlib.sha256(repr((parts, of.free, settings)).encode()).hexdigest()
