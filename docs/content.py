@@ -41,7 +41,7 @@ from moe_theory.plot import symbols
 from moe_theory.report import bibliography, citations, rendering, roots, sweeps, wording
 from moe_theory.report import pages as reports
 from moe_theory.report.standing import standing
-from moe_theory.verify import challenge, explore, recorded, registry
+from moe_theory.verify import challenged, explore, recorded, registry
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.statement import answered, statements
 from moe_theory.verify.status import Judged, StatementStatus, judged
@@ -51,7 +51,7 @@ NOT_AS_PRINTED = {StatementStatus.FALSE, StatementStatus.AMENDED, StatementStatu
 SCHEMAS = {  # of the documents that say their own, by command
     **dict.fromkeys(("verify", "report"), reports.SCHEMA),
     **dict.fromkeys(("sweep", "sweep show"), sweeps.SCHEMA),
-    "challenge": challenge.SCHEMA,
+    "challenge": challenged.SCHEMA,
     "explore": explore.SCHEMA,
     "data": data.SCHEMA,
     "deep": deep.SCHEMA,

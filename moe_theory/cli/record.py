@@ -15,17 +15,24 @@ from moe_theory.cli.output import show_document
     is_flag=True,
     help="The runs, together, are on another data set than the paper's own: keep them beside its record.",
 )
-@json_option("a list of the records, each with path, paper, verdicts, their number, and changed, those that changed.")
+@json_option(
+    "a list of the records, each with path, paper, verdicts or searches, their number, and changed, those that changed."
+)
 def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
-    """Record what `verify` found of a paper: in its folder, where `why`, `statements` and `report` read it.
+    """Record what `verify` and `challenge` found of a paper: in its folder, where `why`, `statements` and `report` read
+    it.
 
-    DIR is a folder that `verify` wrote. Verdicts of one paper replace those that it has on the same claims under the
-    same readings, and the others stay, so that a new statement is run alone; a whole run replaces all of them. Run at
-    the record's own --seed.
+    DIR is a folder that they wrote. Verdicts of one paper replace those that it has on the same claims under the
+    same readings, searches those of the same statements, and the others stay, so that a new statement is run alone; a
+    whole run replaces all of them. Run at the record's own --seed.
     """
     from moe_theory.report import record as records
+    from moe_theory.report.pages import NUMBERS
+    from moe_theory.verify.challenges import FOLDER
 
-    kept = [records.elsewhere(folders)] if elsewhere else records.of_papers(folders)
+    searched = [] if elsewhere else [each for each in folders if (each / FOLDER).is_dir()]
+    run = [each for each in folders if each not in searched or (each / NUMBERS).is_file()]
+    kept = [records.elsewhere(folders)] if elsewhere else [*records.of_papers(run), *records.of_searches(searched)]
     told = records.documented(kept)
     for each in kept:
         records.write(each)

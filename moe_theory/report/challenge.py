@@ -5,11 +5,15 @@ from typing import Any
 
 from rich.console import RenderableType
 
+from moe_theory.core.constraints import shown
 from moe_theory.plot.symbols import plain
 from moe_theory.report.document import Document, ruled
 from moe_theory.report.wording import sentence
 from moe_theory.verify.challenged import Challenge, Looked, placed, said
+from moe_theory.verify.region import Span
+from moe_theory.verify.verdict import FreeQuantity
 
+CELLS = 8  # of a bar
 _FLIPPED = {"break": "breaks", "rescue": "is rescued"}
 _UNFLIPPED = {"break": "unbroken", "rescue": "not rescued"}
 
@@ -20,6 +24,8 @@ def document(found: Sequence[Challenge]) -> Document:
 
 
 def _parts(found: Sequence[Challenge]) -> Iterator[RenderableType]:
+    if not found:
+        yield "None of these statements declares what it leaves free: free=(Order(...), Scale(...)) in the statement."
     for place, each in enumerate(found):
         yield from [""] * (place > 0)
         yield from _own_parts(each)
@@ -39,10 +45,10 @@ def _own_parts(found: Challenge) -> Iterator[RenderableType]:
     yield f"again: {found.command}"
 
 
-def headline(found: Challenge) -> str:
+def headline(found: Challenge, has_number: bool = True) -> str:
     """Whether it flips, and where."""
     if not found.flips:
-        return f"{_UNFLIPPED[found.sought]} at {found.settings} settings"
+        return _UNFLIPPED[found.sought] + (f" at {found.settings} settings" if has_number else "")
     return " and ".join(f"{_FLIPPED[found.sought]} at {placed(flip.setting)}" for flip in found.flips)
 
 
@@ -79,6 +85,43 @@ def _axis(found: Challenge, name: str) -> str:
 
 def _border(value: Any, border: list[Any] | None) -> str:
     return f"flips at {said(value)}" + (f", border between {said(border[0])} and {said(border[1])}" if border else "")
+
+
+def bars(found: Challenge) -> list[str]:
+    """A bar an axis: where it is recorded, ●, and from where to where it flips, ×."""
+    return [_bar(found, each) for each in found.free]
+
+
+def _bar(found: Challenge, axis: FreeQuantity) -> str:
+    flips = [flip for flip in found.flips if axis.name in flip.setting]
+    note = " (alone changes nothing)" if axis.name in found.idle and not flips else ""
+    if not axis.ends:
+        flipped = {flip.setting[axis.name] for flip in flips}
+        own = (label + " ●" * (label == axis.recorded) + " ×" * (label in flipped) for label in axis.labels)
+        return f"{axis.name} {' | '.join(own)}{note}"
+    span = Span(*axis.ends)
+    cells = ["─"] * CELLS
+
+    def cell(value: float) -> int:
+        return min(max(int(float(span.place(value)) * CELLS), 0), CELLS - 1)
+
+    for flip in flips:
+        value = flip.setting[axis.name]
+        first, last = sorted((cell(flip.borders.get(axis.name, [value, value])[1]), cell(value)))
+        cells[first : last + 1] = "×" * (last + 1 - first)
+    for value in axis.recorded_values:
+        if axis.ends[0] <= value <= axis.ends[1]:
+            cells[cell(value)] = "●"
+    low, high = map(shown, axis.ends)
+    return f"{axis.name} {low} {''.join(cells)} {high}{note}"
+
+
+def on_card(found: Challenge) -> str:
+    """What a statement's card says of the search."""
+    near = "" if found.flips or not found.nearest.setting else f", nearest at {placed(found.nearest.setting)}"
+    head = f"{found.settings} settings, {found.shapes} shapes, reading {found.reading}: {headline(found, False)}{near}"
+    restored = f". {clause(found)}" if found.flips else ""
+    return f"{head}{restored} \n{', '.join(bars(found))} \n{found.command}"
 
 
 def _near(looked: Looked) -> str:

@@ -8,13 +8,16 @@ from typing import Any, NamedTuple
 
 from moe_theory.core.errors import InvalidReportError
 from moe_theory.core.papers import find_paper, paper_names
+from moe_theory.report.challenge import headline
 from moe_theory.report.document import Document
 from moe_theory.report.pages import as_report, merged, read_reports
 from moe_theory.runs.files import write_together
 from moe_theory.runs.reading import read_bytes
-from moe_theory.verify import recorded
+from moe_theory.verify import challenges, recorded
+from moe_theory.verify.challenged import Challenge
 from moe_theory.verify.recorded import FIELDS, Recorded, parsed, written
 from moe_theory.verify.registry import select_claims
+from moe_theory.verify.statement import statements
 from moe_theory.verify.verdict import Report
 
 MOST_CHANGES = 12  # that are named
@@ -39,28 +42,61 @@ class PaperRecord(NamedTuple):
         """What it says otherwise than that file does, which need not be there."""
         text = read_bytes(self.path).decode() if self.path.is_file() else ""
         before, after = _statuses(parsed(text, str(self.path)) if text else None), _statuses(self.run)
-        pairs = [pair for pair in before | after if before.get(pair) != after.get(pair)]
-        return [Change(*pair, before.get(pair), after.get(pair)) for pair in pairs]
+        return _changes(before, after)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return {"paper": self.run.paper, "verdicts": len(self.run.verdicts)}
+
+    @property
+    def text(self) -> str:
+        return written(self.run)
 
 
-def documented(kept: Sequence[PaperRecord]) -> Document:
+class SearchRecord(NamedTuple):
+    """The record of a paper's searches with the file that it is kept in."""
+
+    path: Path
+    paper: str
+    searches: list[Challenge]
+
+    def changed(self) -> list[Change]:
+        """What it says otherwise than that file does, which need not be there."""
+        text = read_bytes(self.path).decode() if self.path.is_file() else "[]"
+        return _changes(_found(recorded.searches_parsed(text, str(self.path))), _found(self.searches))
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return {"paper": self.paper, "searches": len(self.searches)}
+
+    @property
+    def text(self) -> str:
+        return recorded.searches_written(self.searches)
+
+
+def _changes(before: dict[tuple[str, str], str], after: dict[tuple[str, str], str]) -> list[Change]:
+    pairs = [pair for pair in before | after if before.get(pair) != after.get(pair)]
+    return [Change(*pair, before.get(pair), after.get(pair)) for pair in pairs]
+
+
+def _found(searches: Sequence[Challenge]) -> dict[tuple[str, str], str]:
+    return {(each.statement, each.reading): headline(each) for each in searches}
+
+
+def documented(kept: Sequence[PaperRecord | SearchRecord]) -> Document:
     """What writing the records changes."""
     changed = [each.changed() for each in kept]
 
     def body() -> list[dict[str, Any]]:
         return [
-            {
-                "path": str(path),
-                "paper": run.paper,
-                "verdicts": len(run.verdicts),
-                "changed": [c._asdict() for c in each],
-            }
-            for (path, run), each in zip(kept, changed, strict=True)
+            {"path": str(own.path), **own.about, "changed": [change._asdict() for change in each]}
+            for own, each in zip(kept, changed, strict=True)
         ]
 
     def parts(width: int) -> Iterator[str]:
-        for (path, run), each in zip(kept, changed, strict=True):
-            yield f"{path}: {len(run.verdicts)} verdicts, {len(each)} of them other than before"
+        for own, each in zip(kept, changed, strict=True):
+            number = " ".join(f"{count} {noun}" for noun, count in own.about.items() if noun != "paper")
+            yield f"{own.path}: {number}, {len(each)} of them other than before"
             yield from (f"  {_told(change)}" for change in each[:MOST_CHANGES])
             if len(each) > MOST_CHANGES:
                 yield f"  and {len(each) - MOST_CHANGES} more"
@@ -68,9 +104,9 @@ def documented(kept: Sequence[PaperRecord]) -> Document:
     return Document(body, parts)
 
 
-def write(kept: PaperRecord) -> None:
+def write(kept: PaperRecord | SearchRecord) -> None:
     """Write the file. Raises: OutputError."""
-    write_together(kept.path.parent, {kept.path.name: written(kept.run)})
+    write_together(kept.path.parent, {kept.path.name: kept.text})
 
 
 def _told(change: Change) -> str:
@@ -89,6 +125,19 @@ def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
         verdicts = read_reports([folder]).verdicts
         by_paper.setdefault(min((verdict.paper for verdict in verdicts), default=""), []).append(folder)
     return [own(*each) for each in by_paper.values()]
+
+
+def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
+    """The records of papers' searches, once those in some folders are part of them: in place of recorded ones of the
+    same statements. Those of statements that leave nothing free any more go.
+    """
+    found = {each.statement: each for folder in folders for each in challenges.kept(folder)}
+    kept = []
+    for paper in dict.fromkeys(name.partition(".")[0] for name in found):
+        known = {each.statement: each for each in recorded.searches_of(paper)} | found
+        its = [known[each.name] for each in statements(paper) if each.name in known and each.free]
+        kept.append(SearchRecord(recorded.file_of(find_paper(paper), recorded.SEARCHES), paper, its))
+    return kept
 
 
 def own(*folders: Path) -> PaperRecord:

@@ -83,12 +83,7 @@ def challenge(
     """
     of = named(statement)
     claims = [registered()[id] for id in deciding(of)]
-    axes = free_of(of)
-    if not axes:
-        raise InvalidRunError(
-            f"{of.name} declares nothing that it leaves free for all claims that decide it. Name it in the statement: "
-            "free=(Order(...), Scale(...))."
-        )
+    axes = axes_of(of)
     if not seconds > 0:
         raise InvalidRunError(f"seconds={seconds} must be above 0. Raise seconds.")
     error = FAMILY_ERROR / MOST_SEARCHED if error is None else error
@@ -136,6 +131,16 @@ def named(pattern: str) -> Statement:
         names = ", ".join(each.name for each in found[:5]) + (", ..." if len(found) > 5 else "")
         raise InvalidRunError(f"{pattern!r} names {len(found)} statements, and this is of one. Name one of {names}.")
     return found[0]
+
+
+def axes_of(of: Statement) -> tuple[FreeAxis, ...]:
+    """What a statement leaves free. Raises: InvalidRunError where that is nothing."""
+    if axes := free_of(of):
+        return axes
+    raise InvalidRunError(
+        f"{of.name} declares nothing that it leaves free for all claims that decide it. Name it in the statement: "
+        "free=(Order(...), Scale(...))."
+    )
 
 
 def every_named(pattern: str) -> Sequence[Statement]:

@@ -130,7 +130,10 @@ class Challenge(Shown):
         ]
         clause = known.pop("clause")
         looked = {name: Looked(**known.pop(name)) for name in ("recorded", "nearest")}
-        free = [FreeQuantity(**each) for each in known.pop("free")]
+        free = [
+            FreeQuantity(**{name: tuple(own) if isinstance(own, list) else own for name, own in each.items()})
+            for each in known.pop("free")
+        ]
         inside = clause and Clause(
             [Bound(**b) for b in clause["bounds"]], clause["settings"], Looked(**clause["nearest"])
         )

@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from moe_theory.core.errors import InvalidReportError, InvalidRunError
+from moe_theory.core.errors import InvalidReportError
 from moe_theory.runs import Progress, automatic
 from moe_theory.runs.files import write_whole
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Keys
-from moe_theory.verify.challenge import SECONDS, challenge, every_named
+from moe_theory.verify.challenge import SECONDS, axes_of, challenge, every_named
 from moe_theory.verify.challenged import Challenge
 from moe_theory.verify.claim import registered
 from moe_theory.verify.registry import declared_claims
@@ -42,16 +42,11 @@ def search_each(
             `challenge` takes alone.
         folder: where each search is kept; one of the same code, time, seed and error that is there is not made again.
         on_found: called with each search as soon as it is done.
-    Raises: InvalidRunError where none leaves anything free; else as `challenge`.
+    Raises: InvalidRunError for one statement that leaves nothing free; else as `challenge`.
     """
     every = list({each.name: each for pattern in patterns for each in every_named(pattern)}.values())
-    chosen = [each for each in every if free_of(each)]
-    if not chosen:
-        raise InvalidRunError(
-            f"{', '.join(patterns)}: nothing is declared that these leave free. Name it in the statement: "
-            "free=(Order(...), Scale(...))."
-        )
-    share, keys, found = None if error is None else error / len(chosen), Keys(), []
+    chosen = [each for each in every if (axes_of(each) if len(every) == 1 else free_of(each))]
+    share, keys, found = None if error is None else error / max(len(chosen), 1), Keys(), []
     for of in chosen:
         key = _key(keys, of, seconds, reading, seed, share)
         path = None if folder is None else Path(folder) / FOLDER / f"{of.name}.json"

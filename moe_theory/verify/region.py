@@ -278,7 +278,10 @@ def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
     """The axis as plain data, with what the runs of its statement are recorded at."""
     ends = (min(recorded), max(recorded)) if recorded else ()
     words = dict.fromkeys(value if isinstance(value, str) else shown(value) for value in ends)
-    return FreeQuantity(axis.name, axis.region(), " to ".join(words))
+    if isinstance(axis, Choice):
+        return FreeQuantity(axis.name, axis.region(), " to ".join(words), labels=axis.ends)
+    own = tuple(map(float, dict.fromkeys(ends)))
+    return FreeQuantity(axis.name, axis.region(), " to ".join(words), tuple(map(float, axis.ends)), own)
 
 
 def varies(axis: FreeAxis, experiment: Any) -> bool:

@@ -21,9 +21,9 @@ that restores it, and false if there is none, also under a reading that no claim
 decide, it stays open which of the two it is.
 
 Where the region that a statement leaves free was searched, its status is of the region. One that holds where it is
-recorded and breaks elsewhere is amended if the search has found the clause under which it does not, and false if there
-is none. One that is false where it is recorded is amended if the search has rescued it and found such a clause, unless
-a disproof stands against it whose clause it does not declare.
+recorded and breaks elsewhere is amended if the search has found the clause under which it does not, or the statement
+declares it, and false if there is none. One that is false where it is recorded is amended if the search has rescued it
+and found such a clause, unless a disproof stands against it whose clause it does not declare.
 
 What is known is proved where a proof says the same as the claims: the disproof of a false statement, the proof of one
 that holds, holds amended or is vacuous; with a caveat where the proof supposes what the paper does not. It is exact
@@ -192,7 +192,7 @@ def find(
     """
     found = _find(statement, verdicts)
     if found is not None and search is not None:
-        found = _over_region(found, search, reading)
+        found = _over_region(found, search, reading, bool(search.clause or statement.amendment))
     found = _broken(statement, found)
     if found is None:
         return None
@@ -200,11 +200,11 @@ def find(
     return dataclasses.replace(_proved(statement, found), judged=tuple(verdicts), cause=cause)
 
 
-def _over_region(found: Finding, search: Challenge, reading: str) -> Finding:
+def _over_region(found: Finding, search: Challenge, reading: str, is_restored: bool) -> Finding:
     """The finding at the recorded point, once what the search has flipped under the reading is known."""
     is_flipped = bool(search.flips_under(reading))
     if search.sought == "break" and found.status in _STANDS and is_flipped:
-        status = StatementStatus.AMENDED if search.clause else StatementStatus.FALSE
+        status = StatementStatus.AMENDED if is_restored else StatementStatus.FALSE
         return dataclasses.replace(found, status=status, known="simulated")
     if search.sought == "rescue" and found.status is StatementStatus.FALSE and is_flipped and search.clause:
         return dataclasses.replace(found, status=StatementStatus.AMENDED, known="simulated")

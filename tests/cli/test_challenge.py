@@ -47,13 +47,19 @@ def test_a_statement_of_ones_own_is_challenged(ran, module):
 
 
 def test_json_is_one_document(ran, module):
-    document = json.loads(ran(*COMMAND, module, "--json").out)
-    assert document["schema"] == "moe-theory/challenge/1"
+    (document,) = json.loads(ran(*COMMAND, module, "--json").out)
+    assert document["schema"] == "moe-theory/challenge/2"
     assert document["flips"][0]["verdicts"][0]["status"] == "REFUTED"
-    assert document["free"] == [{"name": "truth_scale", "region": "0.01 to 4", "recorded": "0.4"}]
+    (axis,) = document["free"]
+    assert (axis["name"], axis["region"], axis["recorded"]) == ("truth_scale", "0.01 to 4", "0.4")
+    assert document["clause"]["bounds"][0]["name"] == "truth_scale"
+
+
+def test_of_several_statements_those_that_leave_nothing_free_are_left_out(ran):
+    assert "None of these statements declares what it leaves free" in ran("challenge", "generalization").out
 
 
 def test_what_leaves_nothing_free_is_refused_with_the_way_out(refused, no_work):
-    assert "free=(Order(...)" in refused("challenge", "continual.lemma-4")
+    assert "free=(Order(...)" in refused("challenge", "continual.figure-2-rise")
     assert "seconds=0.0 must be above 0" in refused("challenge", "continual.lemma-8", "--seconds", "0")
     assert "unknown reading" in refused("challenge", "continual.lemma-8", "--reading", "nothing")

@@ -15,10 +15,10 @@ import pytest
 
 import moe_theory as mt
 from moe_theory.cli import verify as command
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, InvalidStatementError
+from moe_theory.core.errors import InvalidParamsError, InvalidReportError, InvalidRunError, InvalidStatementError
 from moe_theory.report.challenge import document
 from moe_theory.runs import Run, quiet
-from moe_theory.verify import Experiment, registry, session
+from moe_theory.verify import Experiment, challenges, recorded, registry, session
 from moe_theory.verify import claim as claims
 from moe_theory.verify import statement as statements
 from moe_theory.verify.challenge import FINALISTS, Challenge, challenge
@@ -75,9 +75,8 @@ def declare(monkeypatch) -> Callable[..., Declared]:
 
 
 def search(seed: int = 0, **about) -> Challenge:
-    return challenge(
-        "planted.region", LONG, **{"reading": PLAIN, "seed": seed, "error": ERROR, "progress": quiet} | about
-    )
+    about = {"reading": PLAIN, **about}
+    return challenge("planted.region", LONG, seed=seed, error=ERROR, progress=quiet, **about)
 
 
 def where(condition: Callable[[Any], bool]) -> Truth:
@@ -148,6 +147,64 @@ def test_what_is_false_but_in_a_corner_is_rescued_there(declare):
     assert flip.setting["scale"] <= 0.5 <= flip.setting["tilt"]
     low, high = flip.borders["scale"]
     assert high <= 0.5 <= low
+
+
+def test_a_clause_is_found_under_which_it_holds(declare):
+    declare(where(lambda p: p.tilt > 0.6 and sizes(p) <= 2))
+    for seed in range(3):
+        found = search(seed)
+        clause = found.clause
+        assert clause is not None
+        assert len(clause.bounds) <= 2
+        assert clause.settings >= 16
+        values = {"tilt": [0.7, 1.0], "count": [1, 2]}
+        assert all(
+            any(not bound.allows({"tilt": tilt, "count": count, "scale": 1.0}[bound.name]) for bound in clause.bounds)
+            for tilt in values["tilt"]
+            for count in values["count"]
+        )
+
+
+def test_there_is_no_clause_where_what_breaks_is_on_all_sides(declare):
+    declare(where(lambda p: (float(p.scale), float(p.tilt), sizes(p)) != (1.0, 0.0, 3)))
+    assert search().clause is None
+
+
+def test_a_flip_is_judged_under_the_other_readings_as_well(declare):
+    declare(where(lambda p: p.scale > 1.5 and p.tilt < 0.5))
+    found = search(reading=None)
+    assert found.readings == ["plain", "tilted"]
+    (flip,) = [each for each in found.flips if set(each.setting) == {"scale"}]
+    assert {each.reading.partition(", ")[0] for each in flip.verdicts} == {"plain", "tilted"}
+    assert found.flips_under("plain") == [flip]
+    assert found.flips_under("tilted") == []
+
+
+def test_a_search_is_read_as_it_was_written(declare):
+    declare(where(lambda p: p.tilt > 0.6))
+    found = search()
+    (again,) = recorded.searches_parsed(recorded.searches_written([found]), "here")
+    assert again.to_json() == found.to_json()
+    assert again.flips_under("plain")[0].setting == found.flips[0].setting
+    with pytest.raises(InvalidReportError, match="here is damaged"):
+        recorded.searches_parsed('[{"schema": "other"}]', "here")
+
+
+def test_searches_are_kept_and_made_again_where_code_or_error_are_others(declare, tmp_path, monkeypatch):
+    declare(where(lambda p: p.tilt > 0.6))
+    about = {"reading": PLAIN, "folder": tmp_path, "progress": quiet}
+    (first,) = challenges.search_each(["planted.region"], LONG, error=ERROR, **about)
+    made = []
+    monkeypatch.setattr(challenges, "challenge", lambda *args, **options: made.append(options["error"]) or first)
+    (again,) = challenges.search_each(["planted.region"], LONG, error=ERROR, **about)
+    assert again.to_json() == first.to_json()
+    assert made == []
+    challenges.search_each(["planted.region"], LONG, error=2 * ERROR, **about)
+    assert made == [2 * ERROR]
+    assert [each.statement for each in challenges.kept(tmp_path)] == ["planted.region"]
+    (tmp_path / challenges.FOLDER / "planted.region.json").write_text("{}")
+    with pytest.raises(InvalidReportError, match="is damaged"):
+        challenges.kept(tmp_path)
 
 
 def test_settings_that_break_a_hypothesis_are_inadmissible_and_not_unbroken(declare):
@@ -241,10 +298,10 @@ def test_axes_are_filled_evenly(axis, values):
 def test_the_document_says_what_was_found_and_covered(declare):
     declare(where(lambda p: p.tilt > 0.6))
     found = search()
-    body = document(found).to_json()
+    (body,) = document([found]).to_json()
     assert json.loads(json.dumps(body)) == body
     assert body["flips"][0]["verdicts"][0]["status"] == "REFUTED"
     assert {each["name"] for each in body["free"]} == {"scale", "tilt", "count"}
-    lines = [part for part in document(found).parts(120) if isinstance(part, str)]
+    lines = [part for part in document([found]).parts(120) if isinstance(part, str)]
     assert lines[0].startswith("here (planted.region), reading plain: breaks at tilt = ")
     assert any(f"{found.settings} settings and 0 shapes" in line for line in lines)
