@@ -179,7 +179,8 @@ class RegionSearch:
         self.shapes = 0
         self._built: dict[Point, float] = {}  # seconds to compile, by what experiments are built with; 0 for nothing
         self._pace: dict[Point, float] = {}  # seconds a replicate, likewise, where nothing is to be compiled
-        self._read: set[str] = set()  # cells that the claims read
+        read = [claim.cells for _, claims in groups for claim in claims]
+        self._read = set() if None in read else set().union(*filter(None, read))  # cells that the claims read
         self._seen: dict[str, _Seen] = {}  # by reading
         self.flipped: list[Point] = []
         self._first = 0.0  # seconds that this took

@@ -412,6 +412,7 @@ class Claim(Shown):
     is_computed: bool = False  # whether nothing random enters
     ranges: Mapping[str, Range] = dataclasses.field(default_factory=dict)  # of what is observed, predicted, and scale
     free: tuple[FreeAxis, ...] = ()  # what its statement leaves open
+    cells: tuple[str, ...] | None = None  # of the experiment that it reads, where that is known without a run
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""

@@ -76,7 +76,7 @@ class SequentialTest:
         self.looks: list[Look] = []
         self.latest: Verdict = blank
         self.has_ended = False
-        self.cells: set[str] | None = None  # those of the experiment that the claim reads; None: not known yet
+        self.cells = claim.cells and set(claim.cells)  # those that the claim reads; None: not known yet
 
     @property
     def count(self) -> int:

@@ -262,6 +262,7 @@ class Declared(Statement):
             "is_computed": exact or selection.is_computed,
             "ranges": {name: known for name, known in ranges.items() if known is not None},
             "free": (*self.axes, *shared) if role in VARIED else (),
+            "cells": selection.cells,
         }
         return Declaration(self, Role(role), selection, about)
 

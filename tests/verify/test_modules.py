@@ -78,7 +78,7 @@ def test_each_broken_claim_is_an_error_of_its_own(tmp_path):
     assert "not finite in 64 of 64 replicates" in told["mine.nan"]
     assert "<lambda> gave shape (64, 100) for 64 replicates of 'M = 5': replicates last" in told["mine.shape"]
     assert "has no attribute 'eror'. Did you mean 'error'? (my_claims.py, line 19: add(" in told["mine.record"]
-    assert "has no attribute 'values'. Known: params, rounds, replicates, state, records." in told["mine.run"]
+    assert "has no attribute 'values'. Known: params, rounds, replicates, state, records, dims." in told["mine.run"]
     assert "SystemExit: None" in told["mine.exit"]
     # NumPy's own frames are left out.
     assert told["mine.stack"].endswith(
