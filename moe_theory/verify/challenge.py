@@ -26,7 +26,7 @@ from moe_theory.runs.workers import num_device_workers
 from moe_theory.verify import registry
 from moe_theory.verify.challenged import Bound, Challenge, Clause, Flip, Looked
 from moe_theory.verify.claim import ReadingLike, registered
-from moe_theory.verify.region import FreeAxis
+from moe_theory.verify.region import FreeAxis, described
 from moe_theory.verify.request import FAMILY_ERROR, Group, at_setting, check_request, resolve
 from moe_theory.verify.session import StudyMonitor, take_looks
 from moe_theory.verify.statement import declared, free_of, matching, statements
@@ -108,7 +108,7 @@ def challenge(
         sought=search.sought,
         reading=search.reading.name,
         readings=[each.name for each in search.alike],
-        free=list(of.free),
+        free=[described(axis, list(search.seen.recorded[axis])) for axis in axes],
         flips=flips,
         clause=clause,
         recorded=recorded,
@@ -285,8 +285,7 @@ class RegionSearch:
             verdicts = self._judged(batch, replicates, self.seed, self.error)
             spent = self.spent - began
             for point, found in verdicts.items():
-                worst = max(verdict.violation for verdict in found)
-                self.found[point] = Looked(_values(point), worst, replicates)
+                self._note(point, found, replicates)
                 is_broken = any(verdict.status is Status.REFUTED for verdict in found)
                 (self.broken.add if is_broken else self.broken.discard)(point)
             if is_new and verdicts:
@@ -295,6 +294,10 @@ class RegionSearch:
                 self._built[self._shape(batch[0])] = spent * is_compiled
             elif not is_new:
                 self._pace[self._shape(batch[0])] = spent / len(batch) / replicates
+
+    def _note(self, point: Point, verdicts: Sequence[Verdict], replicates: int | None = None) -> None:
+        asked = min(each.replicates for each in verdicts) if replicates is None else replicates
+        self.found[point] = Looked(_values(point), max(each.violation for each in verdicts), asked)
 
     def _had(self, point: Point) -> float:
         if point in self.refused:
@@ -349,8 +352,7 @@ class RegionSearch:
                 again = self._at(small, None, self.seed + 3, share) if small != point else []
                 if self._is_flip(again):
                     point, verdicts = small, again
-            worst = max(verdict.violation for verdict in verdicts)
-            self.found[point] = Looked(_values(point), worst, min(verdict.replicates for verdict in verdicts))
+            self._note(point, verdicts)
             self.flipped.append(point)
             borders = {axis.name: border for axis, _ in point if (border := self._border(point, axis))}
             flips.append(Flip(_values(point), [*verdicts, *self._elsewhere(point, share)], borders))
@@ -379,10 +381,13 @@ class RegionSearch:
             breaks = self.broken.intersection(inside)
             for point in () if breaks else inside[-2:]:
                 verdicts = self._at(point, None, self.seed + 4, self.error / (FINALISTS + 1))
+                if verdicts:
+                    self._note(point, verdicts)
                 if any(each.status is Status.REFUTED or each.violation > 0 for each in verdicts):
                     breaks.add(point)
             if not breaks:
-                return Clause([bound for _, bound in bounds], len(inside), self.found[inside[-1]])
+                nearest = max(inside, key=self._violation)
+                return Clause([bound for _, bound in bounds], len(inside), self.found[nearest])
             bad |= breaks
         return None
 

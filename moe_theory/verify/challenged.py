@@ -128,16 +128,12 @@ class Challenge(Shown):
             Flip(each["setting"], [whole_verdict(claims[v["claim"]], v) for v in each["verdicts"]], each["borders"])
             for each in known.pop("flips")
         ]
-        clause = known.pop("clause")
+        if clause := known.pop("clause"):
+            bounds = [Bound(**each) for each in clause["bounds"]]
+            clause = Clause(bounds, clause["settings"], Looked(**clause["nearest"]))
         looked = {name: Looked(**known.pop(name)) for name in ("recorded", "nearest")}
-        free = [
-            FreeQuantity(**{name: tuple(own) if isinstance(own, list) else own for name, own in each.items()})
-            for each in known.pop("free")
-        ]
-        inside = clause and Clause(
-            [Bound(**b) for b in clause["bounds"]], clause["settings"], Looked(**clause["nearest"])
-        )
-        return cls(free=free, flips=flips, clause=inside, **looked, **known)
+        free = [FreeQuantity(**each) for each in known.pop("free")]
+        return cls(free=free, flips=flips, clause=clause, **looked, **known)
 
     def flips_under(self, reading: str) -> list[Flip]:
         """The flips whose verdicts under a reading are the other way than at the recorded point."""

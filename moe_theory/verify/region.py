@@ -279,9 +279,9 @@ def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
     ends = (min(recorded), max(recorded)) if recorded else ()
     words = dict.fromkeys(value if isinstance(value, str) else shown(value) for value in ends)
     if isinstance(axis, Choice):
-        return FreeQuantity(axis.name, axis.region(), " to ".join(words), labels=axis.ends)
-    own = tuple(map(float, dict.fromkeys(ends)))
-    return FreeQuantity(axis.name, axis.region(), " to ".join(words), tuple(map(float, axis.ends)), own)
+        return FreeQuantity(axis.name, axis.region(), " to ".join(words), labels=list(axis.ends))
+    own = list(map(float, dict.fromkeys(ends)))
+    return FreeQuantity(axis.name, axis.region(), " to ".join(words), list(map(float, axis.ends)), own)
 
 
 def varies(axis: FreeAxis, experiment: Any) -> bool:

@@ -300,9 +300,9 @@ class FreeQuantity:
     name: str  # as `--set` has it
     region: str  # from where to where, in words
     recorded: str  # what the recorded runs have
-    ends: tuple[float, ...] = ()  # of a region of numbers
-    recorded_values: tuple[float, ...] = ()  # the least and the largest, of numbers
-    labels: tuple[str, ...] = ()  # of a choice
+    ends: list[float] = dataclasses.field(default_factory=list)  # of a region of numbers
+    recorded_values: list[float] = dataclasses.field(default_factory=list)  # the least and the largest, of numbers
+    labels: list[str] = dataclasses.field(default_factory=list)  # of a choice
 
 
 @documented

@@ -12,7 +12,8 @@ from moe_theory import cli
 from moe_theory.core.errors import InvalidReportError
 from moe_theory.core.papers import Paper, find_paper
 from moe_theory.report import pages, record
-from moe_theory.verify import Status, Verdict, recorded, registry
+from moe_theory.verify import Status, Verdict, challenges, recorded, registry
+from moe_theory.verify.challenged import Challenge, Looked
 from moe_theory.verify.verdict import Report
 
 CLAIMS = registry.select_claims(["deep"])
@@ -140,3 +141,37 @@ def test_runs_on_other_data_are_kept_beside_the_record(tmp_path):
     assert len(kept.run.verdicts) == len(CLAIMS)
     with pytest.raises(InvalidReportError, match="no verdict on"):
         record.elsewhere([folder_of(tmp_path, *runs[1:], name="part")])
+
+
+def kept_search(folder: Path, statement: str, settings: int) -> Challenge:
+    """A search that found nothing, as `moe-theory challenge --out FOLDER` keeps it."""
+    looked = Looked({}, -1.0, 64)
+    about = {"settings": settings, "inadmissible": 0, "shapes": 1, "idle": [], "seconds": 1.0, "seed": 0}
+    about |= {"error": 0.01, "command": "moe-theory challenge", "recorded": looked, "nearest": looked}
+    search = Challenge(statement, "Lemma 6", "break", "sibling", ["sibling"], [], [], None, **about)
+    path = folder / challenges.FOLDER / f"{statement}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"key": "", "search": search.to_json()}))
+    return search
+
+
+def test_searches_replace_those_of_the_same_statements_and_the_others_stay(tmp_path, monkeypatch):
+    before = [kept_search(tmp_path / "old", "edge.lemma-6", 5), kept_search(tmp_path / "old", "edge.lemma-7", 5)]
+    monkeypatch.setattr(recorded, "searches_of", lambda paper: before)
+    own = kept_search(tmp_path / "new", "edge.lemma-7", 9)
+    (found,) = record.of_searches([tmp_path / "new"])
+    assert found.paper == "edge"
+    assert found.path.name == recorded.SEARCHES
+    assert [each.to_json() for each in found.searches] == [before[0].to_json(), own.to_json()]
+    found = found._replace(path=tmp_path / "record.json")
+    record.write(found)
+    assert found.changed() == []
+    other = kept_search(tmp_path / "new", "edge.lemma-7", 11)
+    (changed,) = found._replace(searches=[before[0], other]).changed()
+    assert (changed.claim, changed.after) == ("edge.lemma-7", "unbroken at 11 settings")
+
+
+def test_a_search_of_what_is_not_declared_free_is_not_recorded(tmp_path):
+    kept_search(tmp_path, "edge.figure-3-decreases", 9)
+    (found,) = record.of_searches([tmp_path])
+    assert "edge.figure-3-decreases" not in [each.statement for each in found.searches]

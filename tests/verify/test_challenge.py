@@ -16,7 +16,7 @@ import pytest
 import moe_theory as mt
 from moe_theory.cli import verify as command
 from moe_theory.core.errors import InvalidParamsError, InvalidReportError, InvalidRunError, InvalidStatementError
-from moe_theory.report.challenge import document
+from moe_theory.report.challenge import bars, document
 from moe_theory.runs import Run, quiet
 from moe_theory.verify import Experiment, challenges, recorded, registry, session
 from moe_theory.verify import claim as claims
@@ -305,3 +305,28 @@ def test_the_document_says_what_was_found_and_covered(declare):
     lines = [part for part in document([found]).parts(120) if isinstance(part, str)]
     assert lines[0].startswith("here (planted.region), reading plain: breaks at tilt = ")
     assert any(f"{found.settings} settings and 0 shapes" in line for line in lines)
+
+
+def test_a_bar_shows_what_is_recorded_and_what_is_broken(declare):
+    declare(where(lambda p: p.tilt > 0.6))
+    tilt, scale = bars(search())[1], bars(search())[0]
+    assert tilt.startswith("tilt 0 ●─")
+    assert tilt.endswith("×× 1")
+    assert scale == "scale 0 ────●─── 2 (alone changes nothing)"
+
+
+def test_what_a_paper_leaves_free_is_of_statements_that_do_not_say_it_and_not_of_figures():
+    of = {each.id: {axis.name for axis in each.free} for each in mt.statements("edge")}
+    assert "noise_scale" in of["lemma-4"]
+    assert of["lemma-9-history"] == {"num_samples", "num_tasks", "num_features"}
+    assert not of["figure-3-decreases"]
+
+
+def test_recorded_searches_are_of_what_is_declared_free_and_contradict_no_proof():
+    known = {each.name: each for each in mt.statements()}
+    for name, found in recorded.recorded_searches().items():
+        assert [(each.name, each.region) for each in found.free] == [
+            (each.name, each.region) for each in known[name].free
+        ], name
+        is_proved = known[name].proof is not None and not known[name].proof.caveat
+        assert not (is_proved and found.sought == "break" and found.flips) or known[name].amendment, name

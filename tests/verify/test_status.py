@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from moe_theory.verify.challenged import Bound, Challenge, Clause, Flip, Looked
 from moe_theory.verify.status import Finding, StatementStatus, find, judged
 from moe_theory.verify.verdict import Proof, Role, Statement, Status, Verdict
 
@@ -202,3 +203,49 @@ def test_claims_of_another_paper_have_readings_of_their_own():
     found = judged(about, [*verdicts, verdict("other.b", Status.SUPPORTED, reading="balanced")])
     assert found.words == "holds (simulated)"
     assert set(found.by_reading) == {"loud", "balanced"}
+
+
+def search(sought: str, has_clause: bool = True, reading: str = "loud") -> Challenge:
+    """A search that has flipped a statement at x = 2 under a reading."""
+    flipped = Status.REFUTED if sought == "break" else Status.SUPPORTED
+    looked = Looked({"x": 2}, 1.0, 64)
+    clause = Clause([Bound("x", "≤", 1)], 9, looked) if has_clause else None
+    flip = Flip({"x": 2}, [verdict("a.b-0", flipped, reading=f"{reading}, x=2")], {"x": [1, 2]})
+    about = {"recorded": looked, "nearest": looked, "settings": 9, "inadmissible": 0, "shapes": 1, "idle": []}
+    about |= {"seconds": 1.0, "seed": 0, "error": 0.01, "command": ""}
+    return Challenge("a.b", "Lemma 1", sought, reading, [reading], [], [flip], clause, **about)
+
+
+AMENDED = {"amendment": "x < 1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "about", "words"),
+    [
+        ("charitable:s", search("break"), {}, "holds amended (simulated)"),
+        ("charitable:s", search("break", False), {}, "false (simulated)"),
+        ("charitable:s", search("break", False), AMENDED, "holds amended (simulated)"),
+        ("charitable:s", search("break", reading="quiet"), {}, "holds (simulated)"),
+        ("charitable:s", search("break", False), {"proof": PROOF}, "false (simulated)"),
+        ("charitable:i", search("break"), {}, "open"),
+        ("charitable:v", search("break"), {}, "vacuous (simulated)"),
+        ("charitable:r", search("rescue"), {}, "holds amended (simulated)"),
+        ("charitable:r", search("rescue", False), {}, "false (simulated)"),
+        ("charitable:r", search("rescue"), {"disproof": PROOF}, "false (proved)"),
+        ("charitable:r", search("rescue"), {"disproof": PROOF, **AMENDED}, "holds amended (simulated)"),
+        ("charitable:s literal:r", search("break", False), {}, "false (simulated)"),
+    ],
+)
+def test_the_status_is_of_the_region_where_that_was_searched(text, found, about, words):
+    made, verdicts = made_up(text)
+    assert judged(dataclasses.replace(made, **about), verdicts, found).words == words
+
+
+def test_regions_say_where_a_statement_has_which_status():
+    about, verdicts = made_up("charitable:s")
+    assert [each.status for each in judged(about, verdicts).regions] == ["holds"]
+    assert judged(about, verdicts, search("break")).regions == [
+        ("loud", "as recorded", "holds", "simulated"),
+        ("loud", "x = 2", "false", "simulated"),
+        ("loud", "x ≤ 1", "holds", "searched"),
+    ]
