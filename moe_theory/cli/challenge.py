@@ -5,11 +5,11 @@ from pathlib import Path
 import click
 
 from moe_theory.cli.options import examples, json_option, module_option, seed_option
-from moe_theory.cli.output import open_console, show_document
+from moe_theory.cli.output import DONE, FAILED, open_console, show_document
 
 
 @click.command(epilog=examples("moe-theory challenge continual.lemma-11-more-experts --seconds 10"))
-@click.argument("patterns", nargs=-1, required=True, metavar="STATEMENT...")
+@click.argument("patterns", nargs=-1, metavar="STATEMENT...")
 @click.option("--seconds", default=40.0, help="Time, of each statement, after which nothing new is looked at.")
 @click.option(
     "--reading",
@@ -29,10 +29,16 @@ from moe_theory.cli.output import open_console, show_document
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder that keeps each search, to resume from, and for `moe-theory record`.",
 )
+@click.option(
+    "--self-test",
+    is_flag=True,
+    help="Search planted regions, whose truth is known, and count what is found and what is false.",
+)
 @module_option
 @json_option(
     "a list of the searches, each with schema, statement, sought (break or rescue), free, flips (each with its "
-    "setting, borders and verdicts), clause, recorded, nearest, settings, inadmissible, shapes and command."
+    "setting, borders and verdicts), clause, recorded, nearest, settings, inadmissible, shapes and command; with "
+    "--self-test rows."
 )
 def challenge(
     patterns: tuple[str, ...],
@@ -41,6 +47,7 @@ def challenge(
     seed: int,
     error: float | None,
     out: Path | None,
+    self_test: bool,
     module: Path | None,
 ) -> None:
     """Search what statements leave free.
@@ -49,12 +56,20 @@ def challenge(
     orders, sizes, scales and laws. What is found is a verdict on a seed of its own, the command that repeats it, and
     the clause under which the statement holds. Of several, those that leave nothing free are left out.
     """
-    from moe_theory.report.challenge import document
+    from moe_theory.report.challenge import document, planted
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.verify.challenges import search_each
+    from moe_theory.verify.planted_regions import search_planted
     from moe_theory.verify.registry import load_claims
 
+    if self_test:
+        with terminal_progress(open_console()) as progress:
+            rows = search_planted(seed=seed, progress=progress)
+        show_document(planted(rows))
+        raise SystemExit(DONE if all(row.is_ok for row in rows) else FAILED)
+    if not patterns:
+        raise click.UsageError("name a STATEMENT, such as continual.lemma-11-more-experts, or a paper")
     if module is not None:
         load_claims(module)
     keep_programs()
