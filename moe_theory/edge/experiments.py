@@ -15,7 +15,7 @@ from moe_theory.edge import corrected, delays, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
 from moe_theory.edge.params import CLUSTER_SPREAD, FIGURE_3_FEATURES, ORTHOGONAL, PROPORTIONAL, SIGMA_0, Dims, Params
 from moe_theory.runs import Cell, Run, run_cells
-from moe_theory.verify.claim import Experiment, Selection, ranged
+from moe_theory.verify.claim import Experiment, ranged
 from moe_theory.verify.region import Choice, Order, Scale
 from moe_theory.verify.statement import Hypothesis
 
@@ -278,20 +278,6 @@ SERVER_LIMIT = dataclasses.replace(
     systems={cell_name(number): system(small_dims(number, 8, 5)) for number in SERVERS},  # that none is padded
 )
 BY_SCALE = LIMIT.over({name: cell["truth_scale"] for name, cell in LIMIT.cells.items()})
-
-
-def _otherwise(name: str, **changed: Callable[[float], float]) -> Selection:
-    """The limit of sigma_0 with parameters that follow it in another way."""
-    cells = {
-        cell: {**params, **{parameter: law(params["truth_scale"]) for parameter, law in changed.items()}}
-        for cell, params in LIMIT.cells.items()
-    }
-    return dataclasses.replace(LIMIT, name=name, cells=cells).over(dict(zip(cells, SCALES, strict=True)))
-
-
-# Gates at T1 are of order eta sigma_0 = sigma_0^1.5, and outputs those times |v|^2: such signals keep them at order 1.
-WITHOUT_SMALL_OUTPUTS = _otherwise("limit-long-signals", signal_scale=lambda scale: 3 * scale**-0.75)
-WITHOUT_NOISE = _otherwise("limit-no-noise", perturbation_scale=lambda scale: 0.0)
 BY_RATE = RATE_LIMIT.over({name: cell["learning_rate"] for name, cell in RATE_LIMIT.cells.items()})
 BY_SERVERS = SERVER_LIMIT.over("num_experts")
 

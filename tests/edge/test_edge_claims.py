@@ -9,7 +9,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import edge
-from moe_theory.edge import experiments
+from moe_theory.edge import experiments, interventions
 from moe_theory.edge.statements.lemma_1 import UPDATES, departure
 from moe_theory.edge.statements.lemma_5 import printed_shortfall, smaller_shortfall
 from moe_theory.edge.statements.lemma_6 import any_disorder, gap_of_kinds
@@ -195,3 +195,23 @@ def test_a_limit_is_run_up_to_each_cell_s_own_t1():
     assert run.rounds[-1] >= 1.2 * rounds
     lengths = np.linalg.norm(run.state.pool.signals, axis=1) / np.linalg.norm(run.state.pool.truths, axis=1)
     np.testing.assert_allclose(lengths * experiments.SMALL_SCALE, 1.0)
+
+
+def test_other_routers_choose_the_server_that_their_names_say():
+    """Would catch a cause that an intervention leaves in place, and a constant router that looks at gates."""
+    rng = np.random.default_rng(7)
+    gates, signals = (rng.normal(size=(rows, 4)).astype(np.float32) for rows in (5, 3))
+    noise = rng.uniform(size=(2, 5)).astype(np.float32)
+    gates[4] = 0  # which is in no set
+    outputs = gates @ signals.T
+    state = types.SimpleNamespace(gates=gates, pool=types.SimpleNamespace(signals=signals))
+    for task in range(3):
+        arrival = types.SimpleNamespace(task=task, perturbation=noise[0], uniform=noise[1])
+        given = outputs[:, task], state, arrival, None
+        assert np.argmax(interventions.own_kind(*given)) % 3 == task
+        assert np.argmax(interventions.first_idle(*given)) == 0
+        above = [outputs[server, task] - np.mean(outputs[server]) + noise[0, server] for server in range(5)]
+        np.testing.assert_allclose(interventions.above_own_mean(*given), above, rtol=1e-5, atol=1e-6)
+        in_set = [server for server in range(4) if np.argmax(outputs[server]) == task] or range(5)
+        highest = max(in_set, key=lambda server: outputs[server, task] + noise[0, server])
+        assert np.argmax(interventions.of_the_set(*given)) == highest

@@ -93,6 +93,14 @@ DECREASES = statement(
 DECREASES.also("theorem-1.given-routes", role="corrected")
 
 
+@DECREASES.competitor(
+    "figure-3-decreases.nearest",
+    experiments.NEAREST.over("num_experts", *experiments.ENOUGH),
+    ordering(below=experiments.error_at(300)),
+).says(
+    r"""Always choosing the nearest of 30, 50 or 70 servers, too, the error is lower at the end than after 300 rounds.
+    $$\mathbb{E}[G_T \mid \text{nearest}] < \mathbb{E}[G_{300} \mid \text{nearest}], \quad M \in \{30, 50, 70\}$$"""
+)
 @DECREASES.figure("figure-3.decreases", experiments.BY_ENOUGH, ordering(below=experiments.error_at(300)))
 def error_decreases(run) -> np.ndarray:
     r"""With M = 30, 50 or 70 servers the error is lower at the end than after 300 rounds.

@@ -3,11 +3,11 @@
 import numpy as np
 
 from moe_theory.edge.experiments import BY_SCALE, EXPLORES, LIMIT, MARGIN, explored
+from moe_theory.edge.interventions import FIRST_IDLE
 from moe_theory.edge.params import PROPORTIONAL
 from moe_theory.verify.statement import limit_rate, statement
 
-
-@statement(
+LEMMA_2 = statement(
     "lemma-2",
     where="Lemma 2, Eq. (14)",
     says=r"""Arrivals of one cluster have gate outputs of the same expert within O(sigma_0) of each other.
@@ -23,7 +23,13 @@ from moe_theory.verify.statement import limit_rate, statement
     sigma_0 where servers differ in speed. The proof leaves that out.""",
     instance="""Servers of three, two and one round, beta_t 1/2 or 1: outputs of one kind differ by <0.007> sigma_0^0.5
     ln(M/delta) with chance 1/2.""",
-).charitable("lemma-2.outputs", BY_SCALE, limit_rate(at_least=1, margin=MARGIN))
+)
+
+
+@LEMMA_2.competitor("lemma-2.constant-router", FIRST_IDLE, limit_rate(at_least=1, margin=MARGIN)).says(
+    "With a constant router, to the first idle server, outputs are within O(sigma_0) too, in root mean square."
+)
+@LEMMA_2.charitable("lemma-2.outputs", BY_SCALE, limit_rate(at_least=1, margin=MARGIN))
 def output_gap(run) -> np.ndarray:
     r"""Two tasks of one cluster have gate outputs within O(sigma_0) of each other, in root mean square.
     $$\left( \mathbb{E}\left\lvert h_m(\mathbf{X}, \theta_t^{(m)}) - h_m(\tilde{\mathbf{X}},

@@ -2,14 +2,13 @@
 
 import numpy as np
 
+from moe_theory.edge import interventions
 from moe_theory.edge.experiments import (
     BY_SCALE,
     CONVERGES,
     FREE,
     FREE_SERVERS,
     MARGIN,
-    WITHOUT_NOISE,
-    WITHOUT_SMALL_OUTPUTS,
     drives,
     log_probabilities,
 )
@@ -65,10 +64,10 @@ APART = r"""$$\underset{m, n, n'}{\max} \left\lvert \pi_m(\mathbf{X}_n, \Theta_{
 \pi_m(\mathbf{X}_{n'}, \Theta_{T_1}) \right\rvert = \Omega(\sigma_0^{1/2})$$"""
 
 
-@EQUATION_28.intervention("equation-28.long-signals", WITHOUT_SMALL_OUTPUTS, KINDS_APART).says(
+@EQUATION_28.intervention("equation-28.long-signals", interventions.WITHOUT_SMALL_OUTPUTS, KINDS_APART).says(
     f"Without small outputs, by signals of length 3 sigma_0^-0.75, that gap is Omega(sigma_0^0.5).{APART}"
 )
-@EQUATION_28.suspect("equation-28.no-noise", WITHOUT_NOISE, KINDS_APART).says(
+@EQUATION_28.suspect("equation-28.no-noise", interventions.WITHOUT_NOISE, KINDS_APART).says(
     f"Without the noise r of (4), and with short signals, that gap is Omega(sigma_0^0.5).{APART}"
 )
 @EQUATION_28.charitable("equation-28.kinds", BY_SCALE, KINDS_APART, instead="equation-33.all-pairs")

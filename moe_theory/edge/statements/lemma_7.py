@@ -3,8 +3,10 @@
 import numpy as np
 
 from moe_theory.edge.experiments import BY_RATE, BY_SERVERS, EXPLORES, MARGIN, explored
+from moe_theory.edge.interventions import FIRST_IDLE_BY_RATE
 from moe_theory.verify.statement import limit_rate, statement
 
+SHARES = r"$$\left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert = \mathcal{O}(\eta^{1/2}), \quad m \in \mathbb{M}$$"
 LEMMA_7 = statement(
     "lemma-7",
     where="Lemma 7, Eq. (29)",
@@ -26,10 +28,13 @@ LEMMA_7 = statement(
 )
 
 
-@LEMMA_7.charitable(
-    "lemma-7.learning-rate", BY_RATE, limit_rate(at_least=0.5, margin=MARGIN)
-).says(r"""At T1 every expert's share of the tasks is within O(eta^(1/2)) of 1/M, for small eta.
-    $$\left\lvert f_{T_1}^{(m)} - \frac{1}{M} \right\rvert = \mathcal{O}(\eta^{1/2}), \quad m \in \mathbb{M}$$""")
+@LEMMA_7.competitor("lemma-7.constant-router", FIRST_IDLE_BY_RATE, limit_rate(at_least=0.5, margin=MARGIN)).says(
+    "With a constant router, to the first idle server, shares are within O(eta^(1/2)) of 1/M too, for small eta."
+    f"{SHARES}"
+)
+@LEMMA_7.charitable("lemma-7.learning-rate", BY_RATE, limit_rate(at_least=0.5, margin=MARGIN)).says(
+    f"At T1 every expert's share of the tasks is within O(eta^(1/2)) of 1/M, for small eta.{SHARES}"
+)
 @LEMMA_7.charitable("lemma-7.loads", BY_SERVERS, limit_rate(at_most=-1, margin=MARGIN))
 def largest_gap(run) -> np.ndarray:
     r"""At T1 every expert's share of the tasks is within O(1/M) of 1/M.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.edge import experiments
+from moe_theory.edge import experiments, interventions
 from moe_theory.verify.statement import limit_rate, statement
 
 GAP = r"""$$\left\lVert \theta_{T_1}^{(m)} - \theta_{T_1}^{(m')} \right\rVert_\infty = \mathcal{O}(%s),
@@ -30,6 +30,9 @@ LEMMA_8 = statement(
     "At T1 the gates of two experts are within O(eta^(-1/2)) of each other in every entry, for small eta."
     + GAP % r"\eta^{-1/2}"
 )
+@LEMMA_8.competitor(
+    "lemma-8.constant-router", interventions.FIRST_IDLE, limit_rate(at_least=0.75, margin=experiments.MARGIN)
+).says("With a constant router, to the first idle server, gates are within O(eta^-0.5 sigma_0) too.")
 @LEMMA_8.charitable("lemma-8.scale", experiments.BY_SCALE, limit_rate(at_least=0.75, margin=experiments.MARGIN)).says(
     "At T1 the gates of two experts are within O(eta^-0.5 sigma_0), which is O(sigma_0^0.75) for eta = sigma_0^0.5."
 )
@@ -37,7 +40,7 @@ def largest_difference(run) -> np.ndarray:
     return experiments.explored(run, "gate_gap")[-1]
 
 
-@statement(
+EQUATION_33 = statement(
     "equation-33",
     where="Appendix C, Eqs. (32) and (33)",
     says=r"""At T1 any two experts' probabilities for a task are within O(sigma_0 eta^-0.5) of each other.
@@ -52,7 +55,15 @@ def largest_difference(run) -> np.ndarray:
     instance="""Servers of three, two and one round: the gap is <0.006> sigma_0^0.5 ln(M/delta), and sigma_0^0.75 is
     claimed.""",
     free=(*experiments.FREE, experiments.FREE_SERVERS),
-).charitable("equation-33.all-pairs", experiments.BY_SCALE, limit_rate(at_least=0.75, margin=experiments.MARGIN))
+)
+
+
+@EQUATION_33.competitor(
+    "equation-33.constant-router", interventions.FIRST_IDLE, limit_rate(at_least=0.75, margin=experiments.MARGIN)
+).says("With a constant router, to the first idle server, probabilities are within O(sigma_0 eta^-0.5) too.")
+@EQUATION_33.charitable(
+    "equation-33.all-pairs", experiments.BY_SCALE, limit_rate(at_least=0.75, margin=experiments.MARGIN)
+)
 def gap_of_any(run) -> np.ndarray:
     r"""At T1 any two experts' probabilities are within O(sigma_0 eta^-0.5), O(sigma_0^0.75) for eta = sigma_0^0.5.
     $$\underset{m, m', n}{\max} \left\lvert \pi_m(\mathbf{X}_n, \Theta_{T_1}) - \pi_{m'}(\mathbf{X}_n, \Theta_{T_1})

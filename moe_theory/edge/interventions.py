@@ -1,0 +1,80 @@
+"""Runs of Algorithm 1 without what a statement's failure is put down to, or without what a statement credits.
+
+They are on the grids of the limits. Under another router signals are orthogonal and strengths equal, whatever the
+reading: judged once.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from moe_theory.core.tasks import ORTHOGONAL
+from moe_theory.edge import policies
+from moe_theory.edge.algorithm import State, system
+from moe_theory.edge.arrivals import Arrival
+from moe_theory.edge.experiments import BY_RATE, BY_SCALE
+from moe_theory.edge.params import Params
+from moe_theory.verify.claim import Selection
+
+TIER = "interventions"  # which a first look leaves out
+
+
+def own_kind(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
+    """An idle server of the arriving kind, if there is one: server m is of kind m mod N, whatever the gates say."""
+    del params
+    kinds = jnp.arange(gate_outputs.shape[0]) % state.pool.signals.shape[0]
+    return jnp.where(kinds == arrival.task, 1, 0) + arrival.uniform / 2
+
+
+def of_the_set(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
+    """An idle server of the arriving kind's set (15), if there is one: by (4) where there are several."""
+    outputs = state.gates @ state.pool.signals.T
+    is_own = (jnp.argmax(outputs, axis=1) == arrival.task) & (jnp.ptp(outputs, axis=1) > 0)
+    return jnp.where(is_own, 1000, 0) + policies.adaptive(gate_outputs, state, arrival, params)
+
+
+def above_own_mean(
+    gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params
+) -> Float[Array, " M"]:
+    """How far a server's output for the arriving kind is above its own mean over kinds, which the sets (15) compare;
+    perturbed as in (4).
+    """
+    del gate_outputs, params
+    signals = state.pool.signals
+    is_kind = (jnp.arange(signals.shape[0]) == arrival.task)[:, None]
+    signal = jnp.sum(jnp.where(is_kind, signals, 0), axis=0)
+    return state.gates @ (signal - jnp.mean(signals, axis=0)) + arrival.perturbation
+
+
+def first_idle(gate_outputs: Float[Array, " M"], state: State, arrival: Arrival, params: Params) -> Float[Array, " M"]:
+    """The first idle server: a constant router."""
+    del state, arrival, params
+    return -jnp.arange(gate_outputs.shape[0], dtype=gate_outputs.dtype)
+
+
+def variant(
+    selection: Selection, name: str, changes: Callable[[float], Mapping[str, Any]] = lambda scale: {}, **about: Any
+) -> Selection:
+    """A selection of a limit's runs with parameters that are changed by sigma_0, and with other fields."""
+    cells = {cell: {**own, **changes(own["truth_scale"])} for cell, own in selection.experiment.cells.items()}
+    changed = dataclasses.replace(selection.experiment, name=name, cells=cells, tier=TIER, **about)
+    return dataclasses.replace(selection, experiment=changed)
+
+
+def routed(selection: Selection, name: str, policy: policies.Policy) -> Selection:
+    """A selection of a limit's runs under another router."""
+    signals = {"signal_law": ORTHOGONAL, "min_strength": 1.0}
+    return variant(selection, name, lambda scale: signals, system=system(selection.experiment.dims, policy))
+
+
+# Gates at T1 are of order eta sigma_0 = sigma_0^1.5, and outputs those times |v|^2: such signals keep them at order 1.
+WITHOUT_SMALL_OUTPUTS = variant(BY_SCALE, "limit-long-signals", lambda scale: {"signal_scale": 3 * scale**-0.75})
+WITHOUT_NOISE = variant(BY_SCALE, "limit-no-noise", lambda scale: {"perturbation_scale": 0.0})
+OWN_KIND = routed(BY_SCALE, "limit-own-kind", own_kind)
+OF_THE_SET = routed(BY_SCALE, "limit-of-the-set", of_the_set)
+ABOVE_OWN_MEAN = routed(BY_SCALE, "limit-above-own-mean", above_own_mean)
+FIRST_IDLE = routed(BY_SCALE, "limit-first-idle", first_idle)
+FIRST_IDLE_BY_RATE = routed(BY_RATE, "limit-rate-first-idle", first_idle)
