@@ -49,8 +49,8 @@ TASKS = statement(
     specialist; about 3 tasks have none, and 93 % of the experts share one. With four times as many, M = 116, it is 0 of
     12 and 98 %.""",
     corrected=CORRECTED,
-    note="With alpha of smaller order it holds, but Lemma 5 needs alpha = Omega(sigma_0^0.5): no alpha serves both.",
-    amendment="α = o(σ₀^0.75)",
+    note="Lemma 5 asks for alpha = Omega(sigma_0^0.5): no alpha serves both.",
+    amendment="alpha = o(sigma_0^0.75)",
     witness="lemma_11.py",
     disproof="orthogonal_tasks_coverage.py",
     derivation="two_sets_at_least.py",
