@@ -13,7 +13,7 @@ from moe_theory.report.wording import sentence
 from moe_theory.verify.challenged import Challenge, Looked, placed, said
 from moe_theory.verify.planted_regions import RegionRow
 from moe_theory.verify.region import Span
-from moe_theory.verify.verdict import FreeQuantity
+from moe_theory.verify.verdict import FreeQuantity, Statement
 
 CELLS = 8  # of a bar
 _FLIPPED = {"break": "breaks", "rescue": "is rescued"}
@@ -140,11 +140,21 @@ def _bar(found: Challenge, axis: FreeQuantity) -> str:
 
 
 def on_card(found: Challenge) -> str:
-    """What a statement's card says of the search."""
+    """What a statement's card says of the search, with a bar an axis."""
+    return f"{summed(found)} \n{', '.join(bars(found))} \n{found.command}"
+
+
+def summed(found: Challenge) -> str:
+    """The search in a sentence or two."""
     near = "" if found.flips or not found.nearest.setting else f", nearest at {placed(found.nearest.setting)}"
-    head = f"{found.settings} settings, {found.shapes} shapes, reading {found.reading}: {headline(found, False)}{near}"
-    restored = f". {clause(found)}" if found.flips else ""
-    return f"{head}{restored} \n{', '.join(bars(found))} \n{found.command}"
+    head = f"{found.settings} settings, {found.shapes} shapes, reading {found.reading}: {headline(found, False)}{near}."
+    return f"{head} {clause(found)}" if found.flips else head
+
+
+def left_free(of: Statement) -> str:
+    """What a statement leaves free that was not searched: where it is recorded, and from where to where it is free."""
+    every = ", ".join(f"{each.name} {each.recorded} ({each.region})" for each in of.free)
+    return f"judged at the paper's settings only: {every}" if every else ""
 
 
 def _near(looked: Looked) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from moe_theory.plot.symbols import linear, plain
-from moe_theory.report.challenge import on_card
+from moe_theory.report.challenge import left_free, on_card
 from moe_theory.report.document import Document, headed, ruled, written
 from moe_theory.report.standing import Standing
 from moe_theory.report.wording import (
@@ -189,17 +189,11 @@ def why_lines(found: Standing, others: Sequence[Verdict] = ()) -> list[tuple[str
         ("repeat", shown.command if shown else ""),
         *script_commands(of).items(),
         ("challenged", on_card(known.search) if known.search else ""),
-        ("free", "" if known.search else _left_free(of)),
+        ("free", "" if known.search else left_free(of)),
     ]
     return [
         (name, " \n".join(text.split("\n")) if name in {"says", "instead"} else text) for name, text in parts if text
     ]
-
-
-def _left_free(of: Statement) -> str:
-    """What the statement leaves free: where it is recorded, and from where to where it is free."""
-    every = ", ".join(f"{each.name} {each.recorded} ({each.region})" for each in of.free)
-    return f"judged at the paper's settings only: {every}" if every else ""
 
 
 def _rests_on(of: Statement) -> str:
