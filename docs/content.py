@@ -268,7 +268,7 @@ def documents() -> list[tuple[str, str]]:
 
 def new_paper() -> str:
     """The file of a paper of one's own, as `moe-theory new paper queues` writes it."""
-    return new.template("queues")["queues.py"]
+    return new.template("queues")["queues/__init__.py"]
 
 
 def benchmark(name: str) -> str:

@@ -73,8 +73,8 @@ def wants_json() -> bool:
 
 
 def open_console(to_stderr: bool | None = None) -> "Console":
-    """A console that takes no words for markup and none for escape codes, wide enough for the tables where it is no
-    terminal; of standard output, unless --json has that.
+    """A console that takes no words for markup and none for escape codes, as wide as COLUMNS says, or wide enough for
+    the tables where it is no terminal; of standard output, unless --json has that.
     """
     from rich.console import Console
 
@@ -90,10 +90,11 @@ def open_console(to_stderr: bool | None = None) -> "Console":
 
     console = Harmless(stderr=to_stderr, markup=False, emoji=False)
     if not console.is_terminal:
-        console.width = _LOG_WIDTH
+        if not os.environ.get("COLUMNS", "").isdigit():  # which Rich follows
+            console.width = _LOG_WIDTH
         if (stream := sys.stderr if to_stderr else sys.stdout) is not None:  # as where it is closed
             console.file = cast(IO[str], _Unpadded(stream))
-    elif console.width < _LEAST_WIDTH:  # else it follows the terminal's
+    if console.width < _LEAST_WIDTH:  # else it follows the terminal's
         console.width = _LEAST_WIDTH
     return console
 

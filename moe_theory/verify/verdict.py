@@ -252,7 +252,7 @@ def source_of(path: str) -> str:
         return resources.files(package).joinpath(place).read_text(encoding="utf-8")
     except (OSError, ValueError):
         home = f"package {package}" if package else "any package, as the module that names it is in none"
-        way = "beside the package's module" if package else "and the module into a folder that is a package"
+        way = "beside the package's module" if package else "into a folder, with the module as its __init__.py"
         raise InvalidStatementError(f"{place} is not in {home}. Put it {way}.") from None
 
 

@@ -3,6 +3,7 @@ and a statement that cannot be recorded without its whole paper.
 """
 
 import dataclasses
+import importlib
 import json
 from pathlib import Path
 
@@ -123,12 +124,17 @@ def test_what_cannot_stand_beside_the_record_is_refused(tmp_path, whole, about, 
         record.own(folder_of(tmp_path, dataclasses.replace(verdict(CLAIMS[0].id), **about), **changes))
 
 
-def test_a_paper_of_one_module_has_its_record_beside_it(tmp_path, monkeypatch):
+@pytest.mark.parametrize("file", ["queues_{}.py", "queues_{}/__init__.py", "queues_{}/paper.py"])
+def test_a_record_stays_where_it_is_when_a_module_becomes_a_folder(file, tmp_path, monkeypatch):
+    """Would catch a paper whose record is silently lost by laying its modules out otherwise."""
+    name = f"queues_{len(file)}"  # which no other test has imported
+    path = tmp_path / file.format(len(file))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "queues_alone.py").write_text("")
-    __import__("queues_alone")
-    paper = Paper("queues", "queues_alone", "Queues", {})
-    assert recorded.file_of(paper) == tmp_path / "queues_alone.recorded.json"
+    package = name if path.stem in (name, "__init__") else f"{name}.{path.stem}"
+    importlib.import_module(package)
+    assert recorded.file_of(Paper("queues", package, "Queues", {})) == tmp_path / name / "recorded.json"
     folder = recorded.file_of(find_paper("edge"))
     assert (folder.name, folder.parent.name) == ("recorded.json", "edge")
 
