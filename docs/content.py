@@ -206,7 +206,7 @@ def source_of(claim: Claim) -> tuple[str, int, str] | None:
             spelled.append((first, text))
         elif first <= inside <= (node.end_lineno or 0) or _puts_together(text, ids):
             around.append((first, text))
-    path = "/".join(Path(file).parts[-len(claim.module.split(".")) :])
+    path = "/".join(Path(file).parts[-2 if file.endswith("/__init__.py") else -1 :])
     return (path, *[*spelled, *around][0]) if spelled or around else None
 
 

@@ -31,7 +31,7 @@ EXITS = {
 JSON = "moe_theory.json"  # in Click's `meta`: whether the command was given --json
 LONGEST_LINE = 2_000  # characters of an error
 MOST_DAMAGED = 5  # files that are named
-_LOG_WIDTH = 160  # columns of a log or a pipe
+_LOG_WIDTH, _MOST_WIDTH = 160, 1_000  # columns of a log or a pipe: unless COLUMNS says, and at most
 _LEAST_WIDTH = 20  # columns that tables can be laid out in
 
 
@@ -90,8 +90,8 @@ def open_console(to_stderr: bool | None = None) -> "Console":
 
     console = Harmless(stderr=to_stderr, markup=False, emoji=False)
     if not console.is_terminal:
-        if not os.environ.get("COLUMNS", "").isdigit():  # which Rich follows
-            console.width = _LOG_WIDTH
+        columns = os.environ.get("COLUMNS", "")
+        console.width = min(int(columns) if columns.isdecimal() else 0, _MOST_WIDTH) or _LOG_WIDTH
         if (stream := sys.stderr if to_stderr else sys.stdout) is not None:  # as where it is closed
             console.file = cast(IO[str], _Unpadded(stream))
     if console.width < _LEAST_WIDTH:  # else it follows the terminal's

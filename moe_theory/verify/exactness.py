@@ -7,6 +7,7 @@ import io
 import itertools
 import numbers
 import operator
+import traceback
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -34,6 +35,7 @@ OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
+PROGRAM = "proof"  # the file of its lines in a traceback
 OWN = f"{__name__.partition('.')[0]}."  # what the packages of this distribution's papers begin with
 
 
@@ -54,34 +56,39 @@ def require_proof(path: str, kind: str, name: str) -> None:
     try:
         _require(source_of(path), kind)
     except OWN_CODE as failure:
-        reason = str(failure) if isinstance(failure, InvalidStatementError) else f"it ended with {described(failure)}"
+        lines = [each.lineno for each in traceback.extract_tb(failure.__traceback__) if each.filename == PROGRAM]
+        where = f"line {lines[-1]}: " if lines else ""
+        reason = str(failure) if isinstance(failure, InvalidStatementError) else described(failure)
         raise InvalidStatementError(
-            f"{name} is not proved: its {kind}, {path}, fails a check. {reason.rstrip('.')}. Fix it, or do not name it."
+            f"{name} is not proved: its {kind}, {path}, fails a check ({where}{reason.rstrip('.')}). Fix it, or take "
+            "it out of the statement."
         ) from failure
 
 
 def _require(source: str, kind: str) -> None:
     """Raise InvalidStatementError unless a program shows what a proof of this kind does."""
     tree = ast.parse(source)
-    last = tree.body[-1]
-    ending = last.value if isinstance(last, ast.Expr) else None
-    ends = isinstance(ending, ast.Call) and ast.unparse(ending.func) == "sys.exit" and ending.args
-    if not ends or isinstance(ending.args[0], ast.Constant):
-        raise InvalidStatementError("Its last line must be sys.exit(...) of what it has found, such as not holds")
+    match tree.body[-1]:
+        case ast.Expr(ast.Call(func, [found, *_])) if ast.unparse(func) == "sys.exit":
+            shows = not isinstance(found, ast.Constant)
+        case _:
+            shows = False
+    if not shows:
+        raise InvalidStatementError("its last line must be sys.exit(...) of what it has found, such as not holds")
     imports = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     imports |= {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
     allowed = [*ALLOWED, *([] if kind == "disproof" else ["sympy"])]
     for each in sorted(imports):
         if each.partition(".")[0] not in allowed:
-            raise InvalidStatementError(f"It imports {each}, and a {kind} may import {', '.join(allowed)} alone")
+            raise InvalidStatementError(f"it imports {each}, and a {kind} may import {', '.join(allowed)} alone")
     code, said = run(source)
     *sides, end = said.splitlines() or [""]
     if code:
-        raise InvalidStatementError(f"It exits with {code}, and its last line is {shortened(end)}")
+        raise InvalidStatementError(f"it exits with {code}, and its last line is {shortened(end)}")
     mark = "violated: " if kind == "disproof" else "proved: "
     if not (sides and end.startswith(mark)):
         raise InvalidStatementError(
-            f"It must print both sides, and then a line that begins with {mark!r}, and this is {shortened(end)}"
+            f"it must print both sides, and then a line that begins with {mark!r}, and not {shortened(end)}"
         )
 
 
@@ -92,7 +99,7 @@ def run(source: str) -> tuple[int, str]:
     tree = ast.parse(source)
     for node in ast.walk(tree):
         _require_exact(node)
-    program = compile(ast.fix_missing_locations(_Checked().visit(tree)), "proof", "exec")
+    program = compile(ast.fix_missing_locations(_Checked().visit(tree)), PROGRAM, "exec")
     safe = {name: value for name, value in vars(builtins).items() if name not in FORBIDDEN}
     safe |= {"__import__": _imported, "pow": _power, "print": _printed}
     scope = {"__name__": "__main__", "__builtins__": safe, "_computed": _computed, "_shown": _shown}
@@ -106,7 +113,7 @@ def run(source: str) -> tuple[int, str]:
 
 def _require_exact(node: ast.AST) -> None:
     """Raise InvalidStatementError for what rounds, or may."""
-    line = f"Line {getattr(node, 'lineno', 0)}"
+    line = f"line {getattr(node, 'lineno', 0)}"
     if isinstance(node, ast.Constant) and isinstance(node.value, (float, complex)):
         raise InvalidStatementError(f"{line}: {node.value!r} is rounded; write it as a Fraction")
     if isinstance(node, (ast.Global, ast.AsyncFunctionDef)):
@@ -148,7 +155,7 @@ class _Checked(ast.NodeTransformer):
 def _computed(name: str, left: Any, right: Any) -> Any:
     made = OPERATORS[getattr(ast, name)](left, right)
     if isinstance(made, (float, complex)):
-        raise InvalidStatementError(f"{left!r} {name} {right!r} is rounded; use Fraction")
+        raise InvalidStatementError(f"{name} of {shortened(left)} and {shortened(right)} is rounded; use Fraction")
     return made
 
 
@@ -172,6 +179,6 @@ def _imported(name: str, into: Any = None, local: Any = None, names: Any = (), l
         return builtins.__import__(name, into, local, names, level)
     others = {*(names or ())} - ALLOWED.get(head, set())
     if others or head not in ALLOWED:
-        raise InvalidStatementError(f"It imports {', '.join(sorted(others)) or 'all'} of {name}, which is not exact")
+        raise InvalidStatementError(f"it imports {', '.join(sorted(others)) or 'all'} of {name}, which is not exact")
     made = builtins.__import__(name, into, local, names, level)
     return types.SimpleNamespace(**{each: getattr(made, each) for each in ALLOWED[head]})

@@ -109,6 +109,29 @@ def test_arithmetic_that_is_not_exact_is_refused(source):
         exactness.run(source)
 
 
+FINE = "import sys\nis_violated = 1 + 1 > 1\nprint(2, 1)\nprint('violated: more')\nsys.exit(not is_violated)"
+FAILING = {
+    "what it finds": ("1 + 1 > 1", "1 + 1 > 2", "it exits with 1"),
+    "how it ends": ("not is_violated", "0", "its last line must be sys.exit"),
+    "its last line": ("violated: more", "more", "a line that begins with 'violated: '"),
+    "two sides": ("print(2, 1)", "", "it must print both sides"),
+    "a module": ("import sys", "import sys, numpy", "it imports numpy"),
+    "an error": ("1 + 1 > 1", "x > 1", "line 2: NameError: name 'x'"),
+    "rounding": ("1 + 1 > 1", "1 / 3 > 0", "line 2: Div of 1 and 3 is rounded"),
+    "its syntax": ("1 + 1 > 1", "1 +", "SyntaxError"),
+}
+
+
+@pytest.mark.parametrize("what", FAILING)
+def test_a_proof_that_shows_nothing_says_which_check_failed(what, monkeypatch):
+    before, after, message = FAILING[what]
+    monkeypatch.setattr(exactness, "source_of", lambda path: FINE)
+    require_proof("mine:proofs/x.py", "disproof", "mine.x")
+    monkeypatch.setattr(exactness, "source_of", lambda path: FINE.replace(before, after))
+    with pytest.raises(InvalidStatementError, match=rf"mine.x is not proved: its disproof, .*{re.escape(message)}"):
+        require_proof("mine:proofs/x.py", "disproof", "mine.x")
+
+
 def test_exact_arithmetic_is_let_through():
     code, said = exactness.run(
         "from fractions import Fraction\nimport sys\nx = Fraction(1, 3)\nx /= 2\nprint(f'{x}')\nsys.exit(0)"

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from moe_theory import cli
-from moe_theory.core.errors import InvalidReportError
+from moe_theory.core.errors import InvalidReportError, InvalidStatementError
 from moe_theory.core.papers import Paper, find_paper
 from moe_theory.report import pages, record
 from moe_theory.verify import Status, Verdict, recorded, registry
-from moe_theory.verify.verdict import Report
+from moe_theory.verify.verdict import Proof, Report, Statement
 
 CLAIMS = registry.select_claims(["deep"])
 
@@ -98,6 +98,9 @@ def test_the_command_writes_what_it_says(tmp_path, whole, monkeypatch, capsys):
     file = tmp_path / recorded.NAME
     monkeypatch.setattr(recorded, "file_of", lambda paper, name=recorded.NAME: file.with_name(name))
     run = folder_of(tmp_path, verdict(CLAIMS[1].id, Status.REFUTED))
+    cli.main(["record", str(run)])
+    assert capsys.readouterr().out.startswith(f"{file}: {len(CLAIMS)} verdicts, {len(CLAIMS)} of them new\n")
+    file.unlink()
     cli.main(["record", str(run), "--json"])
     (told,) = json.loads(capsys.readouterr().out)
     assert (told["path"], told["paper"], told["verdicts"]) == (str(file), "deep", len(CLAIMS))
@@ -122,6 +125,24 @@ def test_the_error_of_a_record_is_at_least_that_of_its_verdicts(tmp_path, whole)
 def test_what_cannot_stand_beside_the_record_is_refused(tmp_path, whole, about, changes, message):
     with pytest.raises(InvalidReportError, match=message):
         record.own(folder_of(tmp_path, dataclasses.replace(verdict(CLAIMS[0].id), **about), **changes))
+
+
+def test_a_file_of_another_paper_is_not_written_over(tmp_path, whole):
+    """Would catch two papers whose modules are in one folder, and that have one record between them."""
+    file = tmp_path / recorded.NAME
+    file.write_text(recorded.written(dataclasses.replace(whole, paper="queues")))
+    with pytest.raises(InvalidReportError, match="is the record of queues, and no place for that of deep"):
+        record.documented([record.PaperRecord(file, whole)])
+
+
+def test_a_proof_that_fails_is_not_recorded(tmp_path, empty, monkeypatch):
+    proof = Proof("mine:proofs/x.py", "", [], "", "", "")
+    monkeypatch.setattr(record, "answered", lambda paper: [Statement("x", paper, "", "", proof=proof)])
+    run = folder_of(tmp_path, *[verdict(each.id) for each in CLAIMS])
+    with pytest.raises(
+        InvalidStatementError, match=r"deep\.x is not proved: its proof, mine:proofs/x\.py, fails a check"
+    ):
+        record.own(run)
 
 
 @pytest.mark.parametrize("file", ["queues_{}.py", "queues_{}/__init__.py", "queues_{}/paper.py"])
