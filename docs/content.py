@@ -206,7 +206,8 @@ def source_of(claim: Claim) -> tuple[str, int, str] | None:
             spelled.append((first, text))
         elif first <= inside <= (node.end_lineno or 0) or _puts_together(text, ids):
             around.append((first, text))
-    path = "/".join(Path(file).parts[-2 if file.endswith("/__init__.py") else -1 :])
+    depth = len(claim.module.split(".")) + file.endswith("/__init__.py")
+    path = "/".join(Path(file).parts[-depth:])
     return (path, *[*spelled, *around][0]) if spelled or around else None
 
 

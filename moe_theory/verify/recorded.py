@@ -86,13 +86,14 @@ def read() -> dict[str, Recorded]:
 
 
 def file_of(paper: Paper, name: str = NAME) -> Path:
-    """The file of a paper's record, which need not be there, or of one beside it: in the folder that its module is in,
-    or, for a module alone, in one of its name beside it.
+    """The file of a paper's record, which need not be there, or of one beside it: in the folder that its module is or
+    is in, or, for a module alone, in one of its name beside it.
     """
     module = sys.modules[paper.package]
+    if hasattr(module, "__path__"):
+        return Path(next(iter(module.__path__))) / name
     file = Path(str(module.__file__))
-    is_alone = "." not in paper.package and not hasattr(module, "__path__")
-    return (file.with_suffix("") if is_alone else file.parent) / name
+    return (file.parent if "." in paper.package else file.with_suffix("")) / name
 
 
 def elsewhere() -> list[Verdict]:

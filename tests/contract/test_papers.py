@@ -11,6 +11,8 @@ import re
 import subprocess
 import sys
 import tomllib
+import types
+from importlib import metadata
 from pathlib import Path
 
 import click
@@ -20,6 +22,7 @@ import moe_theory
 import moe_theory as mt
 from moe_theory import cli
 from moe_theory.cli import main
+from moe_theory.core import papers
 from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, InvalidRunError, UnknownNameError
 from moe_theory.core.papers import all_papers, declared_commands, find_paper, paper_names
 from moe_theory.verify import statement, status
@@ -81,6 +84,17 @@ def test_an_error_cannot_be_split_over_no_verdict():
     """Would catch a share that is infinite or negative."""
     with pytest.raises(InvalidPaperError, match="most_verdicts=0 must be at least 1"):
         dataclasses.replace(find_paper("continual"), most_verdicts=0)
+
+
+def test_a_paper_is_where_it_says(monkeypatch):
+    """Would catch a KeyError from the search for its record."""
+    module = types.ModuleType("queues_alone")
+    module.__dict__["PAPER"] = dataclasses.replace(find_paper("continual"), name="queues", package="queue_alone")
+    monkeypatch.setitem(sys.modules, "queues_alone", module)
+    point = metadata.EntryPoint("queues", "queues_alone:PAPER", papers.GROUP)
+    monkeypatch.setattr(papers, "_entry_points", lambda: {"queues": point})
+    with pytest.raises(InvalidPaperError, match="package='queue_alone' must be where it is declared"):
+        find_paper("queues")
 
 
 @pytest.mark.parametrize("paper", paper_names())
