@@ -38,10 +38,9 @@ def new(kind: str, name: str, out: Path | None) -> None:
     for each in texts:
         if (folder / each).exists():
             raise OutputError(f"{folder / each} is there already, and is not overwritten: name another --out.")
-    prepare_folder(folder, texts)
-    paths = [folder / each for each in texts]
+    paths = [prepare_folder((folder / each).parent, (Path(each).name,)) / Path(each).name for each in texts]
     for path, text in zip(paths, texts.values(), strict=True):
-        write_whole(prepare_folder(path.parent) / path.name, text)
+        write_whole(path, text)
     lines = (
         f"a {kind} that runs, in {folder}: {', '.join(texts)}",
         "\nnext:",
