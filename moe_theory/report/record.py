@@ -10,11 +10,13 @@ from moe_theory.core.errors import InvalidReportError
 from moe_theory.core.papers import find_paper, paper_names
 from moe_theory.report.document import Document
 from moe_theory.report.pages import as_report, merged, read_reports
-from moe_theory.runs.files import write_together
+from moe_theory.runs.files import made_folder, write_whole
 from moe_theory.runs.reading import read_bytes
 from moe_theory.verify import recorded
+from moe_theory.verify.exactness import require_proofs
 from moe_theory.verify.recorded import FIELDS, Recorded, parsed, written
 from moe_theory.verify.registry import select_claims
+from moe_theory.verify.statement import answered
 from moe_theory.verify.verdict import Report
 
 MOST_CHANGES = 12  # that are named
@@ -36,9 +38,17 @@ class PaperRecord(NamedTuple):
     run: Recorded
 
     def changed(self) -> list[Change]:
-        """What it says otherwise than that file does, which need not be there."""
+        """What it says otherwise than that file does, which need not be there. Raises: InvalidReportError for a file
+        that is another paper's.
+        """
         text = read_bytes(self.path).decode() if self.path.is_file() else ""
-        before, after = _statuses(parsed(text, str(self.path)) if text else None), _statuses(self.run)
+        known = parsed(text, str(self.path)) if text else None
+        if known and known.paper != self.run.paper:
+            raise InvalidReportError(
+                f"{self.path} is the record of {known.paper}, and no place for that of {self.run.paper}: a paper has a "
+                "folder of its own. Move the module of its PAPER into one."
+            )
+        before, after = _statuses(known), _statuses(self.run)
         pairs = [pair for pair in before | after if before.get(pair) != after.get(pair)]
         return [Change(*pair, before.get(pair), after.get(pair)) for pair in pairs]
 
@@ -60,7 +70,10 @@ def documented(kept: Sequence[PaperRecord]) -> Document:
 
     def parts(width: int) -> Iterator[str]:
         for (path, run), each in zip(kept, changed, strict=True):
-            yield f"{path}: {len(run.verdicts)} verdicts, {len(each)} of them other than before"
+            new = sum(change.before is None for change in each)
+            said = [f"{new} of them new"] if new else []
+            said += [f"{len(each) - new} of them other than before"] if len(each) > new or not new else []
+            yield f"{path}: {len(run.verdicts)} verdicts, {', '.join(said)}"
             yield from (f"  {_told(change)}" for change in each[:MOST_CHANGES])
             if len(each) > MOST_CHANGES:
                 yield f"  and {len(each) - MOST_CHANGES} more"
@@ -70,7 +83,7 @@ def documented(kept: Sequence[PaperRecord]) -> Document:
 
 def write(kept: PaperRecord) -> None:
     """Write the file. Raises: OutputError."""
-    write_together(kept.path.parent, {kept.path.name: written(kept.run)})
+    write_whole(made_folder(kept.path.parent) / kept.path.name, written(kept.run))
 
 
 def _told(change: Change) -> str:
@@ -99,7 +112,8 @@ def own(*folders: Path) -> PaperRecord:
     bound the probability that any of them is false.
 
     Raises: InvalidReportError for a run of several papers, at another seed or precision than the record, or after which
-        a claim of the paper is without a verdict under a reading that others have.
+        a claim of the paper is without a verdict under a reading that others have; InvalidStatementError for a
+        statement whose proof fails.
     """
     report, folder = read_reports(folders), " and ".join(map(str, folders))
     papers = {verdict.paper for verdict in report.verdicts}
@@ -154,6 +168,7 @@ def elsewhere(folders: Sequence[Path]) -> PaperRecord:
 
 
 def _kept(report: Report, paper: str, error: float, seconds: float | None, name: str = recorded.NAME) -> PaperRecord:
+    require_proofs(answered(paper))
     found = {
         (verdict.claim, reading): verdict.to_json() | {"reading": reading, "command": _without_out(verdict.command)}
         for verdict in report.verdicts
