@@ -207,7 +207,8 @@ def source_of(claim: Claim) -> tuple[str, int, str] | None:
             spelled.append((first, text))
         elif first <= inside <= (node.end_lineno or 0) or _puts_together(text, ids):
             around.append((first, text))
-    path = "/".join(Path(file).parts[-len(claim.module.split(".")) :])
+    depth = len(claim.module.split(".")) + file.endswith("/__init__.py")
+    path = "/".join(Path(file).parts[-depth:])
     return (path, *[*spelled, *around][0]) if spelled or around else None
 
 
@@ -269,7 +270,7 @@ def documents() -> list[tuple[str, str]]:
 
 def new_paper() -> str:
     """The file of a paper of one's own, as `moe-theory new paper queues` writes it."""
-    return new.template("queues")["queues.py"]
+    return new.template("queues")["queues/__init__.py"]
 
 
 def benchmark(name: str) -> str:

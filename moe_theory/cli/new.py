@@ -14,6 +14,7 @@ from moe_theory.cli.output import show_document
 from moe_theory.core.errors import InvalidPaperError, OutputError, shortened
 
 TEMPLATE = "allocations"  # the name that the paper in the folder `template` has
+MODULE = f"{TEMPLATE}/__init__.py"  # of a folder, which takes the paper's proofs and its record
 RESERVED = ("all", "overview", "quick")  # what commands mean something else by
 
 
@@ -25,11 +26,11 @@ RESERVED = ("all", "overview", "quick")  # what commands mean something else by
 def new(kind: str, name: str, out: Path | None) -> None:
     """Begin a paper of your own: a small distribution that runs, for you to change.
 
-    Writes into OUT what pip needs (pyproject.toml), the paper in one file (NAME.py: a system, readings, a statement
-    with two claims, a figure), a sweep of it (sweep.toml) and a test. Nothing is overwritten.
+    Writes into OUT what pip needs (pyproject.toml), the paper in one file (NAME/__init__.py: a system, readings, a
+    statement with two claims, a figure), a sweep of it (sweep.toml) and a test. Nothing is overwritten.
     """
     from moe_theory.report.document import of_paths
-    from moe_theory.runs.files import prepare_folder, write_together
+    from moe_theory.runs.files import prepare_folder, write_whole
 
     require_free(name)
     folder = Path(name) if out is None else out
@@ -37,7 +38,9 @@ def new(kind: str, name: str, out: Path | None) -> None:
     for each in texts:
         if (folder / each).exists():
             raise OutputError(f"{folder / each} is there already, and is not overwritten: name another --out.")
-    paths = write_together(prepare_folder(folder, tuple(texts)), texts)
+    paths = [prepare_folder((folder / each).parent, (Path(each).name,)) / Path(each).name for each in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        write_whole(path, text)
     lines = (
         f"a {kind} that runs, in {folder}: {', '.join(texts)}",
         "\nnext:",
@@ -47,8 +50,9 @@ def new(kind: str, name: str, out: Path | None) -> None:
         f"  moe-theory figures {name}: a picture, and its numbers",
         "  moe-theory sweep sweep.toml --out swept: a grid of settings",
         "  moe-theory cite run: BibTeX of what it bears on",
+        f"  moe-theory record run: puts it into {name}/recorded.json, where `why` reads it",
         "  pytest: the paper's test",
-        f"then change {name}.py",
+        f"then change {name}/__init__.py; proofs go into {name}/proofs/",
     )
     show_document(of_paths(paths, lines))
 
@@ -57,6 +61,7 @@ def template(name: str) -> dict[str, str]:
     """The files that a paper of this name begins as, by theirs."""
     files = sorted(resources.files("moe_theory.cli").joinpath("template").iterdir(), key=lambda file: file.name)
     texts = {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
+    texts[MODULE] = texts.pop(f"{TEMPLATE}.py")
     return {each.replace(TEMPLATE, name): text.replace(TEMPLATE, name) for each, text in texts.items()}
 
 

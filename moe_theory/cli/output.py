@@ -31,7 +31,7 @@ EXITS = {
 JSON = "moe_theory.json"  # in Click's `meta`: whether the command was given --json
 LONGEST_LINE = 2_000  # characters of an error
 MOST_DAMAGED = 5  # files that are named
-_LOG_WIDTH = 160  # columns of a log or a pipe
+_LOG_WIDTH, _MOST_WIDTH = 160, 1_000  # columns of a log or a pipe: unless COLUMNS says, and at most
 _LEAST_WIDTH = 20  # columns that tables can be laid out in
 
 
@@ -73,8 +73,8 @@ def wants_json() -> bool:
 
 
 def open_console(to_stderr: bool | None = None) -> "Console":
-    """A console that takes no words for markup and none for escape codes, wide enough for the tables where it is no
-    terminal; of standard output, unless --json has that.
+    """A console that takes no words for markup and none for escape codes, as wide as COLUMNS says, or wide enough for
+    the tables where it is no terminal; of standard output, unless --json has that.
     """
     from rich.console import Console
 
@@ -90,10 +90,11 @@ def open_console(to_stderr: bool | None = None) -> "Console":
 
     console = Harmless(stderr=to_stderr, markup=False, emoji=False)
     if not console.is_terminal:
-        console.width = _LOG_WIDTH
+        columns = os.environ.get("COLUMNS", "")
+        console.width = min(int(columns) if columns.isdecimal() else 0, _MOST_WIDTH) or _LOG_WIDTH
         if (stream := sys.stderr if to_stderr else sys.stdout) is not None:  # as where it is closed
             console.file = cast(IO[str], _Unpadded(stream))
-    elif console.width < _LEAST_WIDTH:  # else it follows the terminal's
+    if console.width < _LEAST_WIDTH:  # else it follows the terminal's
         console.width = _LEAST_WIDTH
     return console
 

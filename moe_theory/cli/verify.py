@@ -80,8 +80,8 @@ def verify(out: Path, fresh: bool, only_list: bool, planted: bool, **asked: Any)
 
     CLAIM is an id, a glob such as 'continual.theorem-*', or a paper's name; by default all are judged, with --module
     the module's. Replicates double until each claim is decided. Prints a table that grows with each verdict, and
-    writes a report: report.html, report.md and verdicts.json. Rerunning resumes from the samples in OUT. Exits with 0
-    when it ran, whatever the verdicts.
+    writes a report: report.html, report.md and verdicts.json. Rerunning resumes from the samples in OUT. Proofs of a
+    paper of your own are run first, and one that fails is refused. Exits with 0 when it ran, whatever the verdicts.
     """
     if planted:
         _self_test(asked["seed"], out)

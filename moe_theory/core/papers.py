@@ -312,6 +312,10 @@ def _imported(name: str) -> Paper:
         ) from failure
     if not isinstance(paper, Paper) or paper.name != name:
         raise InvalidPaperError(f"paper {name!r}: the entry point {point.value!r} must be a Paper of this name.")
+    if paper.package not in sys.modules:
+        raise InvalidPaperError(
+            f"paper {name!r}: package={paper.package!r} must be where it is declared. Write package=__name__."
+        )
     return paper
 
 

@@ -11,13 +11,14 @@ from moe_theory.core.papers import find_paper, paper_names
 from moe_theory.report.challenge import headline
 from moe_theory.report.document import Document
 from moe_theory.report.pages import as_report, merged, read_reports
-from moe_theory.runs.files import write_together
+from moe_theory.runs.files import made_folder, write_whole
 from moe_theory.runs.reading import read_bytes
 from moe_theory.verify import challenges, recorded
 from moe_theory.verify.challenged import Challenge
+from moe_theory.verify.exactness import require_proofs
 from moe_theory.verify.recorded import FIELDS, Recorded, parsed, written
 from moe_theory.verify.registry import select_claims
-from moe_theory.verify.statement import statements
+from moe_theory.verify.statement import answered, statements
 from moe_theory.verify.verdict import Report
 
 MOST_CHANGES = 12  # that are named
@@ -39,10 +40,17 @@ class PaperRecord(NamedTuple):
     run: Recorded
 
     def changed(self) -> list[Change]:
-        """What it says otherwise than that file does, which need not be there."""
+        """What it says otherwise than that file does, which need not be there. Raises: InvalidReportError for a file
+        that is another paper's.
+        """
         text = read_bytes(self.path).decode() if self.path.is_file() else ""
-        before, after = _statuses(parsed(text, str(self.path)) if text else None), _statuses(self.run)
-        return _changes(before, after)
+        known = parsed(text, str(self.path)) if text else None
+        if known and known.paper != self.run.paper:
+            raise InvalidReportError(
+                f"{self.path} is the record of {known.paper}, and no place for that of {self.run.paper}: a paper has a "
+                "folder of its own. Move the module of its PAPER into one."
+            )
+        return _changes(_statuses(known), _statuses(self.run))
 
     @property
     def about(self) -> dict[str, Any]:
@@ -95,8 +103,11 @@ def documented(kept: Sequence[PaperRecord | SearchRecord]) -> Document:
 
     def parts(width: int) -> Iterator[str]:
         for own, each in zip(kept, changed, strict=True):
+            new = sum(change.before is None for change in each)
+            said = [f"{new} of them new"] if new else []
+            said += [f"{len(each) - new} of them other than before"] if len(each) > new or not new else []
             number = " ".join(f"{count} {noun}" for noun, count in own.about.items() if noun != "paper")
-            yield f"{own.path}: {number}, {len(each)} of them other than before"
+            yield f"{own.path}: {number}, {', '.join(said)}"
             yield from (f"  {_told(change)}" for change in each[:MOST_CHANGES])
             if len(each) > MOST_CHANGES:
                 yield f"  and {len(each) - MOST_CHANGES} more"
@@ -106,7 +117,7 @@ def documented(kept: Sequence[PaperRecord | SearchRecord]) -> Document:
 
 def write(kept: PaperRecord | SearchRecord) -> None:
     """Write the file. Raises: OutputError."""
-    write_together(kept.path.parent, {kept.path.name: kept.text})
+    write_whole(made_folder(kept.path.parent) / kept.path.name, kept.text)
 
 
 def _told(change: Change) -> str:
@@ -148,7 +159,8 @@ def own(*folders: Path) -> PaperRecord:
     bound the probability that any of them is false.
 
     Raises: InvalidReportError for a run of several papers, at another seed or precision than the record, or after which
-        a claim of the paper is without a verdict under a reading that others have.
+        a claim of the paper is without a verdict under a reading that others have; InvalidStatementError for a
+        statement whose proof fails.
     """
     report, folder = read_reports(folders), " and ".join(map(str, folders))
     papers = {verdict.paper for verdict in report.verdicts}
@@ -203,6 +215,7 @@ def elsewhere(folders: Sequence[Path]) -> PaperRecord:
 
 
 def _kept(report: Report, paper: str, error: float, seconds: float | None, name: str = recorded.NAME) -> PaperRecord:
+    require_proofs(answered(paper))
     found = {
         (verdict.claim, reading): verdict.to_json() | {"reading": reading, "command": _without_out(verdict.command)}
         for verdict in report.verdicts

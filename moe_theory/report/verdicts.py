@@ -56,6 +56,7 @@ STATUS_STYLES: dict[str, str] = {
     StatementStatus.NOT_TESTABLE: "dim",
 }
 MOST_SURPRISING = 4  # false statements named at the end
+SCREEN = 3_440  # characters of a card, which fill about 40 lines of 120 columns
 MOST_NAMED = 3  # experiments named for the time they took
 _FRAME_LINES = 4  # of a table: its edges and its header
 _FULL_WIDTH = 150  # columns of a terminal that takes the whole table
@@ -141,14 +142,14 @@ def _claim_lines(claim: Claim) -> tuple[Text, Padding]:
 
 
 def statement_lines(found: Sequence[Judged], width: int) -> Iterator[Text]:
-    """A line a statement: its status, with how it is known where there is room, its name and what it says, cut where
-    the terminal ends.
+    """A line a statement: its status, with how it is known where there is room, its name and what it says, behind the
+    statuses that it has by reading, cut where the terminal ends.
     """
     rows = [
         (
             each.finding.words if each.finding and width >= _TABLE_WIDTH else statement_status(each),
             each.statement.name,
-            plain(" ".join(each.statement.says.split())),
+            plain(" ".join(f"{_each_reading(each)}{each.statement.says}".split())),
         )
         for each in found
     ]
@@ -161,6 +162,12 @@ def statement_lines(found: Sequence[Judged], width: int) -> Iterator[Text]:
         yield line
 
 
+def _each_reading(known: Judged) -> str:
+    """ "holds / open: " of a statement whose status depends on the reading, else nothing."""
+    found = {each.status for each in known.by_reading.values()}
+    return f"{' / '.join(each for each in StatementStatus if each in found)}: " if len(found) > 1 else ""
+
+
 def why_card(found: Standing, others: Sequence[Verdict] = ()) -> Group:
     """Output of `why` on a statement, under its name."""
     of = found.known.statement
@@ -168,8 +175,10 @@ def why_card(found: Standing, others: Sequence[Verdict] = ()) -> Group:
     return Group(Text(f"{of.where} ({of.name})", style="bold"), table)
 
 
-def why_lines(found: Standing, others: Sequence[Verdict] = ()) -> list[tuple[str, str]]:
-    """What `why` prints of a statement: heading and text of each part that there is; `others` are on other data."""
+def why_lines(found: Standing, others: Sequence[Verdict] = (), is_whole: bool = True) -> list[tuple[str, str]]:
+    """What `why` prints of a statement: heading and text of each part that there is; `others` are on other data. Where
+    that is more than a screen, what a proof does not depend on is left to its page.
+    """
     known, verdicts, folder = found
     of = known.statement
     shown = decisive(known, verdicts)
@@ -181,7 +190,7 @@ def why_lines(found: Standing, others: Sequence[Verdict] = ()) -> list[tuple[str
         ("found", plain(sentence(shown)) if shown else ""),
         ("why", plain(" ".join((of.untestable or of.why or unsaid(known)).split()))),
         *((heading, plain(text)) for heading, text in beside(known, verdicts)),
-        *_napkin(of),
+        *_napkin(of, is_whole),
         ("instance", plain(" ".join(of.instance.split()))),
         ("instead", _with_formula(of.corrected, of.corrected_formula)),
         ("note", plain(" ".join(of.note.split()))),
@@ -191,6 +200,8 @@ def why_lines(found: Standing, others: Sequence[Verdict] = ()) -> list[tuple[str
         ("challenged", on_card(known.search) if known.search else ""),
         ("free", "" if known.search else left_free(of)),
     ]
+    if is_whole and sum(len(text) for _, text in parts) > SCREEN:
+        return why_lines(found, others, is_whole=False)
     return [
         (name, " \n".join(text.split("\n")) if name in {"says", "instead"} else text) for name, text in parts if text
     ]
@@ -205,16 +216,15 @@ def _rests_on(of: Statement) -> str:
     return f"; its proof uses {listed(failing)}, which fail{'s' if len(failing) == 1 else ''}" if failing else ""
 
 
-def _napkin(of: Statement) -> list[tuple[str, str]]:
+def _napkin(of: Statement, is_whole: bool) -> list[tuple[str, str]]:
     """The proofs that bear on the statement."""
     shown = {"napkin": of.disproof or of.proof, "proved": of.disproof and of.proof}
-    return [(name, plain(_told(proof))) for name, proof in shown.items() if proof]
+    return [(name, plain(_told(proof, is_whole))) for name, proof in shown.items() if proof]
 
 
-def _told(proof: Proof) -> str:
-    objection = f"Objection: {proof.objection}" if proof.objection else ""
-    caveat = f"Caveat: {proof.caveat}" if proof.caveat else ""
-    return " ".join(filter(None, (proof.title, *proof.text, caveat, objection)))
+def _told(proof: Proof, is_whole: bool) -> str:
+    marked = {"Caveat": proof.caveat, "Robust": is_whole and proof.robust, "Objection": proof.objection}
+    return " ".join([proof.title, *proof.text, *(f"{mark}: {text}" for mark, text in marked.items() if text)])
 
 
 def _by_data(known: Judged, verdicts: Sequence[Verdict], others: Sequence[Verdict]) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """Recorded runs: the verdicts that papers come with, `recorded.json` in their folders, as `moe-theory record` wrote it.
 
 Beside it, `recorded-DATA.json` has verdicts on the same claims from runs on other data, and `challenged.json` what
-searches of the statements' free regions have found. A paper of one module,
-`mine.py`, has them beside that, as `mine.recorded.json`.
+searches of the statements' free regions have found. The folder of `mine`, whether its `PAPER` is in `mine/__init__.py`,
+`mine/paper.py` or `mine.py`, is `mine/`, so that no record is left behind where a paper of one module becomes a folder.
 """
 
 import dataclasses
@@ -66,14 +66,19 @@ def read() -> dict[str, Recorded]:
     Raises: InvalidReportError for a file that is damaged or of another schema.
     """
     paths = {name: file_of(paper) for name, paper in all_papers().items()}
-    return {name: parsed(path.read_text(encoding="utf-8"), str(path)) for name, path in paths.items() if path.is_file()}
+    found = {n: parsed(path.read_text(encoding="utf-8"), str(path)) for n, path in paths.items() if path.is_file()}
+    return {name: run for name, run in found.items() if run.paper == name}  # `record` refuses another paper's file
 
 
 def file_of(paper: Paper, name: str = NAME) -> Path:
-    """The file of a paper's record, which need not be there, or of one beside it."""
-    file = Path(str(sys.modules[paper.package].__file__))
-    is_folder = file.name == "__init__.py"
-    return file.with_name(name) if is_folder else file.with_name(f"{file.stem}.{name}")
+    """The file of a paper's record, which need not be there, or of one beside it: in the folder that its module is or
+    is in, or, for a module alone, in one of its name beside it.
+    """
+    module = sys.modules[paper.package]
+    if hasattr(module, "__path__"):
+        return Path(next(iter(module.__path__))) / name
+    file = Path(str(module.__file__))
+    return (file.parent if "." in paper.package else file.with_suffix("")) / name
 
 
 def elsewhere() -> list[Verdict]:
@@ -133,7 +138,8 @@ def searches_of(paper: str) -> list[Challenge]:
     if not path.is_file():
         return []
     find_paper(paper).import_claims()
-    return searches_parsed(path.read_text(encoding="utf-8"), str(path))
+    found = searches_parsed(path.read_text(encoding="utf-8"), str(path))
+    return [each for each in found if each.statement.partition(".")[0] == paper]
 
 
 def searches_written(searches: Iterable[Challenge]) -> str:

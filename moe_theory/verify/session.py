@@ -23,6 +23,7 @@ from moe_theory.runs.workers import num_device_workers
 from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim, Experiment
 from moe_theory.verify.evidence import RunsAtOnce, find_overflows, runs_of
+from moe_theory.verify.exactness import require_proofs
 from moe_theory.verify.interim import SequentialTest
 from moe_theory.verify.request import Request, Study, blank_verdict, check_request
 from moe_theory.verify.statement import bearing
@@ -69,7 +70,8 @@ def verify(
     Returns: the verdicts, in the order of the claims and their readings: a list with `to_frame` and `report`.
     Raises: UnknownNameError for a claim or reading that does not exist; InvalidRunError for a number of replicates, an
         error or a budget that decides nothing, or a folder of an earlier version; InvalidParamsError for settings that
-        the claims cannot take; OutputError for a folder that cannot be written.
+        the claims cannot take; InvalidStatementError for a statement whose proof fails; OutputError for a folder that
+        cannot be written.
 
     Examples:
         >>> from moe_theory.verify import verify
@@ -92,7 +94,11 @@ def carry_out(
     on_verdict: Callable[[Verdict], None] | None = None,
     command: str = "",
 ) -> Report:
-    """Judge what is asked for: the first look of all studies, then the second of those undecided, and so on."""
+    """Judge what is asked for: the first look of all studies, then the second of those undecided, and so on. Raises:
+    InvalidStatementError for a statement whose proof fails, before anything is run.
+    """
+    known = bearing(request.claims)
+    require_proofs(known)
     pace: dict[Experiment, float] = {}
     monitors = [StudyMonitor(study, archive, pace) for study in request.studies]
 
@@ -114,7 +120,7 @@ def carry_out(
         budget=request.budget,
         finished=now(),
         seconds={monitor.study.name: round(monitor.seconds, 1) for monitor in monitors},
-        statements=bearing(request.claims),
+        statements=known,
     )
 
 

@@ -300,7 +300,14 @@ class Declaration:
         return dataclasses.replace(self, words=words)
 
     def __call__(self, function: F) -> F:
-        """Registers the claim. Raises: InvalidClaimError for an incomplete declaration, or an id that is taken."""
+        """Registers the claim. Raises: InvalidClaimError for an incomplete declaration, or an id that is taken;
+        InvalidStatementError for one on other runs than the deciding claim's that has the words of that.
+        """
+        if self.words is None and self.role in _AGAIN:
+            raise InvalidStatementError(
+                f"claim {self.about['id']}, role {self.role}: the function's docstring has the words of the claim that "
+                'decides. Say what is other here: end its declaration with .says("Without ...").'
+            )
         text, formula = worded(function.__doc__ or "" if self.words is None else self.words)
         its = self.statement.corrected_formula if self.role == Role.CORRECTED else self.statement.formula
         observe = self.selection.measured(function)
@@ -314,11 +321,8 @@ class Declaration:
 
 
 _OVER_A_GRID = {"rate", *LIMITS}
-VARIED = {
-    Role.CHARITABLE,
-    Role.LITERAL,
-    Role.FIGURE,
-}  # roles of claims that a statement's free quantities are varied in
+VARIED = {Role.CHARITABLE, Role.LITERAL, Role.FIGURE}  # that a statement's free quantities are varied in
+_AGAIN = {Role.INTERVENTION, Role.SUSPECT, Role.COMPETITOR}  # the deciding claim of something else
 _DECLARED: dict[tuple[str, str], Declared] = {}
 _SUPPOSED: dict[str, tuple[Hypothesis, ...]] = {}  # by package
 _FREE: dict[str, tuple[FreeAxis, ...]] = {}  # likewise
@@ -557,7 +561,8 @@ def _checked(hypotheses: Sequence[Hypothesis], selection: Selection) -> Callable
 
 
 def _folder(module: str) -> str:
-    return module.rpartition(".")[0]
+    """The package that a module is in, or is itself; empty for a module alone."""
+    return module if hasattr(sys.modules.get(module), "__path__") else module.rpartition(".")[0]
 
 
 def _caller() -> str:

@@ -283,13 +283,17 @@ def _docstring(path: str) -> str:
 
 
 def source_of(path: str) -> str:
-    """The text of "package:folder/NAME.py"."""
+    """The text of "package:folder/NAME.py". Raises: InvalidStatementError where there is none."""
     package, _, place = path.partition(":")
     try:
         return resources.files(package).joinpath(place).read_text(encoding="utf-8")
-    except (OSError, ValueError):
+    except ImportError:  # as of a file of the user's, run once by --module
+        raise InvalidStatementError(
+            f"{place} is in {package}, which cannot be imported. Name the file that declares it with --module."
+        ) from None
+    except (OSError, TypeError, ValueError):
         home = f"package {package}" if package else "any package, as the module that names it is in none"
-        way = "beside the package's module" if package else "and the module into a folder that is a package"
+        way = "beside the package's module" if package else "into a folder, with the module as its __init__.py"
         raise InvalidStatementError(f"{place} is not in {home}. Put it {way}.") from None
 
 

@@ -50,20 +50,22 @@ def test_nothing_is_overwritten(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     cli.main(["new", "paper", "queues"])
     printed = capsys.readouterr().out
-    assert {file.name for file in (tmp_path / "queues").iterdir()} == set(new.template("queues"))
+    made = (tmp_path / "queues").rglob("*.*")
+    assert {file.relative_to(tmp_path / "queues").as_posix() for file in made} == set(new.template("queues"))
     for line in re.findall(r"^  (moe-theory .*?)(?::|$)", printed, re.MULTILINE):
         words = line.split()[1:]
         cli.command(words[0]).make_context(words[0], words[1:])  # it parses
     assert "allocations" not in "".join(new.template("queues").values())
-    (tmp_path / "queues" / "queues.py").write_text("mine")
+    module = tmp_path / "queues" / "queues" / "__init__.py"
+    module.write_text("mine")
     code, said = run(capsys, "paper", "queues")
     assert code == 2
     assert "is there already, and is not overwritten" in said
-    assert (tmp_path / "queues" / "queues.py").read_text() == "mine"
+    assert module.read_text() == "mine"
 
 
 def test_a_first_paper_is_short():
-    text = new.template("queues")["queues.py"]
+    text = new.template("queues")["queues/__init__.py"]
     words = {
         row
         for node in ast.walk(ast.parse(text))

@@ -96,7 +96,8 @@ def test_a_paper_of_one_s_own_is_a_package(ran, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = named("new")
     ran(*words)
-    assert {f"{words[2]}.py", "pyproject.toml"} <= {path.name for path in (tmp_path / words[2]).iterdir()}
+    assert {words[2], "pyproject.toml"} <= {path.name for path in (tmp_path / words[2]).iterdir()}
+    assert (tmp_path / words[2] / words[2] / "__init__.py").is_file()
 
 
 def test_sizes_are_one_s_own_and_the_paper_prints_something_for_each():

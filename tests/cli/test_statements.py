@@ -4,6 +4,7 @@ does not fit on a screen, and a witness that is not printed whole."""
 import io
 import json
 import re
+import sys
 
 import pytest
 from rich.console import Console
@@ -11,7 +12,7 @@ from rich.console import Console
 from moe_theory.report import pages, wording
 from moe_theory.report.standing import Standing
 from moe_theory.report.verdicts import statement_lines, why_card
-from moe_theory.verify import recorded
+from moe_theory.verify import claim, recorded, statement
 from moe_theory.verify.statement import statements
 from moe_theory.verify.verdict import Report, Role, Statement, Status, Verdict
 
@@ -189,6 +190,26 @@ def share(run):
     "No expert has more than all."
     return run.records.update_norm[-1]
 """
+
+
+def test_a_folder_of_one_s_own_holds_a_disproof_that_is_run(ran, refused, tmp_path, monkeypatch, forgotten):
+    """Would catch "proved" for whatever file a statement names, and a program that is lost with its run."""
+    monkeypatch.chdir(tmp_path)
+    proof = tmp_path / "mine" / "proofs" / "fair.py"
+    proof.parent.mkdir(parents=True)
+    fair = OWN_CLAIM.replace('fair."', 'fair.", disproof="fair.py"')
+    (tmp_path / "mine" / "__init__.py").write_text(fair)
+    program = '"""Fair: one is not.\n\nSee 2."""\n\nimport sys\n\nis_violated = 2 > {}\nprint(2)\n'
+    proof.write_text(program.format(1) + 'print("violated: 2")\nsys.exit(not is_violated)\n')
+    words = ["verify", "--module", "mine/__init__.py", "--reading", "unit-signal", "--replicates", "512"]
+    assert "false (proved)  continual.fair" in ran(*words).out
+    assert "has no proof" not in ran("why", "fair").out
+    monkeypatch.delitem(sys.modules, "moe_theory_claims___init__")
+    assert "Name the file that declares it with --module" in refused("why", "fair", "--disproof")
+    for table in (claim._REGISTERED, statement._DECLARED):
+        table.popitem()
+    proof.write_text(program.format(2) + 'print("violated: 2")\nsys.exit(not is_violated)\n')
+    assert "continual.fair is not proved: its disproof" in refused(*words)
 
 
 def test_the_record_stands_whatever_the_last_run_is(ran, tmp_path, monkeypatch, refused):

@@ -11,6 +11,8 @@ import re
 import subprocess
 import sys
 import tomllib
+import types
+from importlib import metadata
 from pathlib import Path
 
 import click
@@ -20,6 +22,7 @@ import moe_theory
 import moe_theory as mt
 from moe_theory import cli
 from moe_theory.cli import main
+from moe_theory.core import papers
 from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, InvalidRunError, UnknownNameError
 from moe_theory.core.papers import all_papers, declared_commands, find_paper, paper_names
 from moe_theory.verify import statement, status
@@ -83,6 +86,17 @@ def test_an_error_cannot_be_split_over_no_verdict():
         dataclasses.replace(find_paper("continual"), most_verdicts=0)
 
 
+def test_a_paper_is_where_it_says(monkeypatch):
+    """Would catch a KeyError from the search for its record."""
+    module = types.ModuleType("queues_alone")
+    module.__dict__["PAPER"] = dataclasses.replace(find_paper("continual"), name="queues", package="queue_alone")
+    monkeypatch.setitem(sys.modules, "queues_alone", module)
+    point = metadata.EntryPoint("queues", "queues_alone:PAPER", papers.GROUP)
+    monkeypatch.setattr(papers, "_entry_points", lambda: {"queues": point})
+    with pytest.raises(InvalidPaperError, match="package='queue_alone' must be where it is declared"):
+        find_paper("queues")
+
+
 @pytest.mark.parametrize("paper", paper_names())
 def test_readings_are_valid_choices_with_overrides_on_top(paper):
     """Would catch a reading that chooses nothing or the default, two that are one, and a misspelt parameter ignored."""
@@ -129,9 +143,12 @@ COMMANDS = [
     "cite swept",
     "figures queues peaks --out figures",
     "cite figures/queues/peaks.svg",
+    "record run",
+    "why queues.lemma-2",
+    "statements queues",
 ]
 SCRIPT = """
-import contextlib, io, json, sys
+import contextlib, importlib, io, json, sys
 import moe_theory as mt
 import content
 from moe_theory.cli import main
@@ -139,22 +156,32 @@ from moe_theory.core.papers import all_papers
 
 assert mt.queues.PAPER is all_papers()["queues"]
 said = {}
-for command in sys.argv[1:]:
-    with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
-        main(command.split())
-    said[command] = text.getvalue()
 said["docs"] = {"papers/queues.md": content.paper_page("queues"), "papers/index.md": content.render("papers.md")}
 modules = dict(content.listed())["queues"]
 said["docs"]["api/queues.rst"] = content.render("api.rst", name="queues", modules=modules)
 said["docs"] |= {name: content.with_fragments(f"<!-- generated: {name} -->") for name in ("gallery", "counts")}
+for command in sys.argv[1:]:
+    with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
+        main(command.split())
+    said[command] = text.getvalue()
+for name, test in vars(importlib.import_module("test_queues")).items():
+    if name.startswith("test_"):
+        test()
 print(json.dumps(said))
 """
 
 
 def test_a_new_paper_has_everything(tmp_path):
-    """A package from `moe-theory new paper`, as pip would install it: modules and entry points."""
+    """A package from `moe-theory new paper`, as pip would install it, with the page's false statement and its disproof:
+    modules, entry points, proofs, a record, and a test that a statement which fails does not fail.
+    """
     with contextlib.suppress(SystemExit):
         main(["new", "paper", "queues", "--out", str(tmp_path)])
+    (tmp_path / "queues" / "proofs").mkdir()
+    for name, text in BLOCKS:
+        if name.startswith("queues/"):
+            with (tmp_path / name).open("a") as file:
+                file.write(text)
     project = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]
     about = tmp_path / f"{project['name']}-{project['version']}.dist-info"
     about.mkdir()
@@ -170,15 +197,18 @@ def test_a_new_paper_has_everything(tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    claims, verified, _, cited, _, swept, _, drawn, docs = json.loads(done.stdout).values()
-    listed, other = json.loads(claims)
-    assert (listed["id"], other["id"]) == ("queues.theorem-1.peak", "queues.theorem-1.gain")
+    docs, claims, verified, _, cited, _, swept, _, drawn, recorded, why, stated = json.loads(done.stdout).values()
+    listed, *others = json.loads(claims)
+    ids = [each["id"] for each in (listed, *others)]
+    assert ids == ["queues.theorem-1.peak", "queues.theorem-1.gain", "queues.lemma-2.apart"]
     judged = {(each["claim"], each["reading"]): each["status"] for each in json.loads(verified)["verdicts"]}
     assert judged == {
         ("queues.theorem-1.peak", "best-of-2"): "SUPPORTED",
         ("queues.theorem-1.peak", "best-of-1"): "REFUTED",
         ("queues.theorem-1.gain", "best-of-2"): "SUPPORTED",
         ("queues.theorem-1.gain", "best-of-1"): "INCONCLUSIVE",  # the two are one
+        ("queues.lemma-2.apart", "best-of-2"): "REFUTED",
+        ("queues.lemma-2.apart", "best-of-1"): "REFUTED",
     }
     for folder in ("run", "report"):
         assert "queues.theorem-1" in (tmp_path / folder / "report.html").read_text()
@@ -188,13 +218,22 @@ def test_a_new_paper_has_everything(tmp_path):
     assert "queues.theorem-1" in swept
     assert "queues.theorem-1" in drawn
     assert (tmp_path / "figures" / "queues" / "peaks.csv").is_file()
+    assert recorded.startswith(f"{tmp_path / 'queues' / 'recorded.json'}: 6 verdicts, 6 of them new\n")
+    assert "false (proved)" in why
+    assert "Robust: any law that draws an expert twice. Objection:" in why
+    lines = [line.split(maxsplit=3) for line in stated.splitlines()]
+    assert lines[0][2:] == [
+        "queues.theorem-1",
+        "holds / open: Of M tasks some expert gets log2(log(M)) + O(1) at most.",
+    ]
+    assert lines[1][:3] == ["false", "(proved)", "queues.lemma-2"]
     page = docs["papers/queues.md"]
     missing = "not recorded yet: run <code>moe-theory verify queues</code>"
-    assert page.count(missing) == 3  # of the paper and of its claims
-    for shown in (listed["statement"], "loads_stay_small", "<code>queues.py</code>"):
+    assert page.count(missing) == 4  # of the paper and of its claims
+    for shown in (listed["statement"], "loads_stay_small", "<code>queues/__init__.py</code>"):
         assert shown in page
-    written = (tmp_path / "queues.py").read_text().splitlines()
-    places = re.findall("<code>queues.py</code>, lines ([0-9]+) to ([0-9]+)", page)
+    written = (tmp_path / "queues" / "__init__.py").read_text().splitlines()
+    places = re.findall("<code>queues/__init__.py</code>, lines ([0-9]+) to ([0-9]+)", page)
     declared = ["\n".join(written[int(first) - 1 : int(last)]) for first, last in places]
     assert ["theorem-1.peak" in declared[0], "theorem-1.gain" in declared[1]] == [True, True]
     assert '<a href="../gallery.html#queues-peaks"><span>Largest loads</span>' in page  # and no picture

@@ -2,16 +2,8 @@
 says another thing than the claims of its statement.
 """
 
-import ast
-import builtins
-import contextlib
 import importlib.util
-import io
-import itertools
-import numbers
-import operator
 import re
-import types
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,7 +11,8 @@ import pytest
 
 from moe_theory.core.errors import InvalidStatementError
 from moe_theory.core.papers import paper_names, paper_package
-from moe_theory.verify import recorded, verdict
+from moe_theory.verify import exactness, recorded, verdict
+from moe_theory.verify.exactness import require_proof
 from moe_theory.verify.statement import statements
 from moe_theory.verify.status import StatementStatus
 from moe_theory.verify.verdict import source_of
@@ -31,122 +24,12 @@ VACUOUS = {
     for each in recorded.judged_statements()
     if each.finding and each.finding.status is StatementStatus.VACUOUS
 }
-FORBIDDEN = {"float", "complex", "round", "open", "eval", "exec", "__import__", "input", "getattr", "globals", "vars"}
-ROUNDING = {"Float", "N", "n", "evalf", "nsimplify", "lambdify", "limit_denominator"}  # names and attributes
-# Integers in, integers or fractions out; SymPy checks algebra, and never numbers that are no Rational.
-ALLOWED = {
-    "fractions": {"Fraction"},
-    "itertools": set(dir(itertools)),
-    "math": {"comb", "factorial", "gcd", "lcm", "isqrt", "prod", "perm"},
-    "collections": {"Counter", "defaultdict"},
-    "functools": {"cache", "reduce"},
-    "sys": {"exit"},
-}
-OPERATORS = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-}
-
-
-class Checked(ast.NodeTransformer):
-    """The same program, whose every operation and every printed value is checked for exactness."""
-
-    def visit_BinOp(self, node):
-        self.generic_visit(node)
-        if type(node.op) not in OPERATORS:
-            return node
-        return self.called("_computed", ast.Constant(type(node.op).__name__), node.left, node.right)
-
-    def visit_AugAssign(self, node):
-        self.generic_visit(node)
-        read = ast.parse(ast.unparse(node.target), mode="eval").body
-        value = self.called("_computed", ast.Constant(type(node.op).__name__), read, node.value)
-        return ast.Assign([node.target], value)
-
-    def visit_FormattedValue(self, node):
-        self.generic_visit(node)
-        return ast.FormattedValue(self.called("_shown", node.value), node.conversion, node.format_spec)
-
-    @staticmethod
-    def called(name, *arguments):
-        return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
-
-
-def computed(name, left, right):
-    made = OPERATORS[getattr(ast, name)](left, right)
-    assert not isinstance(made, (float, complex)), f"{left!r} {name} {right!r} is rounded: use Fraction"
-    return made
-
-
-def power(base, exponent, modulus=None):
-    return computed("Pow", base, exponent) if modulus is None else pow(base, exponent, modulus)
-
-
-def printed(*values, **named):
-    builtins.print(*map(shown, values), **named)  # noqa: T201
-
-
-def shown(value):
-    assert isinstance(value, (numbers.Rational, str, bool)) or type(value).__module__.startswith("sympy"), (
-        f"{value!r} is printed: neither an integer nor a Fraction"
-    )
-    return value
-
-
-def imported(name, into=None, local=None, names=(), level=0):
-    head = name.partition(".")[0]
-    made = builtins.__import__(name, into, local, names, level)
-    if head == "sympy":
-        return made
-    kept = types.SimpleNamespace(**{each: getattr(made, each) for each in ALLOWED[head]})
-    assert set(names or ()) <= ALLOWED[head], f"{name}: {names}"
-    return kept
-
-
-def run(path: str, source: str) -> tuple[int, str]:
-    """Exit code and output of a proof, checked while it runs."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        assert not (isinstance(node, ast.Constant) and isinstance(node.value, (float, complex))), (path, node.value)
-        assert not isinstance(node, (ast.Global, ast.AsyncFunctionDef))
-        names = {getattr(node, "attr", ""), getattr(node, "name", "") if isinstance(node, ast.alias) else ""}
-        assert not any(each in ROUNDING or each.startswith("__") for each in names - {"__getitem__"}), (path, names)
-        is_rounding = isinstance(node, ast.FormattedValue) and node.format_spec is not None
-        assert not is_rounding, f"{path}, line {node.lineno}: a printed number is not to be rounded"
-    program = compile(ast.fix_missing_locations(Checked().visit(tree)), path, "exec")
-    safe = {name: value for name, value in vars(builtins).items() if name not in FORBIDDEN}
-    safe |= {"__import__": imported, "pow": power, "print": printed}
-    scope = {"__name__": "__main__", "__builtins__": safe, "_computed": computed, "_shown": shown}
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        try:
-            exec(program, scope)
-        except SystemExit as ended:
-            return int(ended.code or 0), said.getvalue()
-    return 0, said.getvalue()
 
 
 @pytest.mark.parametrize("path", PROVED)
 def test_a_proof_is_exact_and_shows_what_it_is_of(path):
-    source = source_of(path)
-    assert len(source.splitlines()) <= 60
-    tree = ast.parse(source)
-    last = tree.body[-1]  # it could have ended otherwise
-    assert ast.unparse(last).startswith("sys.exit(")
-    assert not isinstance(last.value.args[0], ast.Constant)
-    imports = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    imports |= {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
-    heads = {name.partition(".")[0] for name in imports}
-    assert heads <= ALLOWED.keys() | (set() if PROVED[path] == "disproof" else {"sympy"})
-    code, said = run(path, source)
-    assert code == 0, said
-    *sides, end = said.splitlines()
-    assert sides
-    assert end.startswith("violated: " if PROVED[path] == "disproof" else "proved: "), end
+    assert len(source_of(path).splitlines()) <= 60
+    require_proof(path, PROVED[path], "a statement")
 
 
 @pytest.mark.parametrize("each", [each for each in EVERY if each.proofs], ids=lambda each: each.name)
@@ -222,12 +105,35 @@ ROUNDED = {
 
 @pytest.mark.parametrize("source", ROUNDED.values(), ids=ROUNDED)
 def test_arithmetic_that_is_not_exact_is_refused(source):
-    with pytest.raises((AssertionError, KeyError, NameError, ImportError)):
-        run("it", source)
+    with pytest.raises(InvalidStatementError):
+        exactness.run(source)
+
+
+FINE = "import sys\nis_violated = 1 + 1 > 1\nprint(2, 1)\nprint('violated: more')\nsys.exit(not is_violated)"
+FAILING = {
+    "what it finds": ("1 + 1 > 1", "1 + 1 > 2", "it exits with 1"),
+    "how it ends": ("not is_violated", "0", "its last line must be sys.exit"),
+    "its last line": ("violated: more", "more", "a line that begins with 'violated: '"),
+    "two sides": ("print(2, 1)", "", "it must print both sides"),
+    "a module": ("import sys", "import sys, numpy", "it imports numpy"),
+    "an error": ("1 + 1 > 1", "x > 1", "line 2: NameError: name 'x'"),
+    "rounding": ("1 + 1 > 1", "1 / 3 > 0", "line 2: Div of 1 and 3 is rounded"),
+    "its syntax": ("1 + 1 > 1", "1 +", "SyntaxError"),
+}
+
+
+@pytest.mark.parametrize("what", FAILING)
+def test_a_proof_that_shows_nothing_says_which_check_failed(what, monkeypatch):
+    before, after, message = FAILING[what]
+    monkeypatch.setattr(exactness, "source_of", lambda path: FINE)
+    require_proof("mine:proofs/x.py", "disproof", "mine.x")
+    monkeypatch.setattr(exactness, "source_of", lambda path: FINE.replace(before, after))
+    with pytest.raises(InvalidStatementError, match=rf"mine.x is not proved: its disproof, .*{re.escape(message)}"):
+        require_proof("mine:proofs/x.py", "disproof", "mine.x")
 
 
 def test_exact_arithmetic_is_let_through():
-    code, said = run(
-        "it", "from fractions import Fraction\nimport sys\nx = Fraction(1, 3)\nx /= 2\nprint(f'{x}')\nsys.exit(0)"
+    code, said = exactness.run(
+        "from fractions import Fraction\nimport sys\nx = Fraction(1, 3)\nx /= 2\nprint(f'{x}')\nsys.exit(0)"
     )
     assert (code, said) == (0, f"{Fraction(1, 6)}\n")

@@ -3,18 +3,19 @@ and a statement that cannot be recorded without its whole paper.
 """
 
 import dataclasses
+import importlib
 import json
 from pathlib import Path
 
 import pytest
 
 from moe_theory import cli
-from moe_theory.core.errors import InvalidReportError
+from moe_theory.core.errors import InvalidReportError, InvalidStatementError
 from moe_theory.core.papers import Paper, find_paper
 from moe_theory.report import pages, record
 from moe_theory.verify import Status, Verdict, challenges, recorded, registry
 from moe_theory.verify.challenged import Challenge, Looked
-from moe_theory.verify.verdict import Report
+from moe_theory.verify.verdict import Proof, Report, Statement
 
 CLAIMS = registry.select_claims(["deep"])
 
@@ -98,6 +99,9 @@ def test_the_command_writes_what_it_says(tmp_path, whole, monkeypatch, capsys):
     file = tmp_path / recorded.NAME
     monkeypatch.setattr(recorded, "file_of", lambda paper, name=recorded.NAME: file.with_name(name))
     run = folder_of(tmp_path, verdict(CLAIMS[1].id, Status.REFUTED))
+    cli.main(["record", str(run)])
+    assert capsys.readouterr().out.startswith(f"{file}: {len(CLAIMS)} verdicts, {len(CLAIMS)} of them new\n")
+    file.unlink()
     cli.main(["record", str(run), "--json"])
     (told,) = json.loads(capsys.readouterr().out)
     assert (told["path"], told["paper"], told["verdicts"]) == (str(file), "deep", len(CLAIMS))
@@ -124,12 +128,35 @@ def test_what_cannot_stand_beside_the_record_is_refused(tmp_path, whole, about, 
         record.own(folder_of(tmp_path, dataclasses.replace(verdict(CLAIMS[0].id), **about), **changes))
 
 
-def test_a_paper_of_one_module_has_its_record_beside_it(tmp_path, monkeypatch):
+def test_a_file_of_another_paper_is_not_written_over(tmp_path, whole):
+    """Would catch two papers whose modules are in one folder, and that have one record between them."""
+    file = tmp_path / recorded.NAME
+    file.write_text(recorded.written(dataclasses.replace(whole, paper="queues")))
+    with pytest.raises(InvalidReportError, match="is the record of queues, and no place for that of deep"):
+        record.documented([record.PaperRecord(file, whole)])
+
+
+def test_a_proof_that_fails_is_not_recorded(tmp_path, empty, monkeypatch):
+    proof = Proof("mine:proofs/x.py", "", [], "", "", "")
+    monkeypatch.setattr(record, "answered", lambda paper: [Statement("x", paper, "", "", proof=proof)])
+    run = folder_of(tmp_path, *[verdict(each.id) for each in CLAIMS])
+    with pytest.raises(
+        InvalidStatementError, match=r"deep\.x is not proved: its proof, mine:proofs/x\.py, fails a check"
+    ):
+        record.own(run)
+
+
+@pytest.mark.parametrize("file", ["queues_{}.py", "queues_{}/__init__.py", "queues_{}/paper.py"])
+def test_a_record_stays_where_it_is_when_a_module_becomes_a_folder(file, tmp_path, monkeypatch):
+    """Would catch a paper whose record is silently lost by laying its modules out otherwise."""
+    name = f"queues_{len(file)}"  # which no other test has imported
+    path = tmp_path / file.format(len(file))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "queues_alone.py").write_text("")
-    __import__("queues_alone")
-    paper = Paper("queues", "queues_alone", "Queues", {})
-    assert recorded.file_of(paper) == tmp_path / "queues_alone.recorded.json"
+    package = name if path.stem in (name, "__init__") else f"{name}.{path.stem}"
+    importlib.import_module(package)
+    assert recorded.file_of(Paper("queues", package, "Queues", {})) == tmp_path / name / "recorded.json"
     folder = recorded.file_of(find_paper("edge"))
     assert (folder.name, folder.parent.name) == ("recorded.json", "edge")
 

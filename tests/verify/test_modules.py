@@ -245,7 +245,7 @@ def test_an_edit_of_a_new_paper_loses_what_it_decides(what, tmp_path, monkeypatc
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # an edit of the same length in the same second is an edit
     kept = []
     for edit in (("", ""), (PAPER_KEEPING | PAPER_LOSING)[what]):
-        text = new.template("mine")["mine.py"]
+        text = new.template("mine")["mine/__init__.py"]
         assert edit[0] in text
         forget("theorem-1", "mine.theorem-1.peak", "mine.theorem-1.gain")
         ids = load_claims(written(tmp_path, text.replace(*edit)))

@@ -253,6 +253,23 @@ def test_an_incomplete_claim_is_refused_and_has_no_role(declare, error, message)
     assert list(of.roles) == ["mine.claim"]
 
 
+@pytest.mark.parametrize("role", ["intervention", "suspect", "competitor"])
+def test_a_claim_on_other_runs_has_words_of_its_own(role):
+    """Would catch a card on which what happens without a cause reads as the statement itself."""
+    of, criterion = made(), bound(at_most=1)
+
+    def falls(run):
+        """It falls."""
+        return first(run)
+
+    of.charitable("mine.claim", PAIR, criterion)(falls)
+    again = getattr(of, role)("mine.again", PAIR, criterion)
+    with pytest.raises(InvalidStatementError, match=rf"claim mine.again, role {role}: .* end .* with \.says\("):
+        again(falls)
+    again.says("Without friction it falls.")(falls)
+    assert registered()["mine.again"].statement == "Without friction it falls."
+
+
 def test_a_claim_without_a_formula_has_that_of_its_statement():
     """Would catch a formula of what holds instead beside a claim of what is printed, or one that is lost."""
     of = made(says="It falls. $$y \\le 1$$", corrected="It falls to 2. $$y \\le 2$$")

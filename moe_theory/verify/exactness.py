@@ -1,0 +1,184 @@
+"""Whether the program of a proof computes without rounding, shows what it is of, and ends well."""
+
+import ast
+import builtins
+import contextlib
+import io
+import itertools
+import numbers
+import operator
+import traceback
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from moe_theory.core.errors import OWN_CODE, InvalidStatementError, described, shortened
+from moe_theory.verify.verdict import Statement, source_of
+
+FORBIDDEN = {"float", "complex", "round", "open", "eval", "exec", "__import__", "input", "getattr", "globals", "vars"}
+ROUNDING = {"Float", "N", "n", "evalf", "nsimplify", "lambdify", "limit_denominator"}  # names and attributes
+# Integers in, integers or fractions out; SymPy checks algebra, and never numbers that are no Rational.
+ALLOWED = {
+    "fractions": {"Fraction"},
+    "itertools": set(dir(itertools)),
+    "math": {"comb", "factorial", "gcd", "lcm", "isqrt", "prod", "perm"},
+    "collections": {"Counter", "defaultdict"},
+    "functools": {"cache", "reduce"},
+    "sys": {"exit"},
+}
+OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+PROGRAM = "proof"  # the file of its lines in a traceback
+OWN = f"{__name__.partition('.')[0]}."  # what the packages of this distribution's papers begin with
+
+
+def require_proofs(statements: Iterable[Statement]) -> None:
+    """Check the proofs of statements, each once, but for those of this distribution's papers, which its tests check:
+    together they take seconds. Raises: InvalidStatementError, as `require_proof`.
+    """
+    of = {(proof.path, kind): each.name for each in statements for kind, proof in each.proofs.items()}
+    for (path, kind), name in of.items():
+        if not path.startswith(OWN):
+            require_proof(path, kind, name)
+
+
+def require_proof(path: str, kind: str, name: str) -> None:
+    """Run the program of a "disproof", "proof" or "derivation" of the statement called `name`. Raises:
+    InvalidStatementError that says which check failed.
+    """
+    try:
+        _require(source_of(path), kind)
+    except OWN_CODE as failure:
+        lines = [each.lineno for each in traceback.extract_tb(failure.__traceback__) if each.filename == PROGRAM]
+        where = f"line {lines[-1]}: " if lines else ""
+        reason = str(failure) if isinstance(failure, InvalidStatementError) else described(failure)
+        raise InvalidStatementError(
+            f"{name} is not proved: its {kind}, {path}, fails a check ({where}{reason.rstrip('.')}). Fix it, or take "
+            "it out of the statement."
+        ) from failure
+
+
+def _require(source: str, kind: str) -> None:
+    """Raise InvalidStatementError unless a program shows what a proof of this kind does."""
+    tree = ast.parse(source)
+    match tree.body[-1]:
+        case ast.Expr(ast.Call(func, [found, *_])) if ast.unparse(func) == "sys.exit":
+            shows = not isinstance(found, ast.Constant)
+        case _:
+            shows = False
+    if not shows:
+        raise InvalidStatementError("its last line must be sys.exit(...) of what it has found, such as not holds")
+    imports = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    imports |= {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    allowed = [*ALLOWED, *([] if kind == "disproof" else ["sympy"])]
+    for each in sorted(imports):
+        if each.partition(".")[0] not in allowed:
+            raise InvalidStatementError(f"it imports {each}, and a {kind} may import {', '.join(allowed)} alone")
+    code, said = run(source)
+    *sides, end = said.splitlines() or [""]
+    if code:
+        raise InvalidStatementError(f"it exits with {code}, and its last line is {shortened(end)}")
+    mark = "violated: " if kind == "disproof" else "proved: "
+    if not (sides and end.startswith(mark)):
+        raise InvalidStatementError(
+            f"it must print both sides, and then a line that begins with {mark!r}, and not {shortened(end)}"
+        )
+
+
+def run(source: str) -> tuple[int, str]:
+    """Exit code and output of a program, of which every operation and every printed value is checked. Raises:
+    InvalidStatementError for what is not exact, and what the program raises.
+    """
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        _require_exact(node)
+    program = compile(ast.fix_missing_locations(_Checked().visit(tree)), PROGRAM, "exec")
+    safe = {name: value for name, value in vars(builtins).items() if name not in FORBIDDEN}
+    safe |= {"__import__": _imported, "pow": _power, "print": _printed}
+    scope = {"__name__": "__main__", "__builtins__": safe, "_computed": _computed, "_shown": _shown}
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        try:
+            exec(program, scope)
+        except SystemExit as ended:
+            return int(ended.code if isinstance(ended.code, int) else ended.code is not None), said.getvalue()
+    return 0, said.getvalue()
+
+
+def _require_exact(node: ast.AST) -> None:
+    """Raise InvalidStatementError for what rounds, or may."""
+    line = f"line {getattr(node, 'lineno', 0)}"
+    if isinstance(node, ast.Constant) and isinstance(node.value, (float, complex)):
+        raise InvalidStatementError(f"{line}: {node.value!r} is rounded; write it as a Fraction")
+    if isinstance(node, (ast.Global, ast.AsyncFunctionDef)):
+        raise InvalidStatementError(f"{line}: a proof has no global names, and awaits nothing")
+    names = {getattr(node, "attr", ""), node.name if isinstance(node, ast.alias) else ""} - {"__getitem__"}
+    for each in names:
+        if each in ROUNDING or each.startswith("__"):
+            raise InvalidStatementError(f"{line}: {each} may round")
+    if isinstance(node, ast.Name) and node.id in FORBIDDEN:
+        raise InvalidStatementError(f"{line}: {node.id} is no exact arithmetic; use integers and Fraction")
+    if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
+        raise InvalidStatementError(f"{line}: a number is printed as it is, without a format")
+
+
+class _Checked(ast.NodeTransformer):
+    """The same program, whose every operation and every printed value is checked for exactness."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if type(node.op) not in OPERATORS:
+            return node
+        return self.called("_computed", ast.Constant(type(node.op).__name__), node.left, node.right)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        read = ast.parse(ast.unparse(node.target), mode="eval").body
+        value = self.called("_computed", ast.Constant(type(node.op).__name__), read, node.value)
+        return ast.Assign([node.target], value)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
+        self.generic_visit(node)
+        return ast.FormattedValue(self.called("_shown", node.value), node.conversion, node.format_spec)
+
+    @staticmethod
+    def called(name: str, *arguments: ast.expr) -> ast.Call:
+        return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
+
+
+def _computed(name: str, left: Any, right: Any) -> Any:
+    made = OPERATORS[getattr(ast, name)](left, right)
+    if isinstance(made, (float, complex)):
+        raise InvalidStatementError(f"{name} of {shortened(left)} and {shortened(right)} is rounded; use Fraction")
+    return made
+
+
+def _power(base: Any, exponent: Any, modulus: Any = None) -> Any:
+    return _computed("Pow", base, exponent) if modulus is None else pow(base, exponent, modulus)
+
+
+def _printed(*values: Any, **named: Any) -> None:
+    builtins.print(*map(_shown, values), **named)  # noqa: T201
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, (numbers.Rational, str, bool)) or type(value).__module__.startswith("sympy"):
+        return value
+    raise InvalidStatementError(f"{shortened(value)} is printed, which is neither an integer nor a Fraction")
+
+
+def _imported(name: str, into: Any = None, local: Any = None, names: Any = (), level: int = 0) -> Any:
+    head = name.partition(".")[0]
+    if head == "sympy":
+        return builtins.__import__(name, into, local, names, level)
+    others = {*(names or ())} - ALLOWED.get(head, set())
+    if others or head not in ALLOWED:
+        raise InvalidStatementError(f"it imports {', '.join(sorted(others)) or 'all'} of {name}, which is not exact")
+    made = builtins.__import__(name, into, local, names, level)
+    return types.SimpleNamespace(**{each: getattr(made, each) for each in ALLOWED[head]})
