@@ -46,7 +46,7 @@ ENDS, FILLING, PROMOTING = 0.3, 0.45, 0.6  # shares of the time, after the first
 OVER = 1.5  # of the time, that borders and a clause may take where there is a flip
 SLOW = 0.2  # that a first look may take where there is to be a second one, or one under other readings
 SLOWER = 4  # times as slow as the fastest: of programs that most points are not spent on
-SHRINK_ERROR = 0.05  # of what only chooses the smallest flip
+BORDER_ERROR = 0.05  # of what only places a border
 
 Point = tuple[tuple[FreeAxis, Any], ...]  # the axes that a setting changes, in their order
 
@@ -348,7 +348,7 @@ class RegionSearch:
             if not self._is_flip(verdicts):
                 continue
             if len(point) > 1 and not is_shrunk:
-                is_shrunk, small = True, self._shrunk(point)
+                is_shrunk, small = True, self._shrunk(point, share)
                 again = self._at(small, None, self.seed + 3, share) if small != point else []
                 if self._is_flip(again):
                     point, verdicts = small, again
@@ -454,11 +454,11 @@ class RegionSearch:
             return any(each.status is Status.REFUTED for each in verdicts)
         return bool(verdicts) and all(each.status is Status.SUPPORTED for each in verdicts)
 
-    def _shrunk(self, point: Point) -> Point:
+    def _shrunk(self, point: Point, error: float) -> Point:
         """The flip with as many axes back at what is recorded as it stands without."""
         for axis, _ in point:
             smaller = tuple(each for each in point if each[0] is not axis)
-            if smaller and self._is_flip(self._at(smaller, None, self.seed + 2, SHRINK_ERROR)):
+            if smaller and self._is_flip(self._at(smaller, None, self.seed + 2, error)):
                 point = smaller
         return point
 
@@ -471,7 +471,7 @@ class RegionSearch:
             middle = axis.halfway(within, beyond)
             if middle is None or self.spent > OVER * self.seconds:
                 break
-            verdicts = self._at(self._point({**dict(point), axis: middle}), MANY, self.seed + 2, SHRINK_ERROR)
+            verdicts = self._at(self._point({**dict(point), axis: middle}), MANY, self.seed + 2, BORDER_ERROR)
             if not verdicts:
                 break
             worst = Looked({}, max(each.violation for each in verdicts), MANY)
