@@ -45,7 +45,7 @@ from moe_theory.verify.claim import (
     ranged as ranged,
 )
 from moe_theory.verify.region import FreeAxis, described, require_varies, varies
-from moe_theory.verify.status import deciding
+from moe_theory.verify.status import DECIDING, deciding
 from moe_theory.verify.verdict import ID_WORDS, Proof, Role, Statement, is_id
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -449,8 +449,10 @@ def suppose(*hypotheses: Hypothesis, free: Iterable[FreeAxis] = ()) -> None:
 
 
 def free_of(of: Statement) -> tuple[FreeAxis, ...]:
-    """What a statement leaves free that every claim that decides it can vary; none where no claim does."""
-    claims = [registered()[id] for id in deciding(of) if id in registered()]
+    """What a statement leaves free that every claim that decides it can vary; none where only literal claims decide,
+    whose constants are ours.
+    """
+    claims = [registered()[id] for id in deciding(of) if id in registered() and of.roles[id] in DECIDING]
     return tuple(axis for axis in (claims[0].free if claims else ()) if all(axis in each.free for each in claims))
 
 
