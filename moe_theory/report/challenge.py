@@ -87,9 +87,10 @@ def covered(found: Challenge) -> str:
     """What the search covered, and what came nearest."""
     is_told = found.nearest.setting and not found.flips
     near = f"; nearest {_near(found.nearest)}" if is_told else ""
+    counts = f"{_counted(found.settings, 'setting')} and {_counted(found.shapes, 'shape')} of programs"
     return (
-        f"{found.settings} settings and {found.shapes} shapes of programs ({found.inadmissible} more settings are not "
-        f"admissible) in {found.seconds:g} s; the recorded point is {_distance(found.recorded)}{near}."
+        f"{counts} ({found.inadmissible} more are not admissible) in {found.seconds:g} s; the recorded point is "
+        f"{_distance(found.recorded)}{near}."
     )
 
 
@@ -147,8 +148,13 @@ def on_card(found: Challenge) -> str:
 def summed(found: Challenge) -> str:
     """The search in a sentence or two."""
     near = "" if found.flips or not found.nearest.setting else f", nearest at {placed(found.nearest.setting)}"
-    head = f"{found.settings} settings, {found.shapes} shapes, reading {found.reading}: {headline(found, False)}{near}."
+    counts = f"{_counted(found.settings, 'setting')}, {_counted(found.shapes, 'shape')}"
+    head = f"{counts}, reading {found.reading}: {headline(found, False)}{near}."
     return f"{head} {clause(found)}" if found.flips else head
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def left_free(of: Statement) -> str:

@@ -65,7 +65,8 @@ def search_each(
 
 
 def kept(folder: Path) -> list[Challenge]:
-    """The searches in a folder. Raises: InvalidReportError for a file that is damaged."""
+    """The searches in a folder, of papers that are installed. Raises: InvalidReportError for a file that is damaged."""
+    registry.all_claims()
     return [_read(path)[1] for path in sorted((folder / FOLDER).glob("*.json"))]
 
 

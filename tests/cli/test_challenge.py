@@ -43,7 +43,7 @@ def test_a_statement_of_ones_own_is_challenged(ran, module):
         line.startswith("  repeat: moe-theory verify mine.error --reading weak-signal --set truth_scale=")
         for line in lines
     )
-    assert any("settings and 1 shapes of programs" in line for line in lines)
+    assert any("settings and 1 shape of programs" in line for line in lines)
 
 
 def test_json_is_one_document(ran, module):
