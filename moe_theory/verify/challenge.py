@@ -24,7 +24,7 @@ from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.workers import num_device_workers
 from moe_theory.verify import registry
-from moe_theory.verify.challenged import Bound, Challenge, Clause, Flip, Looked
+from moe_theory.verify.challenged import Challenge, Clause, ClauseBound, Flip, Looked
 from moe_theory.verify.claim import ReadingLike, registered
 from moe_theory.verify.region import FreeAxis, described
 from moe_theory.verify.request import FAMILY_ERROR, Group, at_setting, check_request, resolve
@@ -394,11 +394,11 @@ class RegionSearch:
     def _violation(self, point: Point) -> float:
         return self.found[point].violation
 
-    def _fitted(self, anchor: Point, bad: Set[Point]) -> list[tuple[FreeAxis, Bound]]:
+    def _fitted(self, anchor: Point, bad: Set[Point]) -> list[tuple[FreeAxis, ClauseBound]]:
         """Inequalities that allow the anchor and no bad setting, at values that were looked at."""
         good = [each for each in self.found if each not in bad and self._violation(each) <= 0]
         singles = [
-            (axis, Bound(axis.name, relation, value))
+            (axis, ClauseBound(axis.name, relation, value))
             for axis in self.axes
             if len(self.seen.recorded[axis]) == 1
             for value in dict.fromkeys(self._value(each, axis) for each in good)
@@ -420,7 +420,7 @@ class RegionSearch:
         first, second = np.unravel_index(np.argmax(both), (len(singles), len(singles)))
         return [singles[first], singles[second]] if both[first][second] >= 0 else []
 
-    def _allows(self, bounds: Iterable[tuple[FreeAxis, Bound]], point: Point) -> bool:
+    def _allows(self, bounds: Iterable[tuple[FreeAxis, ClauseBound]], point: Point) -> bool:
         return all(bound.allows(self._value(point, axis)) for axis, bound in bounds)
 
     def _value(self, point: Point, axis: FreeAxis) -> Any:
@@ -428,7 +428,7 @@ class RegionSearch:
         return dict(point).get(axis, next(iter(self.seen.recorded[axis])))
 
     def _within(
-        self, bounds: Sequence[tuple[FreeAxis, Bound]], anchor: Mapping[FreeAxis, Any], attempt: int
+        self, bounds: Sequence[tuple[FreeAxis, ClauseBound]], anchor: Mapping[FreeAxis, Any], attempt: int
     ) -> list[Mapping[FreeAxis, Any]]:
         """Settings that the bounds allow: at their edges with all else at the anchor, and others that fill them."""
         edges = [{**anchor, axis: bound.value} for axis, bound in bounds]
