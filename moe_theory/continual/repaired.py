@@ -2,6 +2,14 @@
 
 `print(repaired.table())` runs both and shows them. In `endless` the printed locality loss is alone: without auxiliary
 loss and end of the gate updates, as in `repaired`, so that these two differ in the baseline only.
+
+With orthogonal signals and M >= N each task gets an expert of its own, and all other experts are left idle. Less helps:
+
+- M < N: some expert has two tasks, which go on to change it.
+- Signals that are not orthogonal: what rewards an expert for one task raises its outputs for others, too.
+- Signals of unequal lengths, and beta near 0: a lead is beta |v|^2 times a number, and must exceed lambda.
+- Noise as long as the signals: the outputs are those of noise.
+- The end of the gate updates at T1 (`rows(terminate=True)`), which keeps what chance has made.
 """
 
 import functools
@@ -154,7 +162,7 @@ def settling_time(run: Run) -> Float[np.ndarray, " B"]:
     return np.where(run.state.changed > LATE * run.rounds[-1], np.inf, run.state.changed)
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A cell of the table, over its replicates."""
 
     law: str
@@ -181,7 +189,7 @@ def rows(
     scales: Sequence[float] = SCALES,
     variants: Sequence[str] = tuple(VARIANTS),
     **changes: Any,
-) -> Iterator[Row]:
+) -> Iterator[TableRow]:
     """Run the cells one after the other; what each shows.
 
     Args:
@@ -195,7 +203,7 @@ def rows(
             name, began = cell_name(variant, law, num_experts, scale), time.monotonic()
             run = run_cells([cells[name]], replicates, seed=seed)[name]
             times = settling_time(run)
-            yield Row(
+            yield TableRow(
                 law,
                 num_tasks,
                 num_experts,

@@ -178,6 +178,33 @@ def test_settled_experts_stay_settled(locality):
         assert (end.memory.last[np.unique(info.expert)] == 0).all()  # each is rewarded once
 
 
+def after_one_arrival(outputs, chosen):
+    """Outputs for task 0 once the chosen expert has had it again, whose last move was of length 1; lambda = 1."""
+    dims, params, pool, _, _ = settled_start(np.array([0, 0, 1]), np.zeros((3, NUM_TASKS)), np.zeros(3))
+    params = params._replace(learning_rate=0.5, perturbation_scale=1.0)
+    state = continual.begin(dims, params, pool, locality=baseline.last_move)
+    gates = jnp.asarray(np.outer(outputs, pool.signals[0]))
+    memory = state.memory._replace(last=jnp.where(jnp.arange(3) == chosen, 1.0, 0.0))
+    state = state._replace(experts=jnp.asarray(pool.truths[[0, 0, 1]]), gates=gates, memory=memory)
+    arrival = continual.Arrival(0, np.outer(pool.signals[0], np.eye(NUM_SAMPLES)[0]))
+    perturbation = 0.9 * (np.arange(3) == chosen)
+    state, info = continual.learn(state, arrival, perturbation, params, fit=whole_truth, locality=baseline.last_move)
+    assert (int(info.expert), float(info.update_norm)) == (chosen, 0.0)
+    return np.asarray(state.gates) @ pool.signals[0]
+
+
+def test_what_absorption_supposes_beyond_small_outputs():
+    """The largest output falls by more than a smaller one if another expert is chosen, so that an expert just beyond
+    lambda comes within it; not so where the one with the largest is alone within lambda.
+    """
+    outputs = np.array([3.0, 2.5, 1.99])
+    after = after_one_arrival(outputs, chosen=1)
+    assert outputs[0] - outputs[2] > 1 > after.max() - after[2]
+    alone = np.array([3.0, 1.99, 1.9])
+    after = after_one_arrival(alone, chosen=0)
+    assert (after[0] - after[1:] > alone[0] - alone[1:]).all()
+
+
 def test_an_expert_that_is_near_and_had_another_task_unsettles():
     lasts = np.array([0, 1, 2, 2])
     leads = np.where(lasts[:, None] == np.arange(NUM_TASKS), 1.5, 0.0)
