@@ -298,3 +298,24 @@ def test_a_cost_that_is_no_number_is_refused_where_it_is_known_and_seen_where_it
     assert np.isnan(info.generalization_error[1:]).all()
     _, info = mt.simulate(edge.system(EDGE_DIMS, locality=lost), mt.root_key(0), EDGE_PARAMS, 20)
     assert np.isnan(info.generalization_error[-1])
+
+
+def test_a_sweep_names_locality_losses(tmp_path):
+    """Would catch a choice that does not reach the system, and replicates that share a memory in chunks."""
+    sweep = mt.Sweep(
+        system="continual",
+        rounds=40,
+        axes={"locality": ["printed", "repaired"]},
+        params={"num_experts": 4},
+        dims={"max_experts": 4, "num_tasks": 3, "num_features": 8, "num_samples": 3},
+        replicates=96,
+        chunk_width=64,
+        observables=["generalization_error"],
+        keep="replicates",
+    )
+    found = sweep.run(tmp_path / "sweep").to_xarray().generalization_error.isel(round=-1)
+    for name in ("printed", "repaired"):
+        system = continual.system(DIMS, locality=continual.baseline.LOCALITIES[name])
+        _, info = mt.simulate_batch(system, mt.root_key(0), 96, PARAMS, 40)
+        np.testing.assert_allclose(found.sel(locality=name).values, info.generalization_error[-1], rtol=1e-4)
+    assert not np.allclose(found.sel(locality="printed"), found.sel(locality="repaired"))
