@@ -351,8 +351,8 @@ def _limit(
     changes: Mapping[str, Any] = MappingProxyType({}),
     **about: Any,
 ) -> tuple[Selection, Selection]:
-    """Runs over a grid of sigma_0, with more experts than tasks and with fewer. Their lengths follow T1, and are of as
-    few numbers as there are scales, since each is a program.
+    """Runs over a grid of sigma_0, with more experts than tasks and with fewer. Their lengths follow T1, rounded up to
+    as few numbers as there are scales; results depend on them.
     """
     cells = {
         specialization_cell(number, scale): {**limit_params(number, scale), **changes}
