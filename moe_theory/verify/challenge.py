@@ -38,7 +38,7 @@ MOST_SEARCHED = 200  # statements, which the error is split over in advance: one
 FEW, MANY = 64, 256  # replicates of a first look at a setting, and of one at the best
 START, BATCH = 32, 4  # points that fill the region, and how many are looked at between looks at the clock
 KEPT, ROUNDS = 4, 4  # settings that get neighbours and more replicates, and how often
-FINALISTS = 3  # settings that are judged; each at error / (FINALISTS + 1), and one of them once more after shrinking
+FINALISTS = 3  # settings that are judged, and one of them once more: each under a reading at an even share of the error
 MOST_SHAPES, SHAPE_SHARE = 10, 0.3  # of programs, which take seconds to compile; and their share of the time
 HALVINGS = 5  # of a border
 PROBES, TRIES = 8, 8  # settings within a clause that are looked at, and clauses that are tried
@@ -183,7 +183,8 @@ class RegionSearch:
         self._read = set() if None in read else set().union(*filter(None, read))  # cells that the claims read
         self._seen: dict[str, _Seen] = {}  # by reading
         self.flipped: list[Point] = []
-        self._first = 0.0  # seconds that this took
+        self._first = 0.0  # seconds that the recorded point took
+        self._asked: Sequence[ReadingLike] = ()
         self.alike: list[ReadingLike] = []  # readings under which the recorded point is on the same side
 
     @property
@@ -340,7 +341,7 @@ class RegionSearch:
         return [(experiment, reading or self.reading, claims) for experiment, claims in self.groups]
 
     def _flips(self) -> list[Flip]:
-        share, flips, is_shrunk = self.error / (FINALISTS + 1), [], False
+        share, flips, is_shrunk = self.error / (FINALISTS + 1) / len(self._asked), [], False
         for point in self._finalists():
             if any({axis.name for axis, _ in point} >= flip.setting.keys() for flip in flips):
                 continue

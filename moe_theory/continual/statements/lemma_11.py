@@ -53,7 +53,7 @@ TASKS = statement(
     witness="lemma_11.py",
     disproof="orthogonal_tasks_coverage.py",
     derivation="two_sets_at_least.py",
-    free=(*experiments.FREE, Size("num_tasks", 6, experiments.COVERAGE_TASKS)),
+    free=(*experiments.FREE_COVERAGE, Size("num_tasks", 6, experiments.COVERAGE_TASKS)),
 )
 CLUSTERS = TASKS.twin(
     "lemma-11-fewer-experts",
@@ -63,7 +63,7 @@ CLUSTERS = TASKS.twin(
     $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""",
     instance="""Six clusters of five tasks that are alike, orthonormal signals, sigma_0 = 0.01, M = 29 >= K ln(K/0.05):
     in 0 of 12 runs has every cluster a specialist.""",
-    free=experiments.FREE,
+    free=experiments.FREE_COVERAGE,
 )
 CLUSTERS.also("lemma-11.product", role="step")
 CLUSTERS.also("lemma-11.union", role="step")
