@@ -74,7 +74,11 @@ def _own_parts(found: Challenge) -> Iterator[RenderableType]:
 def headline(found: Challenge, has_number: bool = True) -> str:
     """Whether it flips, and where."""
     if not found.flips:
-        return _UNFLIPPED[found.sought] + (f" at {found.settings} settings" if has_number else "")
+        number = f" at {_counted(found.settings, 'setting')}" if has_number else ""
+        is_beyond = found.sought == "break" and found.nearest.violation > 0
+        beyond = f", though beyond its margin, undecided, at {placed(found.nearest.setting)}" if is_beyond else ""
+        short = "" if found.is_thorough else ", too few for the ends of all axes"
+        return f"{_UNFLIPPED[found.sought]}{number}{short}{beyond}"
     return " and ".join(f"{_FLIPPED[found.sought]} at {placed(flip.setting)}" for flip in found.flips)
 
 

@@ -140,9 +140,10 @@ def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
 
 def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
     """The records of papers' searches, once those in some folders are part of them: in place of recorded ones of the
-    same statements. Those of statements that leave nothing free any more go.
+    same statements, but those that were too short for the ends of all axes. Those of statements that leave nothing free
+    any more go.
     """
-    found = {each.statement: each for folder in folders for each in challenges.kept(folder)}
+    found = {each.statement: each for folder in folders for each in challenges.kept(folder) if each.is_thorough}
     kept = []
     for paper in dict.fromkeys(name.partition(".")[0] for name in found):
         known = {each.statement: each for each in recorded.searches_of(paper)} | found

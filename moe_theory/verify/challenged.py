@@ -17,11 +17,17 @@ Values = dict[str, Any]  # by the name of what is free
 
 @dataclasses.dataclass(frozen=True)
 class Looked:
-    """A setting that a search looked at: those of its values that are not the recorded ones."""
+    """A setting that a search looked at: those of its values that are not the recorded ones. Raises: TypeError for a
+    violation that is no number.
+    """
 
     setting: Values
     violation: float  # in margins: below 0 the statement is within them
     replicates: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.violation, int | float):
+            raise TypeError(f"violation={self.violation!r} is no number")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,6 +107,11 @@ class Challenge(Shown):
     @property
     def name(self) -> str:
         return self.statement
+
+    @property
+    def is_thorough(self) -> bool:
+        """Whether it could look at the recorded point and at both ends of every axis, at least."""
+        return self.settings + self.inadmissible > 2 * len(self.free)
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""

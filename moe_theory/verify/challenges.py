@@ -8,7 +8,7 @@ from pathlib import Path
 
 from moe_theory.core.errors import InvalidReportError
 from moe_theory.runs import Progress, automatic
-from moe_theory.runs.files import write_whole
+from moe_theory.runs.files import made_folder, write_whole
 from moe_theory.runs.reading import read_bytes
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Keys
@@ -56,7 +56,7 @@ def search_each(
             about = {"reading": reading, "seed": seed, "error": share, "module": module}
             known = challenge(of.name, seconds, **about, progress=progress)
             if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                made_folder(path.parent)
                 text = json.dumps({"key": key, "search": known.to_json()}, ensure_ascii=False, indent=1)
                 write_whole(path, f"{text}\n".encode())
         found.append(known)

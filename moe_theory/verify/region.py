@@ -116,6 +116,12 @@ class _Ranged:
     def region(self) -> str:
         return " to ".join(map(shown, self.ends))
 
+    def _had(self, params: Any, name: str) -> float:
+        """What a cell's parameters have. Raises: InvalidStatementError for a name that is none of theirs."""
+        if name not in params._fields:
+            raise InvalidStatementError(f"free {self.name}: {unknown_name('parameter', name, params._fields)}")
+        return float(getattr(params, name))
+
 
 @dataclasses.dataclass(frozen=True)
 class Order(_Ranged):
@@ -146,12 +152,13 @@ class Order(_Ranged):
 
     def into(self, params: Any, value: float) -> Any:
         """A cell's parameters with the order `value`."""
-        factor = float(getattr(params, self.of)) ** (value - self.recorded)
-        return params._replace(**{self.parameter: float(getattr(params, self.parameter)) * factor})
+        factor = self._had(params, self.of) ** (value - self.recorded)
+        return params._replace(**{self.parameter: self._had(params, self.parameter) * factor})
 
     def recorded_at(self, params: Any, dims: Any) -> float:
         """What a cell has: the recorded power."""
-        del params, dims
+        del dims
+        self._had(params, self.of), self._had(params, self.parameter)
         return self.recorded
 
 
@@ -176,10 +183,10 @@ class Scale(_Ranged):
 
     def recorded_at(self, params: Any, dims: Any) -> float:
         del dims
-        return tidy(float(getattr(params, self.parameter)) / self._unit(params))
+        return tidy(self._had(params, self.parameter) / self._unit(params))
 
     def _unit(self, params: Any) -> float:
-        return 1.0 if self.of is None else float(getattr(params, self.of))
+        return 1.0 if self.of is None else self._had(params, self.of)
 
 
 @dataclasses.dataclass(frozen=True)

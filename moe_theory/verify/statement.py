@@ -192,6 +192,11 @@ class Declared(Statement):
         if (self.paper, self.id) in _DECLARED:
             raise InvalidStatementError(f"statement {self.id} of {self.paper} is declared already. Choose another id.")
         for axis in self.axes:
+            if not isinstance(axis, FreeAxis):
+                raise InvalidStatementError(
+                    f"statement {self.id}: free={axis!r} must be an axis of `verify.region`: Order(...), Scale(...), "
+                    "Size(...) or Choice(...)."
+                )
             axis.check()
         _DECLARED[self.paper, self.id] = self
         return self
@@ -344,7 +349,7 @@ def statement(
     proof: str = "",
     derivation: str = "",
     amendment: str = "",
-    free: Iterable[FreeAxis] | None = None,
+    free: Iterable[FreeAxis] | FreeAxis | None = None,
 ) -> Declared:
     """Declares a statement of the paper whose folder the calling module is in.
 
@@ -416,7 +421,7 @@ def statement(
         judged_under=home or paper,
         is_of_a_paper=home is not None,
         given=_given({**texts, "corrected": corrected}),
-        axes=tuple(free or ()),
+        axes=(free,) if isinstance(free, FreeAxis) else tuple(free or ()),
         shared_axes=_FREE.get(folder, ()) if free is None else (),
     )._registered()
 

@@ -119,7 +119,7 @@ class Judged:
         for reading in self.recorded:
             flips = search.flips_under(reading)
             found += [Region(reading, placed(flip.setting), str(status), "simulated") for flip in flips]
-            if flips and search.clause:
+            if flips and search.clause and reading == search.reading:  # the one that it was looked for under
                 found.append(Region(reading, search.clause.words, str(StatementStatus.HOLDS), "searched"))
         return found
 

@@ -16,12 +16,13 @@ import pytest
 import moe_theory as mt
 from moe_theory.cli import verify as command
 from moe_theory.core.errors import InvalidParamsError, InvalidReportError, InvalidRunError, InvalidStatementError
-from moe_theory.report.challenge import bars, document
+from moe_theory.report.challenge import bars, document, headline
 from moe_theory.runs import Run, quiet
 from moe_theory.verify import Experiment, challenges, recorded, registry, session
 from moe_theory.verify import claim as claims
 from moe_theory.verify import statement as statements
 from moe_theory.verify.challenge import FINALISTS, Challenge, challenge
+from moe_theory.verify.challenged import Looked
 from moe_theory.verify.explore import explore
 from moe_theory.verify.region import Choice, Order, Scale, Size
 from moe_theory.verify.statement import Declared, Hypothesis, bound, identity
@@ -215,6 +216,21 @@ def test_settings_that_break_a_hypothesis_are_inadmissible_and_not_unbroken(decl
     assert found.inadmissible > 0
 
 
+def test_a_parameter_that_there_is_not_is_refused_with_the_nearest_name(declare):
+    declare(where(bool), (Scale("tild", 0.0, 1.0),))
+    with pytest.raises(InvalidStatementError, match=r"free tild: unknown parameter 'tild'. Did you mean 'tilt'"):
+        search()
+
+
+def test_what_is_beyond_its_margin_and_not_shown_to_break_is_not_called_unbroken_alone(declare):
+    declare(lambda params, law: -0.2)
+    found = search()
+    beyond = dataclasses.replace(found, nearest=Looked({"tilt": 1.0}, 3.0, 64))
+    assert headline(found) == f"unbroken at {found.settings} settings"
+    assert "though beyond its margin, undecided, at tilt = 1" in headline(beyond)
+    assert "too few for the ends of all axes" in headline(dataclasses.replace(found, settings=3))
+
+
 def test_axes_that_change_nothing_are_named(declare):
     declare(where(lambda p: p.tilt > 0.9))
     assert search().idle == ["scale", "count"]
@@ -234,6 +250,7 @@ def test_nothing_to_search_is_refused_with_the_way_out(declare):
         (Scale("scale", 2, 1), "its lower end 2 must be below its upper end 1"),
         (Choice("law", {"one": 1}), "at least two labels"),
         (Choice("law", {"one": 1, "two, or so": 2}), "--set cannot name 'two, or so'"),
+        ("scale", "free='scale' must be an axis of"),
     ],
 )
 def test_a_region_that_is_none_is_refused(free, message, declare):
