@@ -59,6 +59,14 @@ def module_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--module", type=PATH, help="A Python file that declares claims of your own.")(run)
 
 
+system_option: Decorator = click.option(
+    "--system",
+    metavar="FILE:NAME",
+    help="An algorithm of your own beside the printed one: NAME = dict(router=...) in a Python file, of parts that the "
+    "paper's `system` takes.",
+)
+
+
 def whole_numbers(context: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
     """The callback of an option that is whole numbers between commas. Raises: InvalidRunError for anything else."""
     try:

@@ -15,6 +15,7 @@ from moe_theory.continual.algorithm import Info, State, balance_cost, draw, lear
 from moe_theory.continual.params import Dims, Params
 from moe_theory.core import gating
 from moe_theory.core.numerics import Numbers
+from moe_theory.core.parts import of_parts
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Arrival, select_row
 
@@ -33,16 +34,16 @@ class GateSteps(NamedTuple):
     gate_gap: Float[Array, ""]  # max over pairs of experts of |theta^(m) - theta^(m')|_inf after the round
 
 
-@functools.lru_cache
-def system_with_gate_steps(dims: Dims) -> System:
+@of_parts(like=system, only=("router", "fit"))
+def system_with_gate_steps(dims: Dims, **parts: Any) -> System:
     """Algorithm 1 as a `System` whose info is `GateSteps`; it draws and learns exactly as `continual.system` does."""
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, GateSteps]:
         arrival, perturbation = draw(key, dims, state.pool, params)
-        after, info = learn(state, arrival, perturbation, params, max_active=dims.max_active)
+        after, info = learn(state, arrival, perturbation, params, max_active=dims.max_active, **parts)
         return after, gate_steps(arrival, after, info, params)
 
-    return System(system(dims).init, step)
+    return System(system(dims, **parts).init, step)
 
 
 def gate_steps(arrival: Arrival, after: State, info: Info, params: Params) -> GateSteps:
@@ -111,7 +112,7 @@ class Diagnostics(NamedTuple):
     step_expected: Float[Array, ""]  # what it is expected to be, given that expert before, the task and its signal
 
 
-@functools.lru_cache
+@of_parts(like=system, only=("router", "fit", "optimizer"))
 def system_with_diagnostics(dims: Dims, **parts: Any) -> System:
     plain = system(dims, **parts)
 
@@ -149,7 +150,7 @@ class Tally(NamedTuple):
     pool, round = _POOL, _ROUND
 
 
-@functools.lru_cache
+@of_parts(like=system)
 def system_with_tally(dims: Dims, **parts: Any) -> System:
     plain = system(dims, **parts)
 
@@ -234,9 +235,9 @@ class EndlessTally(NamedTuple):
     pool, round = _POOL, _ROUND
 
 
-@functools.lru_cache
-def system_with_endless_tally(dims: Dims) -> System:
-    plain = system(dims)
+@of_parts(like=system)
+def system_with_endless_tally(dims: Dims, **parts: Any) -> System:
+    plain = system(dims, **parts)
 
     def init(key: Key[Array, ""], params: Params) -> EndlessTally:
         state = plain.init(key, params)

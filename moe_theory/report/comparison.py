@@ -1,0 +1,183 @@
+"""An algorithm of one's own beside a paper's, by statement: what `verify --system` found and what is recorded.
+
+Both statuses are compared by runs alone, since a proof is of the printed algorithm, and by those claims alone that
+apply to both.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import RenderableType
+
+from moe_theory.core.errors import InvalidReportError
+from moe_theory.plot.symbols import plain
+from moe_theory.report.document import Document, ruled
+from moe_theory.report.pages import read_reports
+from moe_theory.report.verdicts import STATUS_STYLES
+from moe_theory.report.wording import claimed, decisive, measured, statement_status, summary
+from moe_theory.verify.recorded import recorded_searches, recorded_verdicts
+from moe_theory.verify.statement import declared, matching
+from moe_theory.verify.status import Judged, StatementStatus, deciding, judged
+from moe_theory.verify.variant import Variant
+from moe_theory.verify.verdict import OWN_SYSTEM, Report, Statement, Status, Verdict
+
+SCHEMA = "moe-theory/system/1"
+OWN_RUN = "runs/system"  # where `verify --system` writes unless told otherwise
+_UNDECIDED = {StatementStatus.OPEN, StatementStatus.NOT_JUDGED, StatementStatus.NOT_TESTABLE}
+
+
+class Pair(NamedTuple):
+    """A statement of the printed algorithm and of one's own."""
+
+    recorded: Judged  # with its proofs, and over the region that was searched
+    printed: Judged  # by the recorded runs alone
+    own: Judged
+    numbers: tuple[Verdict | None, Verdict | None]  # on one claim under one reading, printed and own
+    apart: dict[str, str]  # claims that do not apply to one's own, each with why
+
+    @property
+    def name(self) -> str:
+        return self.own.statement.name
+
+    @property
+    def differs(self) -> bool:
+        """Whether both are decided under a reading, and otherwise."""
+        pairs = [(each, self.printed.by_reading.get(reading)) for reading, each in self.own.by_reading.items()]
+        known = [(a.status, b.status) for a, b in pairs if b is not None and not {a.status, b.status} & _UNDECIDED]
+        return any(a is not b for a, b in known)
+
+    @property
+    def printed_words(self) -> str:
+        """ "false (proved); by runs alone holds"."""
+        said = self.recorded.finding.words if self.recorded.finding else statement_status(self.recorded)
+        alone = statement_status(self.printed)
+        return said if alone == statement_status(self.recorded) else f"{said}; by runs alone {alone}"
+
+    @property
+    def own_words(self) -> str:
+        return self.own.words if self.own.by_reading or not self.apart else "does not apply"
+
+    def to_json(self) -> dict[str, Any]:
+        sides = {"printed": (self.printed, self.numbers[0]), "own": (self.own, self.numbers[1])}
+        found = {
+            side: {
+                "status": statement_status(known) if known.by_reading else None,
+                "status_by_reading": {reading: str(each.status) for reading, each in known.by_reading.items()},
+                "verdict": None if verdict is None else verdict.to_json(),
+            }
+            for side, (known, verdict) in sides.items()
+        }
+        found["printed"]["recorded"] = self.printed_words
+        return {"statement": self.name, "differs": self.differs, **found, "does_not_apply": self.apart}
+
+
+def read_own(folder: Path, variant: Variant) -> Report:
+    """The run in a folder of an algorithm of one's own. Raises: InvalidReportError where it is of another one."""
+    way_out = f"Run `moe-theory verify --system {variant.place}`, or name its folder by --from."
+    if not folder.exists():
+        raise InvalidReportError(f"{folder} does not exist. {way_out}")
+    report = read_reports([folder])
+    if report.own_system != variant.name:
+        raise InvalidReportError(f"{folder} is of {report.own_system or 'the printed algorithm'}. {way_out}")
+    return report
+
+
+def compared(report: Report, patterns: Sequence[str] = ()) -> list[Pair]:
+    """The statements of a run of an algorithm of one's own, or those whose names match, beside what is recorded."""
+    every, searches = recorded_verdicts(report.statements), recorded_searches()
+    whole = {each.name: each.plain for each in declared()}
+    chosen = [each for pattern in patterns or ["*"] for each in matching(pattern, report.statements)]
+    own = [dataclasses.replace(each, **_readings(each)) for each in report.verdicts]
+    settings = {setting for each in own for setting in each.settings}
+    held = [each.held_for(settings) for each in every if settings & set(each.settings)]
+    pairs = []
+    for each in {each.name: each for each in chosen}.values():
+        mine = [verdict for verdict in own if verdict.claim in each.roles]
+        apart = [verdict for verdict in mine if verdict.status is Status.INAPPLICABLE and not verdict.replicates]
+        left = {verdict.claim for verdict in apart}
+        known = [*apart, *(verdict for verdict in held if verdict.claim in each.roles and verdict.claim not in left)]
+        its = whole.get(each.name, each)
+        pairs.append(
+            Pair(
+                judged(its, held, searches.get(each.name)),
+                judged(each, known),
+                of_own := judged(each, mine),
+                _numbers(each, known, mine, decisive(of_own, mine)),
+                {verdict.claim: verdict.reason.partition("(")[2].rstrip(")") for verdict in apart},
+            )
+        )
+    return pairs
+
+
+def _readings(verdict: Verdict) -> dict[str, Any]:
+    """The readings of a verdict on an algorithm of one's own, as those on the printed one have them."""
+    reading, *also = (each.partition(f", {OWN_SYSTEM}")[0] for each in (verdict.reading, *verdict.also))
+    return {"reading": reading, "also": also}
+
+
+def _numbers(
+    of: Statement, known: Sequence[Verdict], mine: Sequence[Verdict], best: Verdict | None
+) -> tuple[Verdict | None, Verdict | None]:
+    """The verdicts on one claim under one reading that show a difference, or else how one's own is decided."""
+    printed = {(each.claim, setting): each for each in known for setting in each.settings}
+    pairs = [(printed.get((each.claim, each.setting)), each) for each in mine if each.claim in deciding(of)]
+
+    def rank(pair: tuple[Verdict | None, Verdict]) -> tuple[bool, bool]:
+        return {each.status for each in pair if each} != _OPPOSED, pair[1] is not best
+
+    return min(pairs, key=rank, default=(None, None))
+
+
+_OPPOSED = {Status.SUPPORTED, Status.REFUTED}
+
+
+def comparison(report: Report, patterns: Sequence[str] = (), paths: Sequence[Path] = ()) -> Document:
+    """An algorithm of one's own beside the printed ones: a line a statement, what does not apply, how many differ."""
+    pairs = compared(report, patterns)
+    differing = [each.name for each in pairs if each.differs]
+
+    def body() -> dict[str, Any]:
+        about = {"system": report.own_system, "command": report.command, "seed": report.seed, "error": report.error}
+        rows = [each.to_json() for each in pairs]
+        return {**about, "differ": differing, "statements": rows, "files": [*map(str, paths)]}
+
+    def parts(width: int) -> Iterator[RenderableType]:
+        del width
+        columns = ("statement", "printed", report.own_system, "claimed", "printed runs", "own runs")
+        rows = [(each.name, each.printed_words, each.own_words, *map(plain, _shown(each))) for each in pairs]
+        styles = [STATUS_STYLES.get(statement_status(each.own)) if each.differs else "dim" for each in pairs]
+        yield ruled(columns, rows, whole=("statement",), folded=columns[1:], styles=styles)
+        yield from _apart(pairs)
+        yield f"claims: {summary(report.verdicts)}, any of them wrong with probability at most {report.error:.4g}"
+        yield from [f"report: {paths[0]}"] if paths else []
+        yield _closing(pairs, differing)
+
+    return Document(body, parts, SCHEMA)
+
+
+def _shown(pair: Pair) -> tuple[str, str, str]:
+    """What is claimed, and what was measured of both algorithms."""
+    found = [each if each and each.replicates else None for each in pair.numbers]
+    first = found[1] or found[0]
+    printed, own = (measured(each) if each else "" for each in found)
+    return claimed(first) if first else "", printed, own
+
+
+def _apart(pairs: Sequence[Pair]) -> Iterator[str]:
+    """Which claims do not apply, by the reason."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for id, why in (item for each in pairs for item in each.apart.items()):
+        by_reason.setdefault(why, {})[id] = None
+    for why, ids in by_reason.items():
+        yield f"does not apply, as {why}: {', '.join(ids)}"
+
+
+def _closing(pairs: Sequence[Pair], differing: Sequence[str]) -> str:
+    apart = sum(not each.own.by_reading for each in pairs)
+    undecided = sum(any(found.status in _UNDECIDED for found in each.own.by_reading.values()) for each in pairs)
+    said = [f"{len(differing)} of {len(pairs)} statements differ from the printed algorithm's"]
+    said += [f"{undecided} are undecided"] if undecided else []
+    said += [f"{apart} have no status"] if apart else []
+    return "; ".join(said) + (f": {', '.join(differing)}" if differing else "")
