@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.continual import corrected, reduced, theory
-from moe_theory.continual.algorithm import Info, State, balance_cost, draw, learn, locality_cost, system
+from moe_theory.continual.algorithm import Auxiliary, Info, State, balance_cost, draw, learn, locality_cost, system
 from moe_theory.continual.params import Dims, Params
 from moe_theory.core import gating
 from moe_theory.core.numerics import Numbers
@@ -34,22 +34,24 @@ class GateSteps(NamedTuple):
     gate_gap: Float[Array, ""]  # max over pairs of experts of |theta^(m) - theta^(m')|_inf after the round
 
 
-@of_parts(like=system, only=("router", "fit"))
+@of_parts(like=system, only=("router", "fit", "auxiliary"))
 def system_with_gate_steps(dims: Dims, **parts: Any) -> System:
     """Algorithm 1 as a `System` whose info is `GateSteps`; it draws and learns exactly as `continual.system` does."""
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, GateSteps]:
         arrival, perturbation = draw(key, dims, state.pool, params)
         after, info = learn(state, arrival, perturbation, params, max_active=dims.max_active, **parts)
-        return after, gate_steps(arrival, after, info, params)
+        return after, gate_steps(arrival, after, info, params, parts.get("auxiliary", balance_cost))
 
     return System(system(dims, **parts).init, step)
 
 
-def gate_steps(arrival: Arrival, after: State, info: Info, params: Params) -> GateSteps:
+def gate_steps(
+    arrival: Arrival, after: State, info: Info, params: Params, auxiliary: Auxiliary = balance_cost
+) -> GateSteps:
     """The gate step of a round of switch routing, from what the round showed and the state after it."""
     gate_input = jnp.sum(arrival.features, axis=1)
-    balance = jnp.where(info.chosen, balance_cost(after.visits, after.round, params), 0)
+    balance = jnp.where(info.chosen, auxiliary(after.visits, after.round, params), 0)
     locality = jnp.where(info.chosen, locality_cost(info.update_norm**2, params), 0)
     slopes = gating.gate_slopes(info.gate_probabilities, locality + balance)
     exists = jnp.arange(slopes.shape[0]) < params.num_experts
@@ -112,7 +114,7 @@ class Diagnostics(NamedTuple):
     step_expected: Float[Array, ""]  # what it is expected to be, given that expert before, the task and its signal
 
 
-@of_parts(like=system, only=("router", "fit", "optimizer"))
+@of_parts(like=system, only=("router", "fit", "optimizer", "auxiliary"))
 def system_with_diagnostics(dims: Dims, **parts: Any) -> System:
     plain = system(dims, **parts)
 
@@ -125,7 +127,7 @@ def system_with_diagnostics(dims: Dims, **parts: Any) -> System:
         state, info = learn(before.state, arrival, perturbation, params, max_active=dims.max_active, **parts)
         is_exploring = state.round <= theory.exploration_rounds(params.num_experts, params.learning_rate)
         tracked = TrackedState(state, jnp.where(is_exploring, state.experts, before.explored))
-        return tracked, _diagnose(before, tracked, arrival, info, params)
+        return tracked, _diagnose(before, tracked, arrival, info, params, parts.get("auxiliary", balance_cost))
 
     return System(init, step)
 
@@ -314,7 +316,9 @@ def set_gap(outputs: Float[Array, " M"], members: Bool[Array, " M"]) -> Float[Ar
     return jnp.where(jnp.any(members), spread, 0)
 
 
-def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info: Info, params: Params) -> Diagnostics:
+def _diagnose(
+    before: TrackedState, after: TrackedState, arrival: Arrival, info: Info, params: Params, auxiliary: Auxiliary
+) -> Diagnostics:
     state, pool = before.state, before.pool
     exists = jnp.arange(state.experts.shape[0]) < params.num_experts
     members = exists & set_of_task(state, arrival.task)
@@ -324,7 +328,7 @@ def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info:
     expected = corrected.lemma_16(row(state.experts), truth, signal, pool.truths, num_samples)
     outputs, chosen = info.gate_outputs, info.chosen
     highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
-    locality_gradient, gradient_gap = _gradients(after.state, arrival, info, params, exists)
+    locality_gradient, gradient_gap = _gradients(after.state, arrival, info, params, exists, auxiliary)
     return Diagnostics(
         task=arrival.task,
         expert=info.expert,
@@ -346,12 +350,12 @@ def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info:
 
 
 def _gradients(
-    after: State, arrival: Arrival, info: Info, params: Params, exists: Bool[Array, " M"]
+    after: State, arrival: Arrival, info: Info, params: Params, exists: Bool[Array, " M"], auxiliary: Auxiliary
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     probabilities, chosen = info.gate_probabilities, info.chosen
     slopes = jnp.sum(jnp.where(chosen, probabilities, 0)) * (chosen - probabilities)
     moved = locality_cost(info.update_norm**2, params)
-    cost = moved + jnp.sum(jnp.where(chosen, balance_cost(after.visits, after.round, params), 0))
+    cost = moved + jnp.sum(jnp.where(chosen, auxiliary(after.visits, after.round, params), 0))
     largest = jnp.max(jnp.abs(jnp.sum(arrival.features, axis=1)))
     gaps = jnp.abs(slopes - jnp.sum(jnp.where(chosen, slopes, 0)))
     return moved * largest * jnp.max(jnp.abs(slopes)), cost * largest * jnp.max(jnp.where(exists, gaps, 0))

@@ -28,7 +28,7 @@ OWN_RUN = "runs/system"  # where `verify --system` writes unless told otherwise
 _UNDECIDED = {StatementStatus.OPEN, StatementStatus.NOT_JUDGED, StatementStatus.NOT_TESTABLE}
 
 
-class Pair(NamedTuple):
+class StatementPair(NamedTuple):
     """A statement of the printed algorithm and of one's own."""
 
     recorded: Judged  # with its proofs, and over the region that was searched
@@ -44,9 +44,18 @@ class Pair(NamedTuple):
     @property
     def differs(self) -> bool:
         """Whether both are decided under a reading, and otherwise."""
-        pairs = [(each, self.printed.by_reading.get(reading)) for reading, each in self.own.by_reading.items()]
-        known = [(a.status, b.status) for a, b in pairs if b is not None and not {a.status, b.status} & _UNDECIDED]
-        return any(a is not b for a, b in known)
+        return any(a is not b for a, b in self._statuses if not {a, b} & _UNDECIDED)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether one's own is not decided under a reading where the printed one is."""
+        return any(a not in _UNDECIDED and b in _UNDECIDED for a, b in self._statuses)
+
+    @property
+    def _statuses(self) -> list[tuple[StatementStatus, StatementStatus]]:
+        """The printed one's and one's own, under each reading that both have one under."""
+        printed = self.printed.by_reading
+        return [(printed[each].status, own.status) for each, own in self.own.by_reading.items() if each in printed]
 
     @property
     def printed_words(self) -> str:
@@ -75,7 +84,7 @@ class Pair(NamedTuple):
 
 def read_own(folder: Path, variant: Variant) -> Report:
     """The run in a folder of an algorithm of one's own. Raises: InvalidReportError where it is of another one."""
-    way_out = f"Run `moe-theory verify --system {variant.place}`, or name its folder by --from."
+    way_out = f"Run `moe-theory verify --system {variant.place} --out {folder}` first."
     if not folder.exists():
         raise InvalidReportError(f"{folder} does not exist. {way_out}")
     report = read_reports([folder])
@@ -84,7 +93,7 @@ def read_own(folder: Path, variant: Variant) -> Report:
     return report
 
 
-def compared(report: Report, patterns: Sequence[str] = ()) -> list[Pair]:
+def compared(report: Report, patterns: Sequence[str] = ()) -> list[StatementPair]:
     """The statements of a run of an algorithm of one's own, or those whose names match, beside what is recorded."""
     every, searches = recorded_verdicts(report.statements), recorded_searches()
     whole = {each.name: each.plain for each in declared()}
@@ -100,7 +109,7 @@ def compared(report: Report, patterns: Sequence[str] = ()) -> list[Pair]:
         known = [*apart, *(verdict for verdict in held if verdict.claim in each.roles and verdict.claim not in left)]
         its = whole.get(each.name, each)
         pairs.append(
-            Pair(
+            StatementPair(
                 judged(its, held, searches.get(each.name)),
                 judged(each, known),
                 of_own := judged(each, mine),
@@ -145,39 +154,43 @@ def comparison(report: Report, patterns: Sequence[str] = (), paths: Sequence[Pat
 
     def parts(width: int) -> Iterator[RenderableType]:
         del width
-        columns = ("statement", "printed", report.own_system, "claimed", "printed runs", "own runs")
-        rows = [(each.name, each.printed_words, each.own_words, *map(plain, _shown(each))) for each in pairs]
-        styles = [STATUS_STYLES.get(statement_status(each.own)) if each.differs else "dim" for each in pairs]
+        own = report.own_system
+        columns = ("statement", "printed", own, "measured: printed", f"measured: {own}")
+        rows = [(each.name, each.printed_words, each.own_words, *map(_measured, each.numbers)) for each in pairs]
+        styles = [
+            STATUS_STYLES.get(statement_status(each.own)) if each.differs or each.is_lost else "dim" for each in pairs
+        ]
         yield ruled(columns, rows, whole=("statement",), folded=columns[1:], styles=styles)
         yield from _apart(pairs)
         yield f"claims: {summary(report.verdicts)}, any of them wrong with probability at most {report.error:.4g}"
         yield from [f"report: {paths[0]}"] if paths else []
-        yield _closing(pairs, differing)
+        yield _closing(pairs, own)
 
     return Document(body, parts, SCHEMA)
 
 
-def _shown(pair: Pair) -> tuple[str, str, str]:
-    """What is claimed, and what was measured of both algorithms."""
-    found = [each if each and each.replicates else None for each in pair.numbers]
-    first = found[1] or found[0]
-    printed, own = (measured(each) if each else "" for each in found)
-    return claimed(first) if first else "", printed, own
+def _measured(verdict: Verdict | None) -> str:
+    return f"{measured(verdict)}; {plain(claimed(verdict))}" if verdict and verdict.replicates else ""
 
 
-def _apart(pairs: Sequence[Pair]) -> Iterator[str]:
+def _apart(pairs: Sequence[StatementPair]) -> Iterator[str]:
     """Which claims do not apply, by the reason."""
     by_reason: dict[str, dict[str, None]] = {}
     for id, why in (item for each in pairs for item in each.apart.items()):
         by_reason.setdefault(why, {})[id] = None
     for why, ids in by_reason.items():
-        yield f"does not apply, as {why}: {', '.join(ids)}"
+        yield f"does not apply ({why}): {', '.join(ids)}"
 
 
-def _closing(pairs: Sequence[Pair], differing: Sequence[str]) -> str:
-    apart = sum(not each.own.by_reading for each in pairs)
-    undecided = sum(any(found.status in _UNDECIDED for found in each.own.by_reading.values()) for each in pairs)
-    said = [f"{len(differing)} of {len(pairs)} statements differ from the printed algorithm's"]
-    said += [f"{undecided} are undecided"] if undecided else []
-    said += [f"{apart} have no status"] if apart else []
-    return "; ".join(said) + (f": {', '.join(differing)}" if differing else "")
+def _closing(pairs: Sequence[StatementPair], own: str) -> str:
+    """How many statements differ, are left open or have no status, by name where that is of the algorithm."""
+    differing, lost = [each.name for each in pairs if each.differs], [each.name for each in pairs if each.is_lost]
+    apart = [each.name for each in pairs if not each.own.by_reading]
+    said = [f"{len(differing)} of {len(pairs)} statements differ from the printed algorithm's{_named(differing)}"]
+    said += [f"{len(lost)} that are decided there are not of {own}{_named(lost)}"] if lost else []
+    said += [f"{len(apart)} have no status of {own}"] if apart else []
+    return "; ".join(said)
+
+
+def _named(names: Sequence[str]) -> str:
+    return f" ({', '.join(names)})" if names else ""

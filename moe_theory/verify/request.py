@@ -112,7 +112,9 @@ def check_request(
     variant = variant_of(system)
     own, apart = on_own(groups, variant)
     found = [_without_runs(claim, reading, why, seed, module) for claim, reading, why in apart]
-    return dataclasses.replace(resolve(own, *given, order), own=variant, known=tuple(found))
+    request = resolve(own, *given, order)
+    recorded = sum(each.error for each in found if each.replicates)
+    return dataclasses.replace(request, own=variant, known=tuple(found), error=request.error + recorded)
 
 
 def on_own(groups: Sequence[Group], variant: Variant) -> tuple[list[Group], list[tuple[Claim, "AdjustedReading", str]]]:

@@ -45,7 +45,11 @@ def variant_of(system: str | Parts) -> Variant:
     own = {key: value for key, value in vars(sys.modules[home]).items() if isinstance(value, Mapping) and key[0] != "_"}
     if name not in own:
         known = vars(sys.modules[home]).get(name)
-        said = f"{name} is {shortened(known)}" if known is not None else str(unknown_name("name of parts", name, own))
+        said = (
+            f"{name} is {shortened(known)}, and no parts by name"
+            if known is not None
+            else str(unknown_name("name of parts", name, own))
+        )
         raise InvalidRunError(f"--system {system}: {said.rstrip('.')}. {WAY_OUT}")
     return Variant(system, name, _checked(f"--system {system}", own[name]))
 
