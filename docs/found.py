@@ -94,7 +94,17 @@ def counts(link: Callable[[str], str], networks: str) -> str:
     said = (
         f"Recorded {' to '.join(dict.fromkeys((dates[0], dates[-1])))}; `make verdicts` judges anew." if dates else ""
     )
-    return "\n".join([*lines, "", f"{proved(own)} {said}{on_other_data(networks)}"])
+    return "\n".join([*lines, "", f"{proved(own)} {searched(own)}{said}{on_other_data(networks)}"])
+
+
+def searched(papers: Sequence[str]) -> str:
+    """How many statements were searched over what they leave free, and how many of them a search has flipped."""
+    found = [each for paper in papers for each in recorded.searches_of(paper)]
+    flipped = [each.sought for each in found if each.flips]
+    if not found:
+        return ""
+    told = f"{flipped.count('break')} break, {flipped.count('rescue')} come back"
+    return f"{len(found)} were searched for what they leave free: {told}. "
 
 
 def proved(papers: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from moe_theory.core import gating, metrics
 from moe_theory.core.errors import InvalidDimsError
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import Fit, fitted, minimum_norm
+from moe_theory.core.locality import Locality, Move, charged, check_locality, distance_moved
 from moe_theory.core.metrics import Metrics
 from moe_theory.core.numerics import rounded_positive
 from moe_theory.core.parts import of_parts
@@ -46,6 +47,7 @@ class State(NamedTuple):
     round: Int[Array, ""]  # rounds done, t
     metrics: Metrics
     optimizer_state: PyTree
+    memory: PyTree = None  # what the locality loss remembers; the paper's own nothing
 
 
 @documented
@@ -142,6 +144,7 @@ def system(
     fit: Fit = minimum_norm,
     optimizer: Optimizer = optax.sgd,
     auxiliary: Auxiliary = balance_cost,
+    locality: Locality = distance_moved,
 ) -> System:
     """Algorithm 1 as a `System`. Equal arguments give the same object, so that a program is compiled once.
 
@@ -155,8 +158,10 @@ def system(
         fit: what an expert's model changes by.
         optimizer: the transformation of the gate's gradient, of a traced learning rate; `optax.sgd` is (9).
         auxiliary: what the auxiliary loss costs a chosen expert; `balance_cost` is (7).
+        locality: what the locality loss costs a chosen expert, and remembers; `distance_moved` is (6).
     Source: Algorithm 1 of `continual`; what is drawn, Section 3.1 and Appendix A.2.
-    Raises: from its `init`, InvalidParamsError for parameters outside their range.
+    Raises: InvalidParamsError for a locality that is no `Locality`, and from its `init` for parameters outside their
+        range.
 
     Examples:
         >>> import moe_theory as mt
@@ -168,10 +173,12 @@ def system(
         ((5,), 5)
     """
 
+    check_locality(locality)
+
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
         pool = draw_pool(key, dims.num_tasks, dims.num_features, params.pool_scales)
-        return begin(dims, params, pool, optimizer)
+        return begin(dims, params, pool, optimizer, locality)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         given = stream(key, dims, state, params)
@@ -187,18 +194,22 @@ def system(
             fit=fit,
             optimizer=optimizer,
             auxiliary=auxiliary,
+            locality=locality,
         )
 
     return System(init, step)
 
 
-def on_pool(dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd, **parts: Any) -> System:
+def on_pool(
+    dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd, locality: Locality = distance_moved, **parts: Any
+) -> System:
     """Algorithm 1 with one explicit pool for all replicates. Reuse the result: each call compiles its start anew.
 
     Args:
-        parts: stream, router, fit and auxiliary, as `system` has them.
+        locality, parts: locality, stream, router, fit and auxiliary, as `system` has them.
     Source: Algorithm 1 of `continual`.
-    Raises: InvalidDimsError if the pool's shapes are not those of `dims`.
+    Raises: InvalidDimsError if the pool's shapes are not those of `dims`; InvalidParamsError for a locality that is no
+        `Locality`.
 
     Examples:
         >>> import numpy as np
@@ -210,16 +221,22 @@ def on_pool(dims: Dims, pool: Pool, *, optimizer: Optimizer = optax.sgd, **parts
         True
     """
     check_pool(dims.num_tasks, dims.num_features, pool)
-    drawn = system(dims, optimizer=optimizer, **parts)
+    drawn = system(dims, optimizer=optimizer, locality=locality, **parts)
 
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
-        return begin(dims, params, pool, optimizer)
+        return begin(dims, params, pool, optimizer, locality)
 
     return System(init, drawn.step)
 
 
-def begin(dims: Dims, params: Params, pool: Pool, optimizer: Optimizer = optax.sgd) -> State:
+def begin(
+    dims: Dims,
+    params: Params,
+    pool: Pool,
+    optimizer: Optimizer = optax.sgd,
+    locality: Locality = distance_moved,
+) -> State:
     """The state before round 1: experts and gates are zero.
 
     Source: Algorithm 1 of `continual`, line 2.
@@ -250,6 +267,7 @@ def begin(dims: Dims, params: Params, pool: Pool, optimizer: Optimizer = optax.s
         round=jnp.zeros((), jnp.int32),
         metrics=metrics.no_arrivals(dims.max_experts, dims.num_features, dtype),
         optimizer_state=optimizer(jnp.asarray(params.learning_rate, dtype)).init(zeros),
+        memory=locality.init(dims),
     )
 
 
@@ -288,6 +306,7 @@ def learn(
     fit: Fit = minimum_norm,
     optimizer: Optimizer = optax.sgd,
     auxiliary: Auxiliary = balance_cost,
+    locality: Locality = distance_moved,
 ) -> tuple[State, Info]:
     """One round of Algorithm 1 on an explicit arrival and perturbation: nothing random inside.
 
@@ -300,10 +319,11 @@ def learn(
             own, where it has any.
         max_active: static bound of `Params.num_active`; a system takes it from its `Dims`.
         router, fit, auxiliary: as for `system`.
-        optimizer: the one that `begin` was given.
+        optimizer, locality: those that `begin` was given.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
     Raises: InvalidDimsError for an arrival that does not fit the state or has s >= d; InvalidParamsError for parameters
-        outside their range, where their values are known, and for a router or fit that returns another shape.
+        outside their range, where their values are known, and for a router, fit or locality that returns another shape
+        or, where that is known, a locality that costs NaN.
 
     Examples:
         An expert that sees all that its task depends on fits it exactly:
@@ -346,6 +366,7 @@ def learn(
         router=router,
         optimizer=optimizer,
         auxiliary=auxiliary,
+        locality=locality,
     )
     is_exploring = time <= exploration_rounds(params.num_experts, params.learning_rate)
     after = after._replace(explored_visits=jnp.where(is_exploring, after.visits, state.explored_visits))
@@ -375,12 +396,14 @@ def advance(
     router: Router = perturbed,
     optimizer: Optimizer = optax.sgd,
     auxiliary: Auxiliary = balance_cost,
+    locality: Locality = distance_moved,
 ) -> tuple[Any, Routing, Learned]:
     """One round of Algorithm 1 whatever the experts and the gate's input are; `learn` is this with linear experts.
 
     Args:
-        state: any NamedTuple with gates, visits, converged, terminated, round and optimizer_state, as `State` has them.
-        arrival: what the router is given.
+        state: any NamedTuple with gates, visits, converged, terminated, round, optimizer_state and memory, as `State`
+            has them.
+        arrival: what the router and the locality loss are given.
         params: anything with the fields of `Params` that routing and gate updates read: all but those of pools.
         experts: what learns the arrival.
     Source: Eqs. (1)-(9) and Algorithm 1 of `continual`.
@@ -396,7 +419,9 @@ def advance(
     learned = experts(routing)
 
     visits = state.visits + chosen
-    move_costs = jnp.sum(jnp.where(masks, locality_cost(learned.squared_moves, params)[:, None], 0), axis=0)
+    printed = jnp.sum(jnp.where(masks, locality_cost(learned.squared_moves, params)[:, None], 0), axis=0)
+    lengths = jnp.sum(jnp.where(masks, jnp.sqrt(learned.squared_moves)[:, None], 0), axis=0)
+    move_costs, memory = charged(locality, Move(lengths, printed, chosen), state.memory, arrival, params)
     costs = jnp.where(chosen, move_costs + auxiliary(visits, time, params), 0)
     gradient = gating.gate_gradient(probabilities, gate_input, costs)
 
@@ -412,6 +437,7 @@ def advance(
         terminated=terminated,
         round=time,
         optimizer_state=jax.tree.map(functools.partial(jnp.where, terminated), state.optimizer_state, optimizer_state),
+        memory=memory,
     )
     return after, routing, learned
 

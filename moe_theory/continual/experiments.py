@@ -36,7 +36,7 @@ from moe_theory.core.tasks import Pool, draw_pool
 from moe_theory.runs import Run
 from moe_theory.verify import Experiment
 from moe_theory.verify.claim import Selection
-from moe_theory.verify.region import Order, Scale
+from moe_theory.verify.region import Choice, Order, Scale
 from moe_theory.verify.statement import Hypothesis, limit_probability
 
 FAILURE = 0.05  # delta: what a probability that the paper leaves at delta, or at o(1), may be at most
@@ -351,8 +351,8 @@ def _limit(
     changes: Mapping[str, Any] = MappingProxyType({}),
     **about: Any,
 ) -> tuple[Selection, Selection]:
-    """Runs over a grid of sigma_0, with more experts than tasks and with fewer. Their lengths follow T1, and are of as
-    few numbers as there are scales, since each is a program.
+    """Runs over a grid of sigma_0, with more experts than tasks and with fewer. Their lengths follow T1, rounded up to
+    as few numbers as there are scales; results depend on them.
     """
     cells = {
         specialization_cell(number, scale): {**limit_params(number, scale), **changes}
@@ -425,8 +425,8 @@ COVERAGE_EXPERTS = {
 
 
 def coverage(setting: Mapping[str, Any]) -> Experiment:
-    """Exploration with as many tasks as a setting has, each a set of its own, or with those of the recorded runs."""
-    tasks = setting.get("num_tasks", COVERAGE_TASKS)
+    """Exploration with as many tasks as a setting has, each a set of its own, and its sigma_0, or as recorded."""
+    tasks, scale = setting.get("num_tasks", COVERAGE_TASKS), setting.get("sigma_0", COVERAGE_SCALE)
     needed = int(np.ceil(tasks * np.log(tasks / FAILURE)))
     dims = Dims(needed, tasks, tasks + 1, num_samples=6)
     sets = {
@@ -438,10 +438,10 @@ def coverage(setting: Mapping[str, Any]) -> Experiment:
         dims=dims,
         system=system(dims),
         cells={
-            f"{name} sets": limit_params(number, COVERAGE_SCALE) | {"num_clusters": count}
+            f"{name} sets": limit_params(number, scale) | {"num_clusters": count}
             for name, (number, count) in sets.items()
         },
-        num_rounds=stage_rounds(Params()._replace(**limit_params(needed, COVERAGE_SCALE))),
+        num_rounds=stage_rounds(Params()._replace(**limit_params(needed, scale))),
         record_every=2,
         observe=observe_sets,
         replicates=1024,
@@ -450,6 +450,7 @@ def coverage(setting: Mapping[str, Any]) -> Experiment:
 
 
 COVERAGE = coverage({})
+FREE_COVERAGE = (*FREE, Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.001}))
 
 
 # Where experts specialise at all: the gate drive kappa in units of the perturbation lambda, set by the signals' scale.

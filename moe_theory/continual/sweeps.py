@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import optax
 
 from moe_theory.continual.algorithm import system
+from moe_theory.continual.baseline import LOCALITIES
 from moe_theory.continual.params import READINGS, Dims, check_params
 from moe_theory.sweep.systems import Observable, Sweepable, observables
 
@@ -15,7 +16,7 @@ SWEEPABLE = Sweepable(
     dims=Dims,
     default_dims={"num_tasks": 6, "num_features": 10, "num_samples": 6, "max_active": 1},
     readings=READINGS,
-    choices={"optimizer": OPTIMIZERS},
+    choices={"optimizer": OPTIMIZERS, "locality": LOCALITIES},
     build=system,
     check=check_params,
     observables=observables(

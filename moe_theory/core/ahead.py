@@ -146,7 +146,7 @@ def _stages(equations: list[Any], known: Variables, changing: Variables) -> _Sta
     plain = _without(equations, act + random)
     costly = _needed(random, set(_outputs([equation for equation in random if _is_costly(equation)])))
     # Parts of what was drawn are stored in the place of the whole.
-    draw, drawn = [], known | set(_outputs(costly))
+    draw, drawn = [], set()
     for equation in random:
         is_part = equation.primitive.name in _PARTS and _inputs([equation]) <= drawn
         if is_part or any(equation is other for other in costly):

@@ -5,7 +5,7 @@ import itertools
 import math
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 import jax
@@ -86,10 +86,16 @@ def run(
     if platform is None or is_plain or not can_rewrite():
         blocks, lengths = fixed_blocks(num_rounds, record_every), ()
     else:
-        blocks, lengths = planned(num_rounds, record_every, 1 if is_large or platform != "cpu" else FEWEST_RECORDS)
-    arguments = (system, keys, state, params, blocks, lengths, observe, reduce, is_batch)
-    state, records = program(platform, is_plain, is_large)(*arguments)
-    return state, without_room(records, blocks, -(-num_rounds // record_every), platform)
+        blocks, lengths = planned(num_rounds, record_every, FEWEST_RECORDS if platform == "cpu" else 1)
+    run_program, count = program(platform, is_plain, is_large), -(-num_rounds // record_every)
+    begun, rest = (system, keys, state, params), (lengths, observe, reduce, is_batch)
+    if blocks.room > count:
+        kind = (system.step, keys.shape, bytes_of((state, params)), blocks, *rest[1:])
+        if kind not in _num_bytes:  # asked once, as asking takes as long as a small run
+            _num_bytes[kind] = bytes_of(run_program.eval_shape(*begun, blocks, *rest)[1])
+        blocks = blocks._replace(room=count) if _num_bytes[kind] > SPARE_BYTES else blocks
+    state, records = run_program(*begun, blocks, *rest)
+    return state, without_room(records, blocks, count, platform)
 
 
 def require_one_round(rounds: Any) -> None:
@@ -391,6 +397,9 @@ ALONE_BYTES = 2**20
 # Replicates that fill an accelerator. Measured on one H100: from 2^15 to 2^18 a replicate-round costs about the same,
 # below that more, as starting a round's kernels takes what it takes however few there are.
 FILLING_WIDTH = 2**17
+# Bytes of records up to which a program has room for more of them than a run has: others are compiled for each count.
+SPARE_BYTES = 2**24
+_num_bytes: dict[Hashable, int] = {}  # of the records that a kind of run has room for
 # Bytes of an accelerator that does not say how many it has.
 UNKNOWN_BYTES = 2**33
 # The state before and after a round, what is between, and what is prepared ahead, which outweighs the state of few

@@ -64,6 +64,8 @@ def stored_pairs(words: Sequence[Words]) -> list[Words]:
     """An even number of words of a hash, `stored` two by two, each pair as the parts of a complex number: XLA computes
     one array at a time, and so a hash once for each array that it is stored as. Parts are moved, never computed with.
     """
+    if jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]
+        return list(words)  # nothing is stored, and `jax_debug_nans` would find some of them to be no numbers
     parts = [jax.lax.bitcast_convert_type(word, jnp.float32) for word in words]
     pairs = stored([jax.lax.complex(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)])
     parts = [part for pair in pairs for part in (jax.lax.real(pair), jax.lax.imag(pair))]

@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from moe_theory.continual.algorithm import Learned, Optimizer, Router, Routing, advance, perturbed
 from moe_theory.core.fields import documented
+from moe_theory.core.locality import Locality, check_locality, distance_moved
 from moe_theory.core.system import System
 from moe_theory.core.tasks import streamed
 from moe_theory.deep import baselines, evaluation, gate, networks, training
@@ -37,6 +38,7 @@ class State(NamedTuple):
     past: Past
     kept: Kept | None  # against forgetting; None unless `Dims` makes room
     optimizer_state: PyTree
+    memory: PyTree = None  # what the locality loss remembers
 
     @property
     def max_rounds(self) -> int:
@@ -74,6 +76,7 @@ def system(
     *,
     stream: Stream | None = None,
     optimizer: Optimizer = optax.sgd,
+    locality: Locality = distance_moved,
     **parts: Any,
 ) -> System:
     """The experiment as a `System` on a data set; the tasks are to recognise `classes`, one each.
@@ -81,10 +84,11 @@ def system(
     Args:
         embed: what the gate reads of a task's images, as a vector.
         stream: what arrives in each round, and how the pool moves; unless given what `tasks.draw` draws.
-        optimizer, parts: optimizer, router and auxiliary, as `moe_theory.continual.system` has them; their `params` are
-            those of networks.
+        optimizer, locality, parts: optimizer, locality, router and auxiliary, as `moe_theory.continual.system` has
+            them; their `params` are those of networks.
     Source: Algorithm 1, Section 6 and Appendix A of `continual`.
-    Raises: InvalidDimsError unless there are `num_classes` of them, all in the data set.
+    Raises: InvalidDimsError unless there are `num_classes` of them, all in the data set; InvalidParamsError for a
+        locality that is no `Locality`.
 
     Examples:
         >>> import jax
@@ -96,15 +100,19 @@ def system(
         (2, 64)
     """
 
+    check_locality(locality)
+
     def init(key: Key[Array, ""], params: Params) -> State:
-        return begin(key, dims, params, pool_of(source, classes), embed, optimizer)
+        return begin(key, dims, params, pool_of(source, classes), embed, optimizer, locality)
 
     def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:
         return state.pool, draw(key, dims, state.pool, params, state.round + 1)[0]
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         pool, arrival = streamed((stream or stationary)(key, dims, state, params), "pool", "arrival")
-        return learn(state._replace(pool=pool), arrival, params, dims, embed, optimizer=optimizer, **parts)
+        return learn(
+            state._replace(pool=pool), arrival, params, dims, embed, optimizer=optimizer, locality=locality, **parts
+        )
 
     return System(init, step)
 
@@ -116,6 +124,7 @@ def begin(
     pool: Pool,
     embed: gate.Embed = gate.mean_image,
     optimizer: Optimizer = optax.sgd,
+    locality: Locality = distance_moved,
 ) -> State:
     """The state before round 1: random experts, gates at zero.
 
@@ -140,6 +149,7 @@ def begin(
         past=evaluation.empty_past(dims),
         kept=baselines.nothing_kept(dims, experts.params) if dims.num_kept or dims.consolidates else None,
         optimizer_state=optimizer(jnp.asarray(params.learning_rate, gates.dtype)).init(gates),
+        memory=locality.init(dims),
     )
 
 
@@ -159,7 +169,7 @@ def learn(
     step on locality and auxiliary loss, unless their update has been terminated.
 
     Args:
-        router, parts: router, optimizer and auxiliary, as for `system`.
+        router, parts: router, optimizer, locality and auxiliary, as for `system`.
     Source: Algorithm 1, Section 6 and Appendices A.3, A.4 of `continual`.
     Raises: as `begin`; InvalidRunError for a round beyond `Dims.max_rounds`, where its number is known.
 

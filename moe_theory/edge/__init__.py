@@ -9,6 +9,8 @@ Source: H. Li, L. Duan, "Theory of Mixture-of-Experts for Mobile Edge Computing"
 
 from moe_theory.core.linear import minimum_norm as minimum_norm
 from moe_theory.core.linear import targets_of as targets_of
+from moe_theory.core.locality import Locality as Locality
+from moe_theory.core.locality import Move as Move
 from moe_theory.core.papers import Paper
 from moe_theory.core.tasks import Pool as Pool
 from moe_theory.edge import corrected as corrected

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from moe_theory.core import gating
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import Fit, minimum_norm
+from moe_theory.core.locality import Locality, check_locality
 from moe_theory.core.numerics import Numbers
 from moe_theory.core.parts import of_parts
 from moe_theory.core.system import System
@@ -74,6 +75,7 @@ class State(NamedTuple):
     pending_slopes: Float[Array, "S M"]  # stale derivatives of pi_{m_i} in the gate outputs, (25), (26)
     refit: Refit | None = None  # only where servers hold several tasks
     queue: Queue | None = None  # only under `wait`
+    memory: PyTree = None  # what a locality loss of one's own remembers
 
 
 @documented
@@ -110,6 +112,7 @@ def system(
     execution: Law = delays.uniform,
     stream: Stream | None = None,
     fit: Fit = minimum_norm,
+    locality: Locality | None = None,
 ) -> System:
     """Algorithm 1 under a routing policy as a `System`. Equal arguments give the same object, compiled once.
 
@@ -121,9 +124,11 @@ def system(
         execution: law of the execution delays, drawn once.
         stream: what arrives in each round, and how the pool moves; unless given what `draw` draws from one pool.
         fit: what a server's model changes by.
+        locality: what the locality loss charges servers as they complete their tasks, and what it remembers; its
+            arrival is the tasks, a `servers.Done`. Unless given it charges |w_t - w_{t-1}|, as (11) has it.
     Source: Algorithm 1, Definition 1, Assumption 1 and Section VI of `edge`.
-    Raises: InvalidParamsError for a policy that is no function; from its `init`, the errors of `begin`; from its `step`
-        those of `learn`.
+    Raises: InvalidParamsError for a policy that is no function, or a locality that is no `Locality`; from its `init`,
+        the errors of `begin`; from its `step` those of `learn`.
 
     Examples:
         >>> import moe_theory as mt
@@ -135,6 +140,8 @@ def system(
         5
     """
     check_policy(policy)
+    if locality is not None:
+        check_locality(locality)
 
     def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:
         return state.pool, draw(key, dims, state.pool, state.positions, params, transfer)
@@ -143,20 +150,21 @@ def system(
         given = (stream or stationary)(key, dims, state, params)
         pool, arrival = streamed(given, "pool", "arrival")
         check_pool(dims.num_tasks, dims.num_features, pool)
-        return learn(state._replace(pool=pool), arrival, params, policy, dims=dims, fit=fit)
+        return learn(state._replace(pool=pool), arrival, params, policy, dims=dims, fit=fit, locality=locality)
 
-    return System(_drawn(dims, transfer, execution), step)
+    return System(_drawn(dims, transfer, execution, locality), step)
 
 
 @functools.lru_cache  # what begins is the same whatever the policy
-def _drawn(dims: Dims, transfer: Law, execution: Law) -> Callable[..., State]:
+def _drawn(dims: Dims, transfer: Law, execution: Law, locality: Locality | None) -> Callable[..., State]:
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
         check_laws(dims, params, transfer, execution)
         pool_key, execution_key = jax.random.split(key)
         pool = draw_pool(pool_key, dims, params)
         positions = jnp.asarray(delays.even_map(dims.max_experts), jnp.result_type(float))
-        return begin(dims, params, pool, draw_execution(execution_key, dims, positions, params, execution), positions)
+        execution_delay = draw_execution(execution_key, dims, positions, params, execution)
+        return begin(dims, params, pool, execution_delay, positions, locality)
 
     return init
 
@@ -167,12 +175,14 @@ def begin(
     pool: Pool,
     execution_delay: Int[Numbers, " M"],
     positions: Float[Numbers, "M 2"] | None = None,
+    locality: Locality | None = None,
 ) -> State:
     """The state before round 1: experts and gates are zero, all servers are idle.
 
     Args:
         execution_delay: d^ex of each server, in whole rounds; those beyond `num_experts` are not used.
         positions: of the servers on the unit square; `delays.even_map` unless given.
+        locality: as for `system`; it begins the state's memory.
     Source: Algorithm 1 of `edge`, line 2.
     Raises: InvalidDimsError for shapes that do not fit `dims`; InvalidParamsError for `params` outside their range,
         or execution delays that are negative, fractional or above `Dims.max_delay`.
@@ -221,6 +231,7 @@ def begin(
         pending_slopes=jnp.zeros((slots, experts), dtype),
         refit=no_refit(dims, dtype) if dims.slots_per_server > 1 else None,
         queue=empty_queue(dims, dtype) if dims.when_busy == "wait" else None,
+        memory=None if locality is None else locality.init(dims),
     )
 
 
@@ -232,6 +243,7 @@ def on_pool(
     *,
     positions: Float[Numbers, "M 2"] | None = None,
     transfer: Law = delays.uniform,
+    locality: Locality | None = None,
     **parts: Any,
 ) -> System:
     """Algorithm 1 with one explicit network for all replicates: pool, execution delays and positions of the servers.
@@ -239,7 +251,7 @@ def on_pool(
     Reuse the result: each call compiles its start anew.
 
     Args:
-        parts: stream and fit, as `system` has them.
+        locality, parts: locality, stream and fit, as `system` has them.
     Source: Algorithm 1 of `edge`.
     Raises: as `begin`; InvalidParamsError where execution and transfer may take less than 1 round together, or more
         than `Dims.max_delay`.
@@ -254,11 +266,11 @@ def on_pool(
         >>> system.init(mt.root_key(0), edge.Params(num_experts=2)).execution_delay.tolist()
         [1, 2]
     """
-    drawn = system(dims, policy, transfer=transfer, **parts)
+    drawn = system(dims, policy, transfer=transfer, locality=locality, **parts)
 
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
-        state = begin(dims, params, pool, execution_delay, positions)
+        state = begin(dims, params, pool, execution_delay, positions, locality)
         check_laws(dims, params, transfer, delays.uniform)
         for transfer_delay in (params.min_transfer_delay, params.max_transfer_delay):
             _check_totals(transfer_delay, execution_delay, params, dims.max_delay)
@@ -275,6 +287,7 @@ def learn(
     *,
     dims: Dims | None = None,
     fit: Fit = minimum_norm,
+    locality: Locality | None = None,
 ) -> tuple[State, Info]:
     """One round on an explicit arrival, nothing random inside: gate steps, completions, routing, in this order.
 
@@ -288,11 +301,13 @@ def learn(
         policy: from `policies`, or your own.
         dims: those passed to `begin`; needed only where servers hold several tasks or tasks wait.
         fit: what a server's model changes by.
+        locality: the one that `begin` was given.
     Returns: the state after the round, and what was observed.
     Source: Eqs. (1)-(13) and Algorithm 1 of `edge`; its footnote 1 for capacities above 1.
     Raises: InvalidDimsError for arrays that do not fit the state; InvalidParamsError for parameters or delays outside
-        their range, where their values are known, and for a fit or targets of one's own where servers hold several
-        tasks, whose models are fitted once more when they complete, or for targets where tasks wait.
+        their range, where their values are known; for a locality that gives another shape or, where that is known,
+        NaN; for a fit, a locality or targets of one's own where servers hold several tasks, whose models are fitted
+        once more when they complete; and for targets where tasks wait.
 
     Examples:
         A task takes 3 rounds to the fastest server and 1 there; until then the server's model is at distance 1:
@@ -310,8 +325,8 @@ def learn(
         (1.0, 0.0)
     """
     check_policy(policy)
-    arrival = _check_round(state, arrival, params, dims, fit)
-    servers = _servers(dims, fit)
+    arrival = _check_round(state, arrival, params, dims, fit, locality)
+    servers = _servers(dims, fit, locality)
     ready, done, change_norms = due(state, params, servers)
 
     def offer_one(state: State, arrival: Arrival, is_offered: bool | Bool[Array, ""] = True) -> Any:
@@ -348,8 +363,8 @@ def learn(
     return after, info
 
 
-def _servers(dims: Dims | None, fit: Fit = minimum_norm) -> Servers:
-    return one_task_each(fit) if dims is None or dims.slots_per_server == 1 else several_tasks_each(dims)
+def _servers(dims: Dims | None, fit: Fit = minimum_norm, locality: Locality | None = None) -> Servers:
+    return one_task_each(fit, locality) if dims is None or dims.slots_per_server == 1 else several_tasks_each(dims)
 
 
 def generalization_error(state: State) -> Float[Array, ""]:
@@ -374,7 +389,9 @@ def generalization_error_flushed(state: State, dims: Dims | None = None) -> Floa
     return flushed.squared_error / jnp.maximum(jnp.sum(state.visits), 1)
 
 
-def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | None, fit: Fit) -> Arrival:
+def _check_round(
+    state: State, arrival: Arrival, params: Params, dims: Dims | None, fit: Fit, locality: Locality | None
+) -> Arrival:
     """Refuse a round by the shapes and, where they are known, the values of what it is given; the arrival as arrays."""
     (max_experts, num_features), num_tasks = state.experts.shape, state.pool.truths.shape[0]
     features = np.shape(arrival.features)
@@ -397,9 +414,10 @@ def _check_round(state: State, arrival: Arrival, params: Params, dims: Dims | No
         if np.shape(getattr(arrival, name)) != shape:
             found = np.shape(getattr(arrival, name))
             raise InvalidDimsError(f"{name} of shape {found} must be {shape}. Change the arrival's {name}.")
-    if state.refit is not None and (fit is not minimum_norm or arrival.targets is not None):
+    has_own_parts = fit is not minimum_norm or locality is not None or arrival.targets is not None
+    if state.refit is not None and has_own_parts:
         raise InvalidParamsError(
-            "servers that hold several tasks refit them by the minimum norm: leave out fit and targets."
+            "servers that hold several tasks refit them by the minimum norm: leave out fit and targets, and locality."
         )
     if state.queue is not None and arrival.targets is not None:
         raise InvalidParamsError(

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 from moe_theory.core import gating
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import Fit, fitted
+from moe_theory.core.locality import Locality, Move, charged
 from moe_theory.core.numerics import rounded, stored
 from moe_theory.core.tasks import select_row
 from moe_theory.edge.policies import Policy
@@ -32,6 +33,14 @@ class Assignment(NamedTuple):
     wait: Int[Array, ""]  # rounds before the server starts on it
     until: Int[Array, ""]  # the round at whose start it is done
     is_blind: Bool[Array, ""]  # whether its best score is NaN
+
+
+@documented
+class Done(NamedTuple):
+    """The tasks that servers complete in a round, as a locality loss sees them; zero where a server completes none."""
+
+    task: Int[Array, " M"]  # kind n_i
+    gate_input: Float[Array, "M p"]  # stale sum_i X_i
 
 
 def _idle(
@@ -73,6 +82,9 @@ class Servers(NamedTuple):
     # (slopes times |w_t - w_{t-1}| of the completed tasks (S, M), their gate inputs (S, p)) -> the gradient (M, p)
     gradient: Callable[[Array, Array], Array] = _summed_in_turn
     slots_per_server: int = 1
+    # What the completion of a task costs, from how far it moved the model; None: |w_t - w_{t-1}| itself. For servers
+    # with one task each, whose state has a `memory`.
+    locality: Locality | None = None
 
 
 def due(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S"], Float[Array, " S"]]:
@@ -85,7 +97,10 @@ def due(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S
     time = state.round + 1
     done = (state.pending_server != FREE) & (state.pending_until <= time)
     completed, change_norms = servers.complete(state, done)
-    gradient = servers.gradient(change_norms[:, None] * state.pending_slopes, state.pending_input)
+    costs = change_norms
+    if servers.locality is not None:
+        costs, completed = _charged(servers.locality, completed, done, change_norms, params)
+    gradient = servers.gradient(costs[:, None] * state.pending_slopes, state.pending_input)
     is_immediate = jnp.asarray(params.gate_lag) == 0
     step = state.gate_step + jnp.where(is_immediate, gradient, 0)
     ready = completed._replace(
@@ -95,6 +110,23 @@ def due(state: Any, params: Any, servers: Servers) -> tuple[Any, Bool[Array, " S
         round=time,
     )
     return ready, done, change_norms
+
+
+def _charged(
+    locality: Locality, state: Any, is_done: Bool[Array, " S"], norms: Float[Array, " S"], params: Any
+) -> tuple[Float[Array, " S"], Any]:
+    """What the completed tasks cost by a locality loss, and the state with its memory."""
+    at_server = at_servers(state, is_done)
+
+    def by_server(of_slots: Array) -> Array:
+        return jnp.sum(jnp.where(at_server.T, of_slots[None, :], 0), axis=1, dtype=of_slots.dtype)
+
+    lengths = by_server(norms)
+    move = Move(lengths, lengths, jnp.any(at_server, axis=0))
+    inputs = jnp.sum(jnp.where(at_server[:, :, None], state.pending_input[:, None, :], 0), axis=0)
+    tasks = Done(by_server(state.pending_task), inputs)
+    costs, memory = charged(locality, move, state.memory, tasks, params)
+    return jnp.sum(jnp.where(at_server, costs[None, :], 0), axis=1), state._replace(memory=memory)
 
 
 def offer(
@@ -147,7 +179,7 @@ def has_own_slots(state: Any, slots_per_server: int) -> bool:
     return state.pending_server.shape[0] == state.busy_until.shape[0] * slots_per_server
 
 
-def one_task_each(fit: Fit) -> Servers:
+def one_task_each(fit: Fit, locality: Locality | None = None) -> Servers:
     """The paper's machine: linear experts, one task a server, the others dropped. Source: Algorithm 1 of `edge`."""
 
     def complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
@@ -160,7 +192,7 @@ def one_task_each(fit: Fit) -> Servers:
     def take(state: Any, arrival: Any, task: Assignment, params: Any) -> tuple[Any, Float[Array, ""]]:
         return taken(state, arrival, task, params, fit)
 
-    return Servers(complete, take)
+    return Servers(complete, take, locality=locality)
 
 
 def moved(state: Any, move: Float[Array, "M p"]) -> Any:

@@ -13,6 +13,7 @@ from moe_theory.report.wording import sentence
 from moe_theory.verify.challenged import Challenge, Looked, placed, said
 from moe_theory.verify.planted_regions import RegionRow
 from moe_theory.verify.region import Span
+from moe_theory.verify.status import Judged
 from moe_theory.verify.verdict import FreeQuantity, Statement
 
 CELLS = 8  # of a bar
@@ -157,10 +158,17 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
+def over_region(known: Judged) -> str:
+    """What a status owes to its region, to follow it: nothing where no region is declared."""
+    if known.search is None:
+        return "; at the paper's settings only" if known.statement.free else ""
+    before = "false as recorded, " if known.search.sought == "rescue" and known.search.flips else ""
+    return f"; {before}{headline(known.search)}"
+
+
 def left_free(of: Statement) -> str:
     """What a statement leaves free that was not searched: where it is recorded, and from where to where it is free."""
-    every = ", ".join(f"{each.name} {each.recorded} ({each.region})" for each in of.free)
-    return f"judged at the paper's settings only: {every}" if every else ""
+    return ", ".join(f"{each.name} {each.recorded} ({each.region})" for each in of.free)
 
 
 def _near(looked: Looked) -> str:

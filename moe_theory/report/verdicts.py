@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from moe_theory.plot.symbols import linear, plain
-from moe_theory.report.challenge import left_free, on_card
+from moe_theory.report.challenge import left_free, on_card, over_region
 from moe_theory.report.document import Document, headed, ruled, written
 from moe_theory.report.standing import Standing
 from moe_theory.report.wording import (
@@ -56,7 +56,7 @@ STATUS_STYLES: dict[str, str] = {
     StatementStatus.NOT_TESTABLE: "dim",
 }
 MOST_SURPRISING = 4  # false statements named at the end
-SCREEN = 3_440  # characters of a card, which fill about 40 lines of 120 columns
+SCREEN = 3_360  # characters of a card, which fill about 40 lines of 120 columns
 MOST_NAMED = 3  # experiments named for the time they took
 _FRAME_LINES = 4  # of a table: its edges and its header
 _FULL_WIDTH = 150  # columns of a terminal that takes the whole table
@@ -177,14 +177,14 @@ def why_card(found: Standing, others: Sequence[Verdict] = ()) -> Group:
 
 def why_lines(found: Standing, others: Sequence[Verdict] = (), is_whole: bool = True) -> list[tuple[str, str]]:
     """What `why` prints of a statement: heading and text of each part that there is; `others` are on other data. Where
-    that is more than a screen, what a proof does not depend on is left to its page.
+    that is more than a screen, what a proof does not depend on and what is left free are left to the statement's page.
     """
     known, verdicts, folder = found
     of = known.statement
     shown = decisive(known, verdicts)
     parts = [
         ("says", _with_formula(of.says, of.formula)),
-        ("status", f"{known.words}{f', by the run in {folder}' if folder else ''}{_rests_on(of)}"),
+        ("status", f"{known.words}{f', by the run in {folder}' if folder else ''}{over_region(known)}{_rests_on(of)}"),
         ("amended", plain(" ".join(of.amendment.split()))),
         ("tested", f"{plain(tested(shown))} [{shown.claim}, reading {shown.setting}]" if shown else ""),
         ("found", plain(sentence(shown)) if shown else ""),
@@ -197,8 +197,8 @@ def why_lines(found: Standing, others: Sequence[Verdict] = (), is_whole: bool = 
         ("beside", " \n".join(_by_data(known, verdicts, others))),
         ("repeat", shown.command if shown else ""),
         *script_commands(of).items(),
-        ("challenged", on_card(known.search) if known.search else ""),
-        ("free", "" if known.search else left_free(of)),
+        ("challenged", on_card(known.search) if known.search and is_whole else ""),
+        ("free", left_free(of) if not known.search and is_whole else ""),
     ]
     if is_whole and sum(len(text) for _, text in parts) > SCREEN:
         return why_lines(found, others, is_whole=False)

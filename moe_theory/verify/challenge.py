@@ -24,7 +24,7 @@ from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.workers import num_device_workers
 from moe_theory.verify import registry
-from moe_theory.verify.challenged import Bound, Challenge, Clause, Flip, Looked
+from moe_theory.verify.challenged import Challenge, Clause, ClauseBound, Flip, Looked
 from moe_theory.verify.claim import ReadingLike, registered
 from moe_theory.verify.region import FreeAxis, described
 from moe_theory.verify.request import FAMILY_ERROR, Group, at_setting, check_request, resolve
@@ -38,7 +38,7 @@ MOST_SEARCHED = 200  # statements, which the error is split over in advance: one
 FEW, MANY = 64, 256  # replicates of a first look at a setting, and of one at the best
 START, BATCH = 32, 4  # points that fill the region, and how many are looked at between looks at the clock
 KEPT, ROUNDS = 4, 4  # settings that get neighbours and more replicates, and how often
-FINALISTS = 3  # settings that are judged; each at error / (FINALISTS + 1), and one of them once more after shrinking
+FINALISTS = 3  # settings that are judged, and one of them once more: each under a reading at an even share of the error
 MOST_SHAPES, SHAPE_SHARE = 10, 0.3  # of programs, which take seconds to compile; and their share of the time
 HALVINGS = 5  # of a border
 PROBES, TRIES = 8, 8  # settings within a clause that are looked at, and clauses that are tried
@@ -183,7 +183,8 @@ class RegionSearch:
         self._read = set() if None in read else set().union(*filter(None, read))  # cells that the claims read
         self._seen: dict[str, _Seen] = {}  # by reading
         self.flipped: list[Point] = []
-        self._first = 0.0  # seconds that this took
+        self._first = 0.0  # seconds that the recorded point took
+        self._asked: Sequence[ReadingLike] = ()
         self.alike: list[ReadingLike] = []  # readings under which the recorded point is on the same side
 
     @property
@@ -340,7 +341,7 @@ class RegionSearch:
         return [(experiment, reading or self.reading, claims) for experiment, claims in self.groups]
 
     def _flips(self) -> list[Flip]:
-        share, flips, is_shrunk = self.error / (FINALISTS + 1), [], False
+        share, flips, is_shrunk = self.error / (FINALISTS + 1) / len(self._asked), [], False
         for point in self._finalists():
             if any({axis.name for axis, _ in point} >= flip.setting.keys() for flip in flips):
                 continue
@@ -394,11 +395,11 @@ class RegionSearch:
     def _violation(self, point: Point) -> float:
         return self.found[point].violation
 
-    def _fitted(self, anchor: Point, bad: Set[Point]) -> list[tuple[FreeAxis, Bound]]:
+    def _fitted(self, anchor: Point, bad: Set[Point]) -> list[tuple[FreeAxis, ClauseBound]]:
         """Inequalities that allow the anchor and no bad setting, at values that were looked at."""
         good = [each for each in self.found if each not in bad and self._violation(each) <= 0]
         singles = [
-            (axis, Bound(axis.name, relation, value))
+            (axis, ClauseBound(axis.name, relation, value))
             for axis in self.axes
             if len(self.seen.recorded[axis]) == 1
             for value in dict.fromkeys(self._value(each, axis) for each in good)
@@ -420,7 +421,7 @@ class RegionSearch:
         first, second = np.unravel_index(np.argmax(both), (len(singles), len(singles)))
         return [singles[first], singles[second]] if both[first][second] >= 0 else []
 
-    def _allows(self, bounds: Iterable[tuple[FreeAxis, Bound]], point: Point) -> bool:
+    def _allows(self, bounds: Iterable[tuple[FreeAxis, ClauseBound]], point: Point) -> bool:
         return all(bound.allows(self._value(point, axis)) for axis, bound in bounds)
 
     def _value(self, point: Point, axis: FreeAxis) -> Any:
@@ -428,7 +429,7 @@ class RegionSearch:
         return dict(point).get(axis, next(iter(self.seen.recorded[axis])))
 
     def _within(
-        self, bounds: Sequence[tuple[FreeAxis, Bound]], anchor: Mapping[FreeAxis, Any], attempt: int
+        self, bounds: Sequence[tuple[FreeAxis, ClauseBound]], anchor: Mapping[FreeAxis, Any], attempt: int
     ) -> list[Mapping[FreeAxis, Any]]:
         """Settings that the bounds allow: at their edges with all else at the anchor, and others that fill them."""
         edges = [{**anchor, axis: bound.value} for axis, bound in bounds]

@@ -42,7 +42,7 @@ class Flip:
 
 
 @dataclasses.dataclass(frozen=True)
-class Bound:
+class ClauseBound:
     """An inequality on what is free, or the choice of one of its labels."""
 
     name: str
@@ -64,7 +64,7 @@ class Bound:
 class Clause:
     """At most two inequalities, within which the statement was looked for a break and none was found."""
 
-    bounds: list[Bound]
+    bounds: list[ClauseBound]
     settings: int  # looked at within them
     nearest: Looked  # of those, to a break
 
@@ -129,7 +129,7 @@ class Challenge(Shown):
             for each in known.pop("flips")
         ]
         if clause := known.pop("clause"):
-            bounds = [Bound(**each) for each in clause["bounds"]]
+            bounds = [ClauseBound(**each) for each in clause["bounds"]]
             clause = Clause(bounds, clause["settings"], Looked(**clause["nearest"]))
         looked = {name: Looked(**known.pop(name)) for name in ("recorded", "nearest")}
         free = [FreeQuantity(**each) for each in known.pop("free")]

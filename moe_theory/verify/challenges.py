@@ -9,6 +9,7 @@ from pathlib import Path
 from moe_theory.core.errors import InvalidReportError
 from moe_theory.runs import Progress, automatic
 from moe_theory.runs.files import write_whole
+from moe_theory.runs.reading import read_bytes
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Keys
 from moe_theory.verify.challenge import SECONDS, axes_of, challenge, every_named
@@ -79,7 +80,7 @@ def _known(path: Path, key: str) -> Challenge | None:
 
 def _read(path: Path) -> tuple[str, Challenge]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_bytes(path))
         return document["key"], Challenge.of_json(document["search"], declared_claims())
     except (KeyError, TypeError, AttributeError, ValueError) as failure:
         raise InvalidReportError(f"{path} is damaged ({failure}). Remove it, and search again.") from None

@@ -142,7 +142,8 @@ class Experiment(Shown):
 
     def at_setting(self, setting: Setting) -> "Experiment":
         """The same with the sizes and choices of a setting, built by `of`; itself where there are none. Parameters are
-        changed in the reading that cells are run under, `request.at_setting`. Raises: as `of`.
+        changed in the reading that cells are run under, `request.at_setting`. Raises: InvalidStatementError for an
+        `of` that builds another experiment; else as `of`.
         """
         if not setting:
             return self

@@ -112,12 +112,15 @@ class Judged:
         clause; the first alone where its region was not searched.
         """
         found = [Region(reading, RECORDED, str(each.status), each.known) for reading, each in self.recorded.items()]
-        for reading in self.recorded if self.search else ():
-            flips = self.search.flips_under(reading)
-            status = StatementStatus.FALSE if self.search.sought == "break" else StatementStatus.HOLDS
+        search = self.search
+        if search is None:
+            return found
+        status = StatementStatus.FALSE if search.sought == "break" else StatementStatus.HOLDS
+        for reading in self.recorded:
+            flips = search.flips_under(reading)
             found += [Region(reading, placed(flip.setting), str(status), "simulated") for flip in flips]
-            if flips and self.search.clause:
-                found.append(Region(reading, self.search.clause.words, str(StatementStatus.HOLDS), "searched"))
+            if flips and search.clause:
+                found.append(Region(reading, search.clause.words, str(StatementStatus.HOLDS), "searched"))
         return found
 
     @property

@@ -40,7 +40,7 @@ def option(words: list[str], name: str) -> str:
 
 
 def test_every_row_is_looked_at():
-    looked_at = {"tour", "why", "report", "verify", "explore", "sweep", "new", "figures", "bound", "merge"}
+    looked_at = {"tour", "why", "report", "verify", "challenge", "explore", "sweep", "new", "figures", "bound", "merge"}
     assert {command.split()[0] for command in ROWS} == looked_at | {"data", "deep"}  # of images, with their own tests
 
 
@@ -90,6 +90,11 @@ def test_a_map_is_over_the_axis(ran):
     (axis,) = plan_search(words[1], over=[option(words, "--over")]).axes
     assert axis.name == name
     assert [f"{end:g}" for end in (axis.values[0], axis.values[-1])] == ends.split("..")
+
+
+def test_what_is_searched_leaves_something_free():
+    (known,) = statements(named("challenge")[1])
+    assert known.free
 
 
 def test_a_paper_of_one_s_own_is_a_package(ran, tmp_path, monkeypatch):

@@ -170,3 +170,152 @@ def test_parts_that_do_not_fit_are_refused_before_anything_is_compiled():
     several = edge.Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=3, max_delay=6, max_capacity=2)
     with pytest.raises(InvalidParamsError, match="leave out fit and targets"):
         mt.simulate(edge.system(several, fit=lambda models, arrival, params: models), mt.root_key(0), EDGE_PARAMS, 2)
+
+
+def counted(move, memory, arrival, params):
+    """Charges a move in full the first time that its expert meets the task, and half of it later."""
+    is_kind = jnp.arange(memory.shape[1]) == arrival.task[..., None]
+    met = jnp.sum(jnp.where(is_kind, memory, 0), axis=-1) > 0
+    return move.costs * jnp.where(met, 0.5, 1.0), memory + (move.learned[:, None] & is_kind)
+
+
+COUNTED = continual.Locality(counted, lambda dims: jnp.zeros((dims.max_experts, dims.num_tasks), jnp.int32))
+
+
+def test_the_papers_own_locality_is_what_the_hook_charges_as_printed():
+    """Would catch a hook that gives a gate another charge than (6), or gives it to an expert that has not learned."""
+
+    def printed(move, memory, arrival, params):
+        return jnp.where(move.learned, move.lengths**params.locality_power, jnp.nan), memory
+
+    for params in (PARAMS, PARAMS._replace(locality_power=2.0, terminate=False)):
+        with jax.enable_x64(True):
+            runs = [
+                mt.simulate(continual.system(DIMS, **parts), mt.root_key(0), params, NUM_ROUNDS)
+                for parts in ({}, {"locality": continual.Locality(printed)})
+            ]
+        (own, seen), (other, as_seen) = runs
+        np.testing.assert_array_equal(seen.expert, as_seen.expert)
+        np.testing.assert_allclose(other.gates, own.gates, rtol=1e-9, atol=1e-14)
+
+
+def test_a_locality_remembers_what_it_has_seen_of_its_own_replicate_alone():
+    """Would catch a memory that replicates share, that outlives a run, or that a batch orders otherwise."""
+    system = continual.system(DIMS, locality=COUNTED)
+    states, info = mt.simulate_batch(system, mt.root_key(0), 64, PARAMS, NUM_ROUNDS)
+    met = np.zeros((4, 3, 64), int)
+    for expert, task in zip(info.expert, info.task, strict=True):
+        met[expert, task, np.arange(64)] += 1
+    np.testing.assert_array_equal(states.memory, met)
+    again, _ = mt.simulate_batch(system, mt.root_key(0), 64, PARAMS, NUM_ROUNDS)
+    np.testing.assert_array_equal(again.memory, met)
+    alone, _ = mt.simulate(system, mt.root_key(0), PARAMS, 10)
+    resumed, _ = mt.simulate(system, mt.root_key(0), PARAMS, NUM_ROUNDS - 10, state=alone)
+    np.testing.assert_array_equal(resumed.memory.sum(), NUM_ROUNDS)
+    data = mt.vary(system, PARAMS, NUM_ROUNDS, 64, observe=lambda state, info: state.memory, num_experts=[4])
+    np.testing.assert_array_equal(np.moveaxis(data.value.values[0, -1], -1, 0), np.moveaxis(met, -1, 0))
+
+
+def test_a_locality_runs_inside_a_callers_own_vmap_and_jit():
+    system, keys = continual.system(DIMS, locality=continual.baseline.repaired), jax.random.split(mt.root_key(1), 5)
+
+    @jax.jit
+    @jax.vmap
+    def run(key):
+        state = system.init(key, PARAMS)
+        return jax.lax.scan(lambda state, key: system.step(key, state, PARAMS), state, jax.random.split(key, 8))[0]
+
+    batch = run(keys)
+    for place in range(5):
+        alone = jax.jit(lambda key: run.__wrapped__(key[None]))(keys[place])
+        np.testing.assert_allclose(batch.memory.last[place], alone.memory.last[0], rtol=1e-5)
+    assert (batch.memory.num_moves == 8).all()
+
+
+def test_servers_charge_for_a_task_when_they_complete_it():
+    """Would catch a charge at routing, a charge for a move that is not over, or kinds of the wrong servers."""
+    dims, params = EDGE_DIMS, EDGE_PARAMS._replace(gate_lag=0)
+    system = edge.system(dims, locality=COUNTED)
+    states, info = mt.simulate_batch(system, mt.root_key(0), 8, params, 40)
+    done = np.zeros((4, 3, 8), int)
+    lanes = np.arange(8)
+    for start in range(40):
+        ends = start + info.delay[start]
+        is_done = (info.expert[start] >= 0) & (ends < 40)
+        np.add.at(done, (info.expert[start][is_done], info.task[start][is_done], lanes[is_done]), 1)
+    np.testing.assert_array_equal(states.memory, done)
+
+
+@pytest.mark.parametrize("max_delay", [6, 2])  # slots for all servers' tasks, and fewer
+def test_servers_charge_as_printed_unless_told_otherwise(max_delay):
+    dims = edge.Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=3, max_delay=max_delay)
+    params = EDGE_PARAMS._replace(max_execution_delay=1, max_transfer_delay=1)
+    with jax.enable_x64(True):
+        (own, _), (other, _) = (
+            mt.simulate(edge.system(dims, locality=each), mt.root_key(0), params, NUM_ROUNDS)
+            for each in (None, continual.distance_moved)
+        )
+    np.testing.assert_array_equal(other.visits, own.visits)
+    np.testing.assert_allclose(other.gates, own.gates, rtol=1e-12)
+
+
+def test_a_locality_that_does_not_fit_is_refused():
+    def costing(costs, memory=lambda memory: memory):
+        return continual.Locality(
+            lambda move, before, arrival, params: (costs(move), memory(before)), lambda dims: jnp.zeros(4)
+        )
+
+    for locality, words in (
+        (costing(lambda move: move.costs[:2]), r"costs of shape \(2,\), not one an expert: \(4,\). Fix its cost"),
+        (
+            costing(lambda move: move.costs, lambda memory: memory[:2]),
+            r"memory float32 \(2,\) for one of float32 \(4,\)",
+        ),
+        (costing(lambda move: move.costs, lambda memory: memory > 0), r"memory bool \(4,\) for one of float32 \(4,\)"),
+        (continual.Locality(lambda move, memory, arrival, params: move.costs), r"\(costs, memory\), a tuple of 2"),
+    ):
+        for system, params in (
+            (continual.system(DIMS, locality=locality), PARAMS),
+            (edge.system(EDGE_DIMS, locality=locality), EDGE_PARAMS),
+        ):
+            with pytest.raises(InvalidParamsError, match=words):
+                mt.simulate(system, mt.root_key(0), params, 2)
+    for module, dims in ((continual, DIMS), (edge, EDGE_DIMS)):
+        with pytest.raises(InvalidParamsError, match="must be a Locality: Locality"):
+            module.system(dims, locality=counted)
+    several = edge.Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=3, max_delay=6, max_capacity=2)
+    with pytest.raises(InvalidParamsError, match="and locality"):
+        mt.simulate(edge.system(several, locality=COUNTED), mt.root_key(0), EDGE_PARAMS, 2)
+
+
+def test_a_cost_that_is_no_number_is_refused_where_it_is_known_and_seen_where_it_is_not():
+    lost = continual.Locality(lambda move, memory, arrival, params: (move.costs * jnp.nan, memory))
+    pool, params = continual.Pool(np.eye(3, 8), np.eye(3, 8), np.arange(3)), PARAMS._replace(terminate=False)
+    arrival = continual.Arrival(0, np.random.default_rng(0).normal(size=(8, 3)))
+    with pytest.raises(InvalidParamsError, match="the locality loss gave NaN to expert 0, which has moved by"):
+        continual.learn(continual.begin(DIMS, params, pool), arrival, np.zeros(4), params, locality=lost)
+    _, info = mt.simulate(continual.system(DIMS, locality=lost), mt.root_key(0), params, 5)
+    assert np.isnan(info.generalization_error[1:]).all()
+    _, info = mt.simulate(edge.system(EDGE_DIMS, locality=lost), mt.root_key(0), EDGE_PARAMS, 20)
+    assert np.isnan(info.generalization_error[-1])
+
+
+def test_a_sweep_names_locality_losses(tmp_path):
+    """Would catch a choice that does not reach the system, and replicates that share a memory in chunks."""
+    sweep = mt.Sweep(
+        system="continual",
+        rounds=40,
+        axes={"locality": ["printed", "repaired"]},
+        params={"num_experts": 4},
+        dims={"max_experts": 4, "num_tasks": 3, "num_features": 8, "num_samples": 3},
+        replicates=96,
+        chunk_width=64,
+        observables=["generalization_error"],
+        keep="replicates",
+    )
+    found = sweep.run(tmp_path / "sweep").to_xarray().generalization_error.isel(round=-1)
+    for name in ("printed", "repaired"):
+        system = continual.system(DIMS, locality=continual.baseline.LOCALITIES[name])
+        _, info = mt.simulate_batch(system, mt.root_key(0), 96, PARAMS, 40)
+        np.testing.assert_allclose(found.sel(locality=name).values, info.generalization_error[-1], rtol=1e-4)
+    assert not np.allclose(found.sel(locality="printed"), found.sel(locality="repaired"))

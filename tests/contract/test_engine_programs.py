@@ -306,6 +306,27 @@ def test_a_paper_s_program_is_the_one_that_was_meant(name: str) -> None:
     assert sum(kernels.values()) <= most, kernels
 
 
+DRAWN = 1024  # numbers of a round, of which a step uses three
+PARTS = {
+    "beginning": lambda key: jax.random.normal(key, (DRAWN,))[:3],
+    "row's beginning": lambda key: jax.random.normal(key, (1, DRAWN))[0][:3],
+    "split": lambda key: jnp.split(jax.random.normal(key, (DRAWN,)), [3])[0],
+}
+
+
+@on_cpu
+@pytest.mark.usefixtures("compiled_for_users")
+@pytest.mark.parametrize("name", PARTS)
+def test_draws_that_a_step_leaves_out_are_not_kept(name: str) -> None:
+    """Would catch a run that holds, for all rounds that are drawn ahead, what a step takes only a part of: twice the
+    memory, as drawing needs that of one block of rounds.
+    """
+    system = system_of(lambda key, state, params: (state.x + PARTS[name](key), ()))
+    arguments = (system, replicate_keys(ROOT, jnp.arange(64)), None, 1.5, *engine.planned(16, 16), observe_info, None)
+    memory = engine.program("cpu").lower(*arguments, True).compile(TEXT_ALONE).memory_analysis()
+    assert memory.temp_size_in_bytes < 1.5 * np.dtype(np.float32).itemsize * 16 * DRAWN * 64
+
+
 def stored_products(terms: int) -> list[str]:
     """The kernels that write what a sum of so many products adds to memory first."""
     summed = trailing_vmap(lambda x, y: jnp.sum(x * y), (True, True), stores=True)

@@ -15,7 +15,7 @@ from moe_theory.core import engine
 from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.random import replicate_keys
-from moe_theory.core.rounds import planned
+from moe_theory.core.rounds import planned, without_room
 from moe_theory.core.system import check_system, observe_info
 
 ROOT = mt.root_key(5)
@@ -103,6 +103,25 @@ def test_runs_of_other_lengths_share_programs(lengths, num_programs):
     assert engine.num_programs() - before == num_programs
     for each, run in zip(lengths, runs, strict=True):
         chex.assert_trees_all_equal(run, mt.simulate_batch(system, ROOT, 3, (), *each, plain=True))
+
+
+@pytest.mark.parametrize(("num_rounds", "record_every"), [(3, 1), (17, 1), (60, 20)])
+def test_large_records_have_no_spare_room(num_rounds, record_every, monkeypatch):
+    """Would catch a few large records of a small state that take the memory of 16, and one of them that is lost."""
+    held = []
+    monkeypatch.setattr(
+        engine, "without_room", lambda records, *how: held.append(records) or without_room(records, *how)
+    )
+
+    def watched(key, state, params):
+        state, total = walk(key, state, params)
+        return state, total * jnp.arange(engine.SPARE_BYTES // 16)
+
+    system = mt.System(begin, watched)
+    _, records = mt.simulate(system, ROOT, 0.5, num_rounds, record_every)
+    assert engine.bytes_of(held) <= engine.bytes_of(records) + engine.SPARE_BYTES
+    _, totals = mt.simulate(mt.System(begin, walk), ROOT, 0.5, num_rounds, record_every)
+    np.testing.assert_array_equal(records[:, 1], totals)
 
 
 @pytest.mark.parametrize("record_every", [1, 4, 19])

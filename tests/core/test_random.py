@@ -1,5 +1,9 @@
 """The numbers of a round against their definition, written again with Python's integers and NumPy's functions."""
 
+import functools
+from typing import NamedTuple
+
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +23,10 @@ ANSWERS = {
     (20, 2): "59cd1dbb b8879579 86b5d00c ac8b6d84",
 }
 ROTATIONS = [(10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20)]
+
+
+class Rounds(NamedTuple):
+    round: jax.Array
 
 
 def hashed(key, counter, rounds=threefry.ROUNDS):
@@ -118,3 +126,21 @@ def test_keys_of_other_generators_are_taken_word_by_word():
     """Would catch a key of four words of which two are left out."""
     key = jax.random.wrap_key_data(jnp.arange(1, 5, dtype=jnp.uint32), impl="rbg")
     assert hashed([1, 2, 3, 4], [0, 0, 0, 0])[0] >> 9 == float(random.uniforms(key, 1, np.dtype("f4"))[0]) * 2**23 - 0.5
+
+
+@pytest.mark.parametrize(
+    "run",
+    [functools.partial(mt.simulate, plain=True), functools.partial(mt.simulate_batch, replicates=3)],
+    ids=["plain", "batch"],
+)
+def test_a_run_can_be_debugged_without_programs(run):
+    """Would catch words of a hash that `jax_debug_nans` takes for numbers, or other draws than a program's."""
+
+    def step(key, state, params):
+        return state._replace(round=state.round + 1), mt.draws(key, 1000, 3)[0]
+
+    system = mt.System(lambda key, params: Rounds(jnp.int32(0)), step)
+    how = {"params": (), "num_rounds": 2}
+    expected = run(system, mt.root_key(4), **how)
+    with jax.debug_nans(True), jax.disable_jit():
+        chex.assert_trees_all_equal(run(system, mt.root_key(4), **how), expected)

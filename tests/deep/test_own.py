@@ -12,6 +12,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import deep, edge
+from moe_theory.continual import baseline
 from moe_theory.core.errors import (
     DamagedDataError,
     InvalidDimsError,
@@ -195,6 +196,15 @@ def test_networks_take_the_parts_of_algorithm_1():
     assert (info.expert == 1).all()
     assert np.abs(state.gates).max() > 10  # moved by that loss
     assert jax.tree.leaves(state.optimizer_state)[0].shape == state.gates.shape
+
+
+def test_networks_take_a_locality_loss_and_its_memory():
+    state, info = run_of(features(), locality=baseline.last_move)
+    last = np.zeros(2)
+    for expert, length in zip(info.expert, info.locality, strict=True):
+        last[expert] = length
+    np.testing.assert_allclose(state.memory.last, last, rtol=1e-6)
+    assert int(state.memory.num_moves) == len(info.expert)
 
 
 def test_servers_with_networks_take_a_stream():

@@ -174,3 +174,21 @@ def test_the_best_merge_is_at_least_as_good_as_any_expert(deployment, data, monk
     right = answers(deployment.model, np.float32([0.5, 0.5]), data.inputs) == data.labels
     assert np.all(best >= np.asarray(mixes) @ right.reshape(2, -1).mean(axis=1) - 0.02)
     assert best[2] <= (best[0] + best[1]) / 2 + 0.05
+
+
+def test_the_best_merge_for_a_mix_is_searched_once(deployment, data, monkeypatch):
+    """Would catch a search for each slot of a fixed mix, which takes minutes; and the accuracy of another mix."""
+    searched, values = [], np.float32([0.25, 0.5])
+
+    def search(model, data, mixes, key):
+        searched.extend(map(tuple, np.asarray(mixes)))
+        return mixes @ values
+
+    monkeypatch.setattr(evaluation, "_best", search)
+    fixed = np.float32([[[0.75, 0.25]] * 3, [[0.5, 0.5]] * 3])
+    drifting = np.float32([[[0.75, 0.25], [0.25, 0.75], [0.75, 0.25]], [[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]])
+    for mixes, number in ((fixed, 2), (drifting, 5)):
+        searched.clear()
+        found = evaluation.best_accuracies(deployment.model, data, mixes, ROOT)
+        np.testing.assert_array_equal(found, mixes @ values)
+        assert len(searched) == number

@@ -51,6 +51,7 @@ ELSEWHERE = {
     "tour/steps.py:script": "of this package",
     "verify/recorded.py:elsewhere": "of an installed distribution",
     "verify/recorded.py:read": "of an installed distribution",
+    "verify/recorded.py:searches_of": "of an installed distribution",
     "verify/registry.py:run_file": "after `runs.reading` has read it",
     "verify/verdict.py:source_of": "of an installed distribution",
 }

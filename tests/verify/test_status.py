@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from moe_theory.verify.challenged import Bound, Challenge, Clause, Flip, Looked
+from moe_theory.verify.challenged import Challenge, Clause, ClauseBound, Flip, Looked
 from moe_theory.verify.status import Finding, StatementStatus, find, judged
 from moe_theory.verify.verdict import Proof, Role, Statement, Status, Verdict
 
@@ -209,7 +209,7 @@ def search(sought: str, has_clause: bool = True, reading: str = "loud") -> Chall
     """A search that has flipped a statement at x = 2 under a reading."""
     flipped = Status.REFUTED if sought == "break" else Status.SUPPORTED
     looked = Looked({"x": 2}, 1.0, 64)
-    clause = Clause([Bound("x", "≤", 1)], 9, looked) if has_clause else None
+    clause = Clause([ClauseBound("x", "≤", 1)], 9, looked) if has_clause else None
     flip = Flip({"x": 2}, [verdict("a.b-0", flipped, reading=f"{reading}, x=2")], {"x": [1, 2]})
     about = {"recorded": looked, "nearest": looked, "settings": 9, "inadmissible": 0, "shapes": 1, "idle": []}
     about |= {"seconds": 1.0, "seed": 0, "error": 0.01, "command": ""}

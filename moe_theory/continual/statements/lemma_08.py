@@ -21,8 +21,7 @@ LEMMA_8 = statement(
     corrected=r"""Where the perturbation outweighs the gate outputs, routes are independent, and the largest distance is
     at most of order eta^0.5 M^-0.5.
     $$\lambda \gg \|h\|_\infty \Rightarrow \max_m |f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})$$""",
-    note="Lemma 5 asks for alpha = Omega(sigma_0^0.5): no alpha serves both.",
-    amendment="alpha = o(sigma_0^0.75)",
+    amendment="alpha = o(sigma_0^0.75), and Lemma 5 asks for alpha = Omega(sigma_0^0.5)",
     witness="lemma_08.py",
     disproof="first_expert_share.py",
     derivation="lemma_08.py",

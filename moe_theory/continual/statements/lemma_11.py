@@ -34,9 +34,9 @@ of its round for all experts that are not chosen. So the tasks that arrive first
 experts, and what these pay later, in smaller steps, does not undo it by T1."""
 CORRECTED = r"""At least two sets have an expert, always; at alpha = Theta(sigma_0^0.5) no more can be promised. Gates
 sum to 0 over experts (Lemma 4), and so do the differences of their outputs for any two signals: not all experts can
-prefer the same one. With 13 experts and three clusters two is the commonest number. Were experts independent and
-uniform, the union bound would give 1 - N (1 - 1/N)^M; the product (1 - (1 - 1/N)^M)^N that the proof has in between is
-no lower bound even then: at N = M = 2 it is 9/16, and the probability 1/2.
+prefer the same one. Were experts independent and uniform, the union bound would give 1 - N (1 - 1/N)^M; the product
+(1 - (1 - 1/N)^M)^N that the proof has in between is no lower bound even then: at N = M = 2 it is 9/16, and the
+probability 1/2.
 $$\left|\{n : |\mathcal{M}_n| \geq 1\}\right| \geq 2, \quad \sum_{m=1}^{M} \theta_t^{(m)} = 0$$"""
 
 TASKS = statement(
@@ -49,12 +49,11 @@ TASKS = statement(
     specialist; about 3 tasks have none, and 93 % of the experts share one. With four times as many, M = 116, it is 0 of
     12 and 98 %.""",
     corrected=CORRECTED,
-    note="Lemma 5 asks for alpha = Omega(sigma_0^0.5): no alpha serves both.",
-    amendment="alpha = o(sigma_0^0.75)",
+    amendment="alpha = o(sigma_0^0.75), and Lemma 5 asks for alpha = Omega(sigma_0^0.5)",
     witness="lemma_11.py",
     disproof="orthogonal_tasks_coverage.py",
     derivation="two_sets_at_least.py",
-    free=(*experiments.FREE, Size("num_tasks", 6, experiments.COVERAGE_TASKS)),
+    free=(*experiments.FREE_COVERAGE, Size("num_tasks", 6, experiments.COVERAGE_TASKS)),
 )
 CLUSTERS = TASKS.twin(
     "lemma-11-fewer-experts",
@@ -64,7 +63,7 @@ CLUSTERS = TASKS.twin(
     $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""",
     instance="""Six clusters of five tasks that are alike, orthonormal signals, sigma_0 = 0.01, M = 29 >= K ln(K/0.05):
     in 0 of 12 runs has every cluster a specialist.""",
-    free=experiments.FREE,
+    free=experiments.FREE_COVERAGE,
 )
 CLUSTERS.also("lemma-11.product", role="step")
 CLUSTERS.also("lemma-11.union", role="step")

@@ -1,0 +1,84 @@
+"""Locality losses that compare a move with a baseline, in place of (6), which compares it with none.
+
+A round charges the gate of the expert that was chosen with c = |w_t - w_{t-1}|: its output for the task changes by
+-eta pi (1 - pi) c |v|^2, any other's by eta pi pi' c |v|^2. As c >= 0, the output of the expert that was chosen never
+rises: (6) scores what was not tried with 0, as if it were perfect, and an expert that has just learned a task is the
+less likely to have it again. This is a policy gradient without a baseline.
+
+With c - b in its place a move is charged for what it is longer than b. Where b is the expert's own last move, a repeat
+after a change is rewarded, a change after a repeat is charged as much, and other rounds cost little: with pi = 1/M and
+orthogonal signals an expert's outputs for all tasks together stay at -(eta |v|^2 / M) (b - mean of all b), whatever has
+been learned. The mean of all moves so far rewards repeats of repeats too, so that leads grow; alone it leaves experts
+idle. `repaired` mixes both.
+
+The servers of `edge` take the same losses, and are charged as they complete their tasks.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from moe_theory.core.constraints import Within, require
+from moe_theory.core.fields import documented
+from moe_theory.core.locality import Locality, Move, distance_moved
+
+OWN = 0.7  # the share of an expert's own last move in the baseline of `repaired`
+
+
+@documented
+class Baseline(NamedTuple):
+    """What moves have cost so far, as (6) charges them."""
+
+    last: Float[Array, " M"]  # of each expert's last move, 0 before its first
+    mean: Float[Array, ""]  # of all moves
+    num_moves: Int[Array, ""]  # how many there were
+
+
+@functools.lru_cache
+def compared(own: float) -> Locality:
+    """A locality loss that charges a move for what it costs more than a baseline: own last + (1 - own) mean.
+
+    Args:
+        own: the share of the expert's own last move in the baseline, in [0, 1]; the rest is the mean of all moves.
+    Source: in place of Eq. (6) of `continual` and (11) of `edge`.
+    Raises: InvalidParamsError for an `own` that is no number in [0, 1].
+
+    Examples:
+        An expert that learned its task moves less than before when the task comes again, and its gate is rewarded:
+
+        >>> import numpy as np
+        >>> from moe_theory import continual
+        >>> locality = continual.baseline.compared(own=1.0)
+        >>> memory = locality.init(continual.Dims(max_experts=2, num_tasks=2, num_features=4, num_samples=2))
+        >>> for length in (3.0, 1.0):
+        ...     moved = np.array([length, 0.0])
+        ...     move = continual.Move(lengths=moved, costs=moved, learned=np.array([True, False]))
+        ...     costs, memory = locality.cost(move, memory, None, None)
+        ...     print(costs.tolist(), memory.last.tolist(), float(memory.mean))
+        [3.0, 0.0] [3.0, 0.0] 3.0
+        [-2.0, 0.0] [1.0, 0.0] 2.0
+    """
+    require(Within(0, 1, why="it is a share"), own=own)
+
+    def init(dims: Any) -> Baseline:
+        zero = jnp.zeros((), jnp.result_type(float))
+        return Baseline(jnp.zeros(dims.max_experts, zero.dtype), zero, jnp.zeros((), jnp.int32))
+
+    def cost(move: Move, before: Baseline, arrival: Any, params: Any) -> tuple[Float[Array, " M"], Baseline]:
+        del arrival, params
+        costs = move.costs - (own * before.last + (1 - own) * before.mean)
+        count = before.num_moves + jnp.sum(move.learned, dtype=jnp.int32)
+        changes = jnp.where(move.learned, move.costs - before.mean, 0)
+        mean = before.mean + jnp.sum(changes) / jnp.maximum(count, 1)
+        return costs, Baseline(jnp.where(move.learned, move.costs, before.last), mean, count)
+
+    return Locality(cost, init)
+
+
+last_move = compared(1.0)  # against the expert's own last move alone
+mean_move = compared(0.0)  # against the mean of all moves alone
+repaired = compared(OWN)  # against the mixture
+# By name, first the paper's own: what was not tried would have cost nothing.
+LOCALITIES = {"printed": distance_moved, "repaired": repaired, "last-move": last_move, "mean-move": mean_move}

@@ -1,0 +1,123 @@
+"""The locality loss of both algorithms as a part: what the move of an expert costs its gate, and what is remembered."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, PyTree
+
+from moe_theory.core.constraints import is_known
+from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.fields import documented
+from moe_theory.core.vmap import described_array
+
+
+@documented
+class Move(NamedTuple):
+    """How far experts have moved to learn their tasks, in a round.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory import continual
+        >>> lengths = np.array([0.0, 3.0])
+        >>> move = continual.Move(lengths, costs=lengths**2, learned=np.array([False, True]))
+        >>> continual.distance_moved.cost(move, None, None, None)[0].tolist()
+        [0.0, 9.0]
+    """
+
+    lengths: Float[Array, " M"]  # |w_t - w_{t-1}|; 0 for an expert that has learned nothing
+    costs: Float[Array, " M"]  # what the printed loss charges for it, |w_t - w_{t-1}|^q
+    learned: Bool[Array, " M"]  # the experts that have learned a task
+
+
+def no_memory(dims: Any) -> None:
+    """The start of a locality loss that remembers nothing."""
+    del dims
+
+
+@documented
+class Locality(NamedTuple):
+    """A locality loss: what it charges experts that have learned, and what it remembers of earlier moves.
+
+    Examples:
+        A move costs what it is longer than the longest before it, so that the memory is one number:
+
+        >>> import jax.numpy as jnp
+        >>> import moe_theory as mt
+        >>> from moe_theory import continual
+        >>> def excess(move, longest, arrival, params):
+        ...     return move.costs - longest, jnp.maximum(longest, move.costs.max())
+        >>> dims = continual.Dims(max_experts=3, num_tasks=4, num_features=6, num_samples=2)
+        >>> system = continual.system(dims, locality=continual.Locality(excess, lambda dims: jnp.zeros(())))
+        >>> params = continual.Params(num_experts=3)
+        >>> state, info = mt.simulate(system, mt.root_key(0), params, num_rounds=5)
+        >>> bool(state.memory == info.update_norm.max())
+        True
+    """
+
+    # (move, memory, arrival, params) -> the costs (M,), of which those of experts that have learned count; the memory
+    cost: Callable[[Move, Any, Any, Any], tuple[Float[Array, " M"], PyTree]]
+    init: Callable[[Any], PyTree] = no_memory  # (dims) -> the memory before round 1, a PyTree of arrays
+
+
+def _as_printed(move: Move, memory: Any, arrival: Any, params: Any) -> tuple[Float[Array, " M"], Any]:
+    del arrival, params
+    return move.costs, memory
+
+
+distance_moved = Locality(_as_printed)  # |w_t - w_{t-1}|^q: the papers' own. Source: Eq. (6) of `continual`
+
+
+def check_locality(locality: Any) -> None:
+    """Raise InvalidParamsError unless a locality loss is a `Locality`.
+
+    Examples:
+        >>> from moe_theory.core.locality import check_locality
+        >>> check_locality(abs)
+        Traceback (most recent call last):
+            ...
+        moe_theory.core.errors.InvalidParamsError: locality=<built-in function abs> must be a Locality: Locality(...
+    """
+    if not isinstance(locality, Locality):
+        raise InvalidParamsError(
+            f"locality={locality!r} must be a Locality: Locality(cost), or Locality(cost, init) with a memory."
+        )
+
+
+def charged(
+    locality: Locality, move: Move, memory: Any, arrival: Any, params: Any
+) -> tuple[Float[Array, " M"], PyTree]:
+    """The costs of a locality loss and its memory, checked.
+
+    Raises: InvalidParamsError for costs of another shape than one an expert, for a memory that is not like the one
+        before, and for a cost that is NaN, where its value is known.
+    """
+    given: Any = locality.cost(move, memory, arrival, params)
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise InvalidParamsError("the locality loss must give (costs, memory), a tuple of 2. Fix its cost.")
+    costs, after = given
+    if jnp.shape(costs) != move.costs.shape:
+        raise InvalidParamsError(
+            f"the locality loss gave costs of shape {jnp.shape(costs)}, not one an expert: {move.costs.shape}. Fix its "
+            "cost."
+        )
+    if (found := _described(after)) != (begun := _described(memory)):
+        raise InvalidParamsError(
+            f"the locality loss gave a memory {found} for one of {begun}. Let its cost give what its init began, in "
+            "shape and type."
+        )
+    if is_known(costs, move.learned) and np.any(np.isnan(np.asarray(costs)) & np.asarray(move.learned)):
+        expert = int(np.argmax(np.isnan(np.asarray(costs)) & np.asarray(move.learned)))
+        raise InvalidParamsError(
+            f"the locality loss gave NaN to expert {expert}, which has moved by {float(move.lengths[expert]):g}: no "
+            "gate would be a number from then on. Fix its cost."
+        )
+    return jnp.asarray(costs), after
+
+
+def _described(memory: Any) -> str:
+    if memory is None:
+        return "of nothing"
+    return str(jax.tree.map(lambda leaf: described_array(jax.api_util.shaped_abstractify(leaf)), memory))

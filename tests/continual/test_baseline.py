@@ -1,0 +1,249 @@
+"""Algorithm 1 against a baseline: its rounds as a plain loop has them, what it conserves, and where it stays."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory import continual, edge
+from moe_theory.continual import baseline, repaired
+from moe_theory.continual.experiments import last_tasks
+from moe_theory.continual.interventions import whole_truth
+from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.tasks import ORTHOGONAL
+from moe_theory.runs import Run
+
+NUM_TASKS, NUM_FEATURES, NUM_SAMPLES = 3, 8, 3
+
+
+def loop(arrivals, truths, num_experts, learning_rate, own):
+    """Models, gates, routes of Algorithm 1 without auxiliary loss and end; (6) has |dw| - own b_m - (1 - own) mean."""
+    w = np.zeros((num_experts, truths.shape[1]))
+    theta, b, moves, routes = np.zeros_like(w), np.zeros(num_experts), [], []
+    for n, X, r in arrivals:
+        x = X.sum(axis=1)
+        h = theta @ x
+        m = int(np.argmax(h + r))
+        pi = np.exp(h) / np.exp(h).sum()
+        change = X @ np.linalg.pinv(X.T @ X) @ X.T @ (truths[n] - w[m])
+        w[m] += change
+        length = np.linalg.norm(change)
+        cost = length - own * b[m] - (1 - own) * (np.mean(moves) if moves else 0)
+        for j in range(num_experts):
+            theta[j] -= learning_rate * cost * pi[m] * ((j == m) - pi[j]) * x
+        b[m] = length
+        moves.append(length)
+        routes.append(m)
+    return w, theta, routes
+
+
+@pytest.mark.parametrize("own", [baseline.OWN, 1.0, 0.0])
+def test_rounds_are_those_of_a_plain_loop(own):
+    """Would catch a baseline of the wrong expert or the wrong round, and a mean that forgets or counts twice."""
+    rng, num_experts, num_rounds = np.random.default_rng(4), 4, 60
+    truths = rng.normal(size=(NUM_TASKS, NUM_FEATURES))
+    arrivals = [
+        (int(rng.integers(NUM_TASKS)), rng.normal(size=(NUM_FEATURES, NUM_SAMPLES)), 0.3 * rng.random(num_experts))
+        for _ in range(num_rounds)
+    ]
+    w, theta, routes = loop(arrivals, truths, num_experts, 0.05, own)
+    dims = continual.Dims(num_experts, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES)
+    params = continual.Params(num_experts=num_experts, learning_rate=0.05, balance_weight=0.0, terminate=False)
+    with jax.enable_x64(True):
+        locality = baseline.compared(own)
+        learn = jax.jit(lambda *given: continual.learn(*given, params, locality=locality))
+        pool = continual.Pool(truths, truths, np.arange(NUM_TASKS))
+        state, found = continual.begin(dims, params, pool, locality=locality), []
+        for n, X, r in arrivals:
+            state, info = learn(state, continual.Arrival(n, X), r)
+            found.append(int(info.expert))
+    assert found == routes
+    assert len(set(routes)) == num_experts
+    np.testing.assert_allclose(state.experts, w, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(state.gates, theta, rtol=1e-8, atol=1e-9)
+
+
+def orthogonal_noise(key, dims, state, params):
+    """Arrivals whose noise is orthogonal to all signals, which are the first unit vectors."""
+    pool, arrival, perturbation = continual.stationary(key, dims, state, params)
+    signal = jnp.sum(jnp.where(jnp.arange(NUM_TASKS)[:, None] == arrival.task, pool.signals, 0), axis=0)
+    noise = jax.random.normal(key, (dims.num_features, dims.num_samples - 1)).at[:NUM_TASKS].set(0)
+    return pool, arrival._replace(features=jnp.concatenate([signal[:, None], noise], axis=1)), perturbation
+
+
+def halfway(models, arrival, params):
+    return 0.5 * continual.minimum_norm(models, arrival, params)
+
+
+def conserved(gates, signals, last, learning_rate):
+    """-(eta |v|^2 / M) (b_m - mean b): what an expert's outputs for all signals add up to while pi = 1/M."""
+    square = np.square(signals[0]).sum()
+    return -learning_rate * square / len(gates) * (last - last.mean())
+
+
+def drawn_pool(scale=2.0):
+    rng = np.random.default_rng(6)
+    return continual.Pool(
+        rng.normal(size=(NUM_TASKS, NUM_FEATURES)), scale * np.eye(NUM_TASKS, NUM_FEATURES), np.arange(NUM_TASKS)
+    )
+
+
+@pytest.mark.parametrize("fit", [continual.minimum_norm, halfway])
+def test_experts_trade_outputs_between_tasks_and_gain_none(fit):
+    """Conservation: with orthogonal signals and small outputs an expert's charges telescope, whatever it learns."""
+    dims, pool = continual.Dims(5, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES), drawn_pool()
+    params = continual.Params(
+        num_experts=5, learning_rate=1e-7, balance_weight=0.0, terminate=False, perturbation_scale=1e-6
+    )
+    sums = []
+    with jax.enable_x64(True):
+        for locality in (baseline.last_move, baseline.repaired):
+            system = continual.on_pool(dims, pool, stream=orthogonal_noise, fit=fit, locality=locality)
+            state, _ = mt.simulate(system, mt.root_key(2), params, 200)
+            expected = conserved(state.gates, pool.signals, np.asarray(state.memory.last), params.learning_rate)
+            sums.append((np.asarray(state.gates) @ pool.signals.T).sum(axis=1) / expected)
+    np.testing.assert_allclose(sums[0], 1, rtol=1e-4)
+    assert np.abs(sums[1] - 1).max() > 0.1  # the mixture's do not telescope
+
+
+def test_servers_trade_outputs_between_kinds_whatever_their_delays():
+    dims = edge.Dims(5, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES, max_delay=8)
+    params = edge.Params(num_experts=5, learning_rate=1e-7, perturbation_scale=1e-6, gate_lag=0)
+
+    def stream(key, dims, state, params):
+        arrival = edge.draw(key, dims, state.pool, state.positions, params, edge.delays.uniform)
+        signal = jnp.sum(jnp.where(jnp.arange(NUM_TASKS)[:, None] == arrival.task, state.pool.signals, 0), axis=0)
+        noise = jax.random.normal(key, (dims.num_features, dims.num_samples - 1)).at[:NUM_TASKS].set(0)
+        return state.pool, arrival._replace(features=jnp.concatenate([signal[:, None], noise], axis=1))
+
+    with jax.enable_x64(True):
+        pool = drawn_pool()
+        network = edge.on_pool(dims, pool, np.array([1, 3, 2, 1, 2]), stream=stream, locality=baseline.last_move)
+        state, info = mt.simulate(network, mt.root_key(2), params._replace(max_transfer_delay=3), 200)
+        expected = conserved(state.gates, pool.signals, np.asarray(state.memory.last), params.learning_rate)
+        found = (np.asarray(state.gates) @ pool.signals.T).sum(axis=1)
+    assert info.delay.max() > 2
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def settled_start(lasts, leads, last_moves):
+    """A state of experts that know the tasks that they had last, with these outputs (M, N) for unit signals."""
+    pool = drawn_pool(scale=1.0)
+    dims = continual.Dims(len(lasts), NUM_TASKS, NUM_FEATURES, NUM_SAMPLES)
+    params = continual.Params(
+        num_experts=len(lasts),
+        learning_rate=1e-7,
+        balance_weight=0.0,
+        terminate=False,
+        perturbation_scale=1e-8,
+        noise_scale=0.0,
+    )
+    return dims, params, pool, jnp.asarray(leads * 1e-8 @ pool.signals), jnp.asarray(last_moves)
+
+
+@pytest.mark.parametrize("locality", [baseline.last_move, baseline.repaired], ids=["last-move", "repaired"])
+def test_settled_experts_stay_settled(locality):
+    """Absorption, without noise: where all within lambda of the largest output for a task had it last, no expert moves
+    any more, the chosen one rises, all others fall alike. Would catch a baseline that charges a repeat.
+    """
+    lasts, lead = np.array([0, 0, 1, 2, 2]), 1.5
+    leads = np.where(lasts[:, None] == np.arange(NUM_TASKS), lead, 0.0) + 0.4 * np.random.default_rng(1).random((5, 3))
+    moves = np.random.default_rng(2).random(5)
+    with jax.enable_x64(True):
+        dims, params, pool, gates, last_moves = settled_start(lasts, leads, moves)
+        system = continual.on_pool(dims, pool, fit=whole_truth, locality=locality)
+        state = system.init(mt.root_key(0), params)
+        memory = state.memory._replace(last=last_moves, mean=last_moves.mean(), num_moves=state.memory.num_moves + 5)
+        state = state._replace(experts=jnp.asarray(pool.truths[lasts]), gates=gates, memory=memory)
+
+        def outputs(state, info):
+            return info, state.gates @ state.pool.signals.T
+
+        end, (info, found) = jax.device_get(
+            mt.simulate(system, mt.root_key(3), params, 300, state=state, observe=outputs)
+        )
+        before = np.asarray(gates) @ pool.signals.T
+    assert (info.update_norm == 0).all()
+    assert (lasts[info.expert] == info.task).all()
+    steps, rounds = np.diff(np.concatenate([before[None], found]), axis=0), np.arange(300)  # (T, M, N)
+    rises = steps[rounds, info.expert, info.task]
+    assert (rises >= 0).all()
+    assert (rises[:5] > 0).any()
+    expected = np.zeros_like(steps)
+    expected[rounds, :, info.task] = -rises[:, None] / 4  # pi = 1/M
+    expected[rounds, info.expert, info.task] = rises
+    np.testing.assert_allclose(steps, expected, rtol=1e-4, atol=1e-20)
+    if locality is baseline.last_move:
+        assert (end.memory.last[np.unique(info.expert)] == 0).all()  # each is rewarded once
+
+
+def after_one_arrival(outputs, chosen):
+    """Outputs for task 0 once the chosen expert has had it again, whose last move was of length 1; lambda = 1."""
+    dims, params, pool, _, _ = settled_start(np.array([0, 0, 1]), np.zeros((3, NUM_TASKS)), np.zeros(3))
+    params = params._replace(learning_rate=0.5, perturbation_scale=1.0)
+    state = continual.begin(dims, params, pool, locality=baseline.last_move)
+    gates = jnp.asarray(np.outer(outputs, pool.signals[0]))
+    memory = state.memory._replace(last=jnp.where(jnp.arange(3) == chosen, 1.0, 0.0))
+    state = state._replace(experts=jnp.asarray(pool.truths[[0, 0, 1]]), gates=gates, memory=memory)
+    arrival = continual.Arrival(0, np.outer(pool.signals[0], np.eye(NUM_SAMPLES)[0]))
+    perturbation = 0.9 * (np.arange(3) == chosen)
+    state, info = continual.learn(state, arrival, perturbation, params, fit=whole_truth, locality=baseline.last_move)
+    assert (int(info.expert), float(info.update_norm)) == (chosen, 0.0)
+    return np.asarray(state.gates) @ pool.signals[0]
+
+
+def test_what_absorption_supposes_beyond_small_outputs():
+    """The largest output falls by more than a smaller one if another expert is chosen, so that an expert just beyond
+    lambda comes within it; not so where the one with the largest is alone within lambda.
+    """
+    outputs = np.array([3.0, 2.5, 1.99])
+    after = after_one_arrival(outputs, chosen=1)
+    assert outputs[0] - outputs[2] > 1 > after.max() - after[2]
+    alone = np.array([3.0, 1.99, 1.9])
+    after = after_one_arrival(alone, chosen=0)
+    assert (after[0] - after[1:] > alone[0] - alone[1:]).all()
+
+
+def test_an_expert_that_is_near_and_had_another_task_unsettles():
+    lasts = np.array([0, 1, 2, 2])
+    leads = np.where(lasts[:, None] == np.arange(NUM_TASKS), 1.5, 0.0)
+    leads[3, 0] = 1.2  # of the last expert, for a task that it did not have
+    with jax.enable_x64(True):
+        dims, params, pool, gates, _ = settled_start(lasts, leads, np.zeros(4))
+        system = continual.on_pool(dims, pool, fit=whole_truth, locality=baseline.repaired)
+        state = system.init(mt.root_key(0), params)._replace(experts=jnp.asarray(pool.truths[lasts]), gates=gates)
+        _, info = jax.device_get(mt.simulate(system, mt.root_key(3), params, 300, state=state))
+    assert info.update_norm.max() > 0
+
+
+def test_a_share_is_between_0_and_1():
+    with pytest.raises(InvalidParamsError, match=r"own=1\.5 must be"):
+        baseline.compared(1.5)
+
+
+def test_sorting_counts_what_a_whole_history_shows():
+    """Would catch repeats of other experts, a settling time off by one, and experts that are idle only by padding."""
+    dims = continual.Dims(6, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES)
+    params = continual.Params()._replace(**repaired.params_of(0.1, 4, NUM_TASKS, ORTHOGONAL, terminate=False))
+    num_rounds = int(np.ceil(repaired.horizon(params, NUM_TASKS)))
+    system = repaired.system_with_sorting(dims, baseline.repaired)
+    state, info = jax.device_get(mt.simulate_batch(system, mt.root_key(0), 8, params, num_rounds))
+    run = Run(params, np.arange(1, num_rounds + 1), np.arange(8), state, info)
+    is_repeat, rounds = last_tasks(info.task, info.expert) == info.task, np.arange(1, num_rounds + 1)
+    is_late = rounds > repaired.LATE * num_rounds
+    np.testing.assert_allclose(repaired.own_share(run), is_repeat[is_late].mean(axis=0), atol=1e-6)
+    changed = np.where(is_repeat, 0, rounds[:, None]).max(axis=0)
+    np.testing.assert_array_equal(state.changed, changed)
+    np.testing.assert_array_equal(np.isfinite(repaired.settling_time(run)), changed <= repaired.LATE * num_rounds)
+    idle = [4 - len(np.unique(info.expert[is_late, lane])) for lane in range(8)]
+    np.testing.assert_array_equal(repaired.idle_experts(run), idle)
+
+
+def test_a_baseline_gives_each_task_an_expert_where_none_gives_it_any():
+    """The table: with the printed loss alone tasks go on to change experts; against a baseline all runs settle."""
+    rows = {row.variant: row for row in repaired.rows(64, laws=["orthogonal"], tasks=[3], experts=[5], scales=[0.01])}
+    assert rows["repaired"].settled == 1
+    assert rows["repaired"].relative_error[2] < 0.3 < 0.6 < rows["endless"].relative_error[0]
+    assert rows["endless"].settled == rows["printed"].settled == 0
+    assert rows["endless"].own_share[2] < 0.6
