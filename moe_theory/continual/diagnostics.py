@@ -14,6 +14,7 @@ from moe_theory.continual import corrected, reduced, theory
 from moe_theory.continual.algorithm import Auxiliary, Info, State, balance_cost, draw, learn, locality_cost, system
 from moe_theory.continual.params import Dims, Params
 from moe_theory.core import gating
+from moe_theory.core.locality import Locality, Move, charged, distance_moved
 from moe_theory.core.numerics import Numbers
 from moe_theory.core.parts import of_parts
 from moe_theory.core.system import System
@@ -34,30 +35,52 @@ class GateSteps(NamedTuple):
     gate_gap: Float[Array, ""]  # max over pairs of experts of |theta^(m) - theta^(m')|_inf after the round
 
 
-@of_parts(like=system, only=("router", "fit", "auxiliary"))
+class Costs(NamedTuple):
+    """What the losses charge the expert that was chosen; 0 for all others."""
+
+    locality: Float[Array, " M"]
+    balance: Float[Array, " M"]
+
+
+def _costs(
+    arrival: Arrival,
+    before: State,
+    after: State,
+    info: Info,
+    params: Params,
+    *,
+    auxiliary: Auxiliary = balance_cost,
+    locality: Locality = distance_moved,
+    **others: Any,
+) -> Costs:
+    del others
+    printed = jnp.where(info.chosen, locality_cost(info.update_norm**2, params), 0)
+    move = Move(jnp.where(info.chosen, info.update_norm, 0), printed, info.chosen)
+    moved, _ = charged(locality, move, before.memory, arrival, params)
+    of_balance = auxiliary(after.visits, after.round, params)
+    return Costs(jnp.where(info.chosen, moved, 0), jnp.where(info.chosen, of_balance, 0))
+
+
+@of_parts(like=system, only=("router", "fit", "auxiliary", "locality"))
 def system_with_gate_steps(dims: Dims, **parts: Any) -> System:
     """Algorithm 1 as a `System` whose info is `GateSteps`; it draws and learns exactly as `continual.system` does."""
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, GateSteps]:
         arrival, perturbation = draw(key, dims, state.pool, params)
         after, info = learn(state, arrival, perturbation, params, max_active=dims.max_active, **parts)
-        return after, gate_steps(arrival, after, info, params, parts.get("auxiliary", balance_cost))
+        return after, gate_steps(arrival, after, info, params, _costs(arrival, state, after, info, params, **parts))
 
     return System(system(dims, **parts).init, step)
 
 
-def gate_steps(
-    arrival: Arrival, after: State, info: Info, params: Params, auxiliary: Auxiliary = balance_cost
-) -> GateSteps:
+def gate_steps(arrival: Arrival, after: State, info: Info, params: Params, costs: Costs) -> GateSteps:
     """The gate step of a round of switch routing, from what the round showed and the state after it."""
     gate_input = jnp.sum(arrival.features, axis=1)
-    balance = jnp.where(info.chosen, auxiliary(after.visits, after.round, params), 0)
-    locality = jnp.where(info.chosen, locality_cost(info.update_norm**2, params), 0)
-    slopes = gating.gate_slopes(info.gate_probabilities, locality + balance)
+    slopes = gating.gate_slopes(info.gate_probabilities, costs.locality + costs.balance)
     exists = jnp.arange(slopes.shape[0]) < params.num_experts
     is_other = exists & ~info.chosen
     input_size = jnp.max(jnp.abs(gate_input))
-    balance_gradients = jnp.abs(gating.gate_slopes(info.gate_probabilities, balance)) * input_size
+    balance_gradients = jnp.abs(gating.gate_slopes(info.gate_probabilities, costs.balance)) * input_size
 
     drives = jnp.sum(after.pool.signals * gate_input[None, :], axis=1)
     changes = -params.learning_rate * slopes[:, None] * drives[None, :]
@@ -114,7 +137,7 @@ class Diagnostics(NamedTuple):
     step_expected: Float[Array, ""]  # what it is expected to be, given that expert before, the task and its signal
 
 
-@of_parts(like=system, only=("router", "fit", "optimizer", "auxiliary"))
+@of_parts(like=system, only=("router", "fit", "optimizer", "auxiliary", "locality"))
 def system_with_diagnostics(dims: Dims, **parts: Any) -> System:
     plain = system(dims, **parts)
 
@@ -127,7 +150,8 @@ def system_with_diagnostics(dims: Dims, **parts: Any) -> System:
         state, info = learn(before.state, arrival, perturbation, params, max_active=dims.max_active, **parts)
         is_exploring = state.round <= theory.exploration_rounds(params.num_experts, params.learning_rate)
         tracked = TrackedState(state, jnp.where(is_exploring, state.experts, before.explored))
-        return tracked, _diagnose(before, tracked, arrival, info, params, parts.get("auxiliary", balance_cost))
+        costs = _costs(arrival, before.state, state, info, params, **parts)
+        return tracked, _diagnose(before, tracked, arrival, info, params, costs)
 
     return System(init, step)
 
@@ -317,7 +341,7 @@ def set_gap(outputs: Float[Array, " M"], members: Bool[Array, " M"]) -> Float[Ar
 
 
 def _diagnose(
-    before: TrackedState, after: TrackedState, arrival: Arrival, info: Info, params: Params, auxiliary: Auxiliary
+    before: TrackedState, after: TrackedState, arrival: Arrival, info: Info, params: Params, costs: Costs
 ) -> Diagnostics:
     state, pool = before.state, before.pool
     exists = jnp.arange(state.experts.shape[0]) < params.num_experts
@@ -328,7 +352,7 @@ def _diagnose(
     expected = corrected.lemma_16(row(state.experts), truth, signal, pool.truths, num_samples)
     outputs, chosen = info.gate_outputs, info.chosen
     highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
-    locality_gradient, gradient_gap = _gradients(after.state, arrival, info, params, exists, auxiliary)
+    locality_gradient, gradient_gap = _gradients(arrival, info, exists, costs)
     return Diagnostics(
         task=arrival.task,
         expert=info.expert,
@@ -350,12 +374,12 @@ def _diagnose(
 
 
 def _gradients(
-    after: State, arrival: Arrival, info: Info, params: Params, exists: Bool[Array, " M"], auxiliary: Auxiliary
+    arrival: Arrival, info: Info, exists: Bool[Array, " M"], costs: Costs
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     probabilities, chosen = info.gate_probabilities, info.chosen
     slopes = jnp.sum(jnp.where(chosen, probabilities, 0)) * (chosen - probabilities)
-    moved = locality_cost(info.update_norm**2, params)
-    cost = moved + jnp.sum(jnp.where(chosen, auxiliary(after.visits, after.round, params), 0))
+    moved = jnp.sum(costs.locality)
+    cost = moved + jnp.sum(costs.balance)
     largest = jnp.max(jnp.abs(jnp.sum(arrival.features, axis=1)))
     gaps = jnp.abs(slopes - jnp.sum(jnp.where(chosen, slopes, 0)))
     return moved * largest * jnp.max(jnp.abs(slopes)), cost * largest * jnp.max(jnp.where(exists, gaps, 0))
