@@ -38,8 +38,8 @@ class GateSteps(NamedTuple):
 class Costs(NamedTuple):
     """What the losses charge the expert that was chosen; 0 for all others."""
 
-    locality: Float[Array, " M"]
-    balance: Float[Array, " M"]
+    locality: Float[Array, " M"]  # (6), or a locality loss of one's own
+    balance: Float[Array, " M"]  # (7), or an auxiliary loss of one's own
 
 
 def _costs(
@@ -378,8 +378,9 @@ def _gradients(
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     probabilities, chosen = info.gate_probabilities, info.chosen
     slopes = jnp.sum(jnp.where(chosen, probabilities, 0)) * (chosen - probabilities)
-    moved = jnp.sum(costs.locality)
-    cost = moved + jnp.sum(costs.balance)
+    moved, cost = jnp.sum(costs.locality), jnp.sum(costs.locality) + jnp.sum(costs.balance)
     largest = jnp.max(jnp.abs(jnp.sum(arrival.features, axis=1)))
     gaps = jnp.abs(slopes - jnp.sum(jnp.where(chosen, slopes, 0)))
-    return moved * largest * jnp.max(jnp.abs(slopes)), cost * largest * jnp.max(jnp.where(exists, gaps, 0))
+    return jnp.abs(moved) * largest * jnp.max(jnp.abs(slopes)), jnp.abs(cost) * largest * jnp.max(
+        jnp.where(exists, gaps, 0)
+    )

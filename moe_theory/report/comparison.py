@@ -5,6 +5,7 @@ apply to both.
 """
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -99,6 +100,7 @@ def compared(report: Report, patterns: Sequence[str] = ()) -> list[StatementPair
     whole = {each.name: each.plain for each in declared()}
     chosen = [each for pattern in patterns or ["*"] for each in matching(pattern, report.statements)]
     own = [dataclasses.replace(each, **_readings(each)) for each in report.verdicts]
+    as_run = {id(each): verdict for each, verdict in zip(own, report.verdicts, strict=True)}
     settings = {setting for each in own for setting in each.settings}
     held = [each.held_for(settings) for each in every if settings & set(each.settings)]
     pairs = []
@@ -107,14 +109,15 @@ def compared(report: Report, patterns: Sequence[str] = ()) -> list[StatementPair
         apart = [verdict for verdict in mine if verdict.status is Status.INAPPLICABLE and not verdict.replicates]
         left = {verdict.claim for verdict in apart}
         known = [*apart, *(verdict for verdict in held if verdict.claim in each.roles and verdict.claim not in left)]
-        its = whole.get(each.name, each)
+        its, on_own = whole.get(each.name, each), judged(each, mine)
+        of_printed, of_own = _numbers(each, known, mine, decisive(on_own, mine))
         pairs.append(
             StatementPair(
-                judged(its, held, searches.get(each.name)),
-                judged(each, known),
-                of_own := judged(each, mine),
-                _numbers(each, known, mine, decisive(of_own, mine)),
-                {verdict.claim: verdict.reason.partition("(")[2].rstrip(")") for verdict in apart},
+                recorded=judged(its, held, searches.get(each.name)),
+                printed=judged(each, known),
+                own=on_own,
+                numbers=(of_printed, of_own and as_run[id(of_own)]),
+                apart={verdict.claim: verdict.reason.partition("(")[2].rstrip(")") for verdict in apart},
             )
         )
     return pairs
@@ -170,7 +173,9 @@ def comparison(report: Report, patterns: Sequence[str] = (), paths: Sequence[Pat
 
 
 def _measured(verdict: Verdict | None) -> str:
-    return f"{measured(verdict)}; {plain(claimed(verdict))}" if verdict and verdict.replicates else ""
+    if verdict is None or not verdict.replicates:
+        return ""
+    return str(verdict.status) if math.isnan(verdict.observed) else f"{measured(verdict)}; {plain(claimed(verdict))}"
 
 
 def _apart(pairs: Sequence[StatementPair]) -> Iterator[str]:
