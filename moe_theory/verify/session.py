@@ -76,8 +76,9 @@ def verify(
     Raises: UnknownNameError for a claim, a reading or a part that does not exist; InvalidRunError for a number of
         replicates, an error or a budget that decides nothing, a folder of an earlier version, or a `system` that names
         no parts; InvalidParamsError for settings that the claims cannot take, or a part of another kind than the
-        paper's; InvalidStatementError for a statement whose proof fails; OutputError for a folder that cannot be
-        written.
+        paper's; InvalidClaimError for a file of parts that cannot be run; InvalidReportError for a paper's record that
+        is damaged, which a competitor's verdict is read from; InvalidStatementError for a statement whose proof fails;
+        OutputError for a folder that cannot be written.
 
     Examples:
         >>> from moe_theory.verify import verify
