@@ -6,6 +6,7 @@ import click
 
 from moe_theory.cli.options import LAST_RUN, examples, from_option, json_option, module_option, system_option
 from moe_theory.cli.output import show_document
+from moe_theory.core.errors import InvalidRunError
 
 
 @click.command(
@@ -43,6 +44,10 @@ def statements(
     from moe_theory.verify.variant import variant_of
 
     if system is not None:
+        if tree:
+            raise InvalidRunError(
+                "--tree is of the printed algorithm, whose proofs use one another. Leave out --system."
+            )
         if module is not None:
             load_claims(module)
         report = comparison.read_own(folder or Path(comparison.OWN_RUN), variant_of(system))

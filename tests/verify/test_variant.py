@@ -283,3 +283,9 @@ def test_parts_and_claims_of_one_file_are_read_together(forgotten, own, no_work)
     own.write_text(own.read_text() + textwrap.dedent(claims))
     load_claims(own)
     assert list(variant_of(f"{own}:worse").parts) == ["router"]
+
+
+def test_a_tree_is_of_the_printed_proofs(own, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["statements", "--tree", "--system", f"{own}:worse"])
+    assert "Leave out --system" in capsys.readouterr().err
