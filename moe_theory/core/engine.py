@@ -91,11 +91,20 @@ def run(
     begun, rest = (system, keys, state, params), (lengths, observe, reduce, is_batch)
     if blocks.room > count:
         kind = (system.step, keys.shape, bytes_of((state, params)), blocks, *rest[1:])
-        if kind not in _num_bytes:  # asked once, as asking takes as long as a small run
-            _num_bytes[kind] = bytes_of(run_program.eval_shape(*begun, blocks, *rest)[1])
-        blocks = blocks._replace(room=count) if _num_bytes[kind] > SPARE_BYTES else blocks
+        known = _record_bytes()
+        if kind not in known:  # asked once, as asking takes as long as a small run
+            known[kind] = bytes_of(run_program.eval_shape(*begun, blocks, *rest)[1])
+        blocks = blocks._replace(room=count) if known[kind] > SPARE_BYTES else blocks
     state, records = run_program(*begun, blocks, *rest)
     return state, without_room(records, blocks, count, platform)
+
+
+@functools.cache
+def _record_bytes() -> dict[Hashable, int]:
+    """Bytes of the records that a kind of run has room for, as far as known: of a function, so that what a run is known
+    by does not change with it.
+    """
+    return {}
 
 
 def require_one_round(rounds: Any) -> None:
@@ -399,7 +408,6 @@ ALONE_BYTES = 2**20
 FILLING_WIDTH = 2**17
 # Bytes of records up to which a program has room for more of them than a run has: others are compiled for each count.
 SPARE_BYTES = 2**24
-_num_bytes: dict[Hashable, int] = {}  # of the records that a kind of run has room for
 # Bytes of an accelerator that does not say how many it has.
 UNKNOWN_BYTES = 2**33
 # The state before and after a round, what is between, and what is prepared ahead, which outweighs the state of few
