@@ -23,6 +23,9 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
 # Each of two workers has one core: threads of BLAS would spin while they wait for one another.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# A test says itself how wide its terminal is: workers may have another width from whoever started them.
+os.environ.pop("COLUMNS", None)
+
 # Tracing makes objects by the million that last, which Python would look through again and again.
 gc.set_threshold(100_000, 20, 20)
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 
@@ -11,10 +11,12 @@ from moe_theory.plot.symbols import plain
 from moe_theory.report.document import Document, ruled
 from moe_theory.report.wording import sentence
 from moe_theory.verify.challenged import Challenge, Looked, placed, said
-from moe_theory.verify.planted_regions import RegionRow
 from moe_theory.verify.region import Span
 from moe_theory.verify.status import Judged
 from moe_theory.verify.verdict import FreeQuantity, Statement
+
+if TYPE_CHECKING:
+    from moe_theory.verify.planted_regions import RegionRow
 
 CELLS = 8  # of a bar
 _FLIPPED = {"break": "breaks", "rescue": "is rescued"}
@@ -34,7 +36,7 @@ def _parts(found: Sequence[Challenge]) -> Iterator[RenderableType]:
         yield from _own_parts(each)
 
 
-def planted(rows: Sequence[RegionRow]) -> Document:
+def planted(rows: "Sequence[RegionRow]") -> Document:
     """The self-test of the search: of each planted region how often there was a flip, and how often a false one."""
     columns = ("planted region", "searches", "with a flip", "with a false one", "interval", "settings", "")
     told = [

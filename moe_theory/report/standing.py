@@ -64,7 +64,7 @@ def _anywhere(own: Sequence[Statement], last: Path | None, pattern: str) -> list
             chosen = matching(pattern, report.statements) if (report := run()) else []
         if not chosen:
             raise unknown
-    recorded, searches = recorded_verdicts(chosen), recorded_searches()
+    recorded, searches = recorded_verdicts(chosen), recorded_searches(chosen)
     found = [Standing(judged(each, recorded, searches.get(each.name)), recorded) for each in chosen]
     if last is None or not any(each.known.missing for each in found) or (report := run()) is None:
         return found
@@ -73,5 +73,5 @@ def _anywhere(own: Sequence[Statement], last: Path | None, pattern: str) -> list
 
 
 def _by(report: Report, statement: Statement, folder: Path) -> Standing:
-    known = judged(statement, report.verdicts, recorded_searches().get(statement.name))
+    known = judged(statement, report.verdicts, recorded_searches([statement]).get(statement.name))
     return Standing(known, report.verdicts, folder)

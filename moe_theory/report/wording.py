@@ -400,7 +400,7 @@ def arranged(report: Report) -> list[Chapter]:
 
 def judged_statements(report: Report) -> list[Judged]:
     """The report's statements with their statuses."""
-    searches = recorded_searches()
+    searches = recorded_searches(report.statements)
     return [judged(statement, report.verdicts, searches.get(statement.name)) for statement in report.statements]
 
 

@@ -43,7 +43,7 @@ MOST_SHAPES, SHAPE_SHARE = 10, 0.3  # of programs, which take seconds to compile
 HALVINGS = 5  # of a border
 PROBES, TRIES = 8, 8  # settings within a clause that are looked at, and clauses that are tried
 ENDS, FILLING, PROMOTING = 0.3, 0.45, 0.6  # shares of the time, after the first look, at which a stage ends
-OVER = 1.5  # of the time, that borders and a clause may take where there is a flip
+OVER = 1.5  # of the time, that shrinking, other readings, borders and a clause may take where there is a flip
 SLOW = 0.2  # that a first look may take where there is to be a second one, or one under other readings
 SLOWER = 4  # times as slow as the fastest: of programs that most points are not spent on
 BORDER_ERROR = 0.05  # of what only places a border
@@ -190,6 +190,11 @@ class RegionSearch:
     @property
     def spent(self) -> float:
         return time.monotonic() - self.began
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it has taken so long that only what is judged already is kept."""
+        return self.spent > OVER * self.seconds
 
     @property
     def num_settings(self) -> int:
@@ -360,10 +365,15 @@ class RegionSearch:
         return flips
 
     def _elsewhere(self, point: Point, error: float) -> list[Verdict]:
-        """The verdicts at a setting under the other readings, but those known to disagree at the recorded point."""
+        """The verdicts at a setting under the other readings, but those known to disagree at the recorded point, as far
+        as there is time.
+        """
         others = [each for each in self._asked if each in self.alike or each.name not in self._seen]
-        others = [each for each in others if each is not self.reading]
-        return [verdict for each in others for verdict in self._at(point, None, self.seed + 1, error, each)]
+        found: list[Verdict] = []
+        for reading in [each for each in others if each is not self.reading]:
+            if not self.is_late:
+                found += self._at(point, None, self.seed + 1, error, reading)
+        return found
 
     def clause(self) -> Clause | None:
         """At most two inequalities within which the statement does not break: those that keep most of the settings
@@ -380,7 +390,7 @@ class RegionSearch:
             self.look([self._point(each) for each in self._within(bounds, dict(anchor), attempt)], FEW, OVER)
             inside = sorted((each for each in self.found if self._allows(bounds, each)), key=self._violation)
             breaks = self.broken.intersection(inside)
-            for point in () if breaks else inside[-2:]:
+            for point in () if breaks or self.is_late else inside[-2:]:
                 verdicts = self._at(point, None, self.seed + 4, self.error / (FINALISTS + 1))
                 if verdicts:
                     self._note(point, verdicts)
@@ -459,7 +469,7 @@ class RegionSearch:
         """The flip with as many axes back at what is recorded as it stands without."""
         for axis, _ in point:
             smaller = tuple(each for each in point if each[0] is not axis)
-            if smaller and self._is_flip(self._at(smaller, None, self.seed + 2, error)):
+            if smaller and not self.is_late and self._is_flip(self._at(smaller, None, self.seed + 2, error)):
                 point = smaller
         return point
 
@@ -470,7 +480,7 @@ class RegionSearch:
             return []
         for _ in range(HALVINGS):
             middle = axis.halfway(within, beyond)
-            if middle is None or self.spent > OVER * self.seconds:
+            if middle is None or self.is_late:
                 break
             verdicts = self._at(self._point({**dict(point), axis: middle}), MANY, self.seed + 2, BORDER_ERROR)
             if not verdicts:

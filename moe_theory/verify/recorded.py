@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import InvalidReportError
-from moe_theory.core.papers import Paper, all_papers, find_paper
+from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names
 from moe_theory.verify.challenged import Challenge
 from moe_theory.verify.claim import whole_verdict
 from moe_theory.verify.registry import declared_claims
@@ -90,8 +90,8 @@ def elsewhere() -> list[Verdict]:
 
 def judged_statements(pattern: str = "*") -> list[Judged]:
     """The statements whose names match, with the statuses that follow from the recorded runs; as `statements`."""
-    chosen, searches = statements(pattern), recorded_searches()
-    verdicts = recorded_verdicts(chosen)
+    chosen = statements(pattern)
+    verdicts, searches = recorded_verdicts(chosen), recorded_searches(chosen)
     return [judged(each, verdicts, searches.get(each.name)) for each in chosen]
 
 
@@ -123,15 +123,16 @@ def parsed(text: str, where: str) -> Recorded:
         raise InvalidReportError(f"{where} is damaged ({failure}). Record the paper again.") from None
 
 
-@functools.cache
-def recorded_searches() -> dict[str, Challenge]:
-    """The recorded searches of all papers, by the names of their statements.
+def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
+    """The recorded searches of these statements' papers, by the names of statements; no other paper is imported.
 
     Raises: InvalidReportError for a file that is damaged or of another schema.
     """
-    return {each.statement: each for name in all_papers() for each in searches_of(name)}
+    papers = dict.fromkeys(each.paper for each in of)
+    return {each.statement: each for name in papers if name in paper_names() for each in searches_of(name)}
 
 
+@functools.cache
 def searches_of(paper: str) -> list[Challenge]:
     """The searches that a paper has recorded; those of claims that are gone are left out."""
     path = file_of(find_paper(paper), SEARCHES)

@@ -151,19 +151,18 @@ class Declared(Statement):
     def plain(self) -> Statement:
         """The same without what its claims are checked by."""
         own = Statement(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Statement)})
-        return dataclasses.replace(own, free=[described(axis, self._recorded(axis)) for axis in free_of(own)])
-
-    def _recorded(self, axis: FreeAxis) -> list[Any]:
-        """What the cells of its claims have, under their paper's first reading."""
+        if not (axes := free_of(own)):
+            return own
         claims = [registered()[id] for id in deciding(self) if id in registered()]
         readings = find_paper(self.judged_under).readings if self.judged_under in paper_names() else {}
-        cells = [
-            (claim.experiment.dims, each.params)
+        params = [
+            (claim.experiment.dims, reading.params(**claim.experiment.cells[cell]))
             for claim in claims
             for reading in [*readings.values()][:1]
-            for each in claim.experiment.cells_under(reading)
-        ]
-        return [axis.recorded_at(params, dims) for dims, params in cells]
+            for cell in claim.cells or claim.experiment.cells
+        ]  # of the cells that they read, under their paper's first reading
+        recorded = {axis: [axis.recorded_at(each, dims) for dims, each in params] for axis in axes}
+        return dataclasses.replace(own, free=[described(axis, recorded[axis]) for axis in axes])
 
     def twin(
         self,

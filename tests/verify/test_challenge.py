@@ -324,7 +324,7 @@ def test_what_a_paper_leaves_free_is_of_statements_that_do_not_say_it_and_not_of
 
 def test_recorded_searches_are_of_what_is_declared_free_and_contradict_no_proof():
     known = {each.name: each for each in mt.statements()}
-    for name, found in recorded.recorded_searches().items():
+    for name, found in recorded.recorded_searches(known.values()).items():
         assert [(each.name, each.region) for each in found.free] == [
             (each.name, each.region) for each in known[name].free
         ], name
