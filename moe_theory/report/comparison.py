@@ -96,7 +96,7 @@ def read_own(folder: Path, variant: Variant) -> Report:
 
 def compared(report: Report, patterns: Sequence[str] = ()) -> list[StatementPair]:
     """The statements of a run of an algorithm of one's own, or those whose names match, beside what is recorded."""
-    every, searches = recorded_verdicts(report.statements), recorded_searches()
+    every, searches = recorded_verdicts(report.statements), recorded_searches(report.statements)
     whole = {each.name: each.plain for each in declared()}
     chosen = [each for pattern in patterns or ["*"] for each in matching(pattern, report.statements)]
     own = [dataclasses.replace(each, **_readings(each)) for each in report.verdicts]
