@@ -33,6 +33,7 @@ class Listed(click.Option):
 
 PATH = _Path(path_type=Path)
 LAST_RUN = "runs/verify"  # where `verify` writes unless told otherwise, and other commands look
+OWN_RUN = "runs/system"  # likewise, of an algorithm of one's own
 
 seed_option: Decorator = click.option("--seed", default=0, help="Seed of all random numbers.")
 from_option: Decorator = click.option(

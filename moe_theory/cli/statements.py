@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from moe_theory.cli.options import LAST_RUN, examples, from_option, json_option, module_option, system_option
+from moe_theory.cli.options import LAST_RUN, OWN_RUN, examples, from_option, json_option, module_option, system_option
 from moe_theory.cli.output import show_document
 from moe_theory.core.errors import InvalidRunError
 
@@ -50,7 +50,7 @@ def statements(
             )
         if module is not None:
             load_claims(module)
-        report = comparison.read_own(folder or Path(comparison.OWN_RUN), variant_of(system))
+        report = comparison.read_own(folder or Path(OWN_RUN), variant_of(system))
         show_document(comparison.comparison(report, patterns))
         return
 

@@ -8,6 +8,7 @@ import click
 
 from moe_theory.cli.options import (
     LAST_RUN,
+    OWN_RUN,
     Listed,
     examples,
     json_option,
@@ -62,7 +63,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 )
 @module_option
 @system_option
-@out_option("Folder for the report and the samples to resume from.", told=f"{LAST_RUN}, or with --system runs/system")
+@out_option("Folder for the report and the samples to resume from.", told=f"{LAST_RUN}, or with --system {OWN_RUN}")
 @click.option("--fresh", is_flag=True, help="Discard the samples in OUT and start over.")
 @click.option("--list", "only_list", is_flag=True, help="Only list what would be judged.")
 @click.option(
@@ -88,8 +89,6 @@ def verify(out: Path | None, fresh: bool, only_list: bool, planted: bool, **aske
 
     With --system an algorithm of your own is judged instead, and shown beside what is recorded of the printed one.
     """
-    from moe_theory.report.comparison import OWN_RUN
-
     out = out or Path(OWN_RUN if asked["system"] else LAST_RUN)
     if planted:
         _self_test(asked["seed"], out)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 
-from moe_theory.core.errors import InvalidReportError
+from moe_theory.core.errors import InvalidReportError, unknown_name
 from moe_theory.plot.symbols import plain
 from moe_theory.report.document import Document, ruled
 from moe_theory.report.pages import read_reports
@@ -25,7 +25,6 @@ from moe_theory.verify.variant import Variant
 from moe_theory.verify.verdict import OWN_SYSTEM, Report, Statement, Status, Verdict
 
 SCHEMA = "moe-theory/system/1"
-OWN_RUN = "runs/system"  # where `verify --system` writes unless told otherwise
 _UNDECIDED = {StatementStatus.OPEN, StatementStatus.NOT_JUDGED, StatementStatus.NOT_TESTABLE}
 
 
@@ -95,16 +94,23 @@ def read_own(folder: Path, variant: Variant) -> Report:
 
 
 def compared(report: Report, patterns: Sequence[str] = ()) -> list[StatementPair]:
-    """The statements of a run of an algorithm of one's own, or those whose names match, beside what is recorded."""
+    """The statements of a run of an algorithm of one's own, or those whose names match, beside what is recorded.
+
+    Raises: UnknownNameError for a pattern that matches none of them.
+    """
     every, searches = recorded_verdicts(report.statements), recorded_searches(report.statements)
     whole = {each.name: each.plain for each in declared()}
-    chosen = [each for pattern in patterns or ["*"] for each in matching(pattern, report.statements)]
+    chosen = []
+    for pattern in patterns:
+        if not (found := matching(pattern, report.statements)):
+            raise unknown_name("statement", pattern, [each.name for each in report.statements])
+        chosen += found
     own = [dataclasses.replace(each, **_readings(each)) for each in report.verdicts]
     as_run = {id(each): verdict for each, verdict in zip(own, report.verdicts, strict=True)}
     settings = {setting for each in own for setting in each.settings}
     held = [each.held_for(settings) for each in every if settings & set(each.settings)]
     pairs = []
-    for each in {each.name: each for each in chosen}.values():
+    for each in {each.name: each for each in chosen or report.statements}.values():
         mine = [verdict for verdict in own if verdict.claim in each.roles]
         apart = [verdict for verdict in mine if verdict.status is Status.INAPPLICABLE and not verdict.replicates]
         left = {verdict.claim for verdict in apart}

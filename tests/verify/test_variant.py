@@ -199,7 +199,11 @@ def test_its_command_repeats_a_verdict(own, tmp_path, capsys):
     (found,) = document["statements"]
     assert found["own"]["verdict"]["observed"] == verdict.observed
     assert found["own"]["verdict"]["command"] == verdict.command
-    cli.main(["statements", "--system", f"{own}:worse", "--from", str(tmp_path / "run"), "--json"])
+    shown = ["statements", "--system", f"{own}:worse", "--from", str(tmp_path / "run")]
+    with pytest.raises(SystemExit):
+        cli.main([*shown, "continual.lemma-44"])
+    assert "Did you mean 'continual.lemma-4'?" in capsys.readouterr().err
+    cli.main([*shown, "continual.lemma-4", "--json"])
     again = json.loads(capsys.readouterr().out)
     assert again["statements"] == document["statements"]
 
