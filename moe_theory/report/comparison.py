@@ -59,10 +59,11 @@ class StatementPair(NamedTuple):
 
     @property
     def printed_words(self) -> str:
-        """ "false (proved); by runs alone holds"."""
-        said = self.recorded.finding.words if self.recorded.finding else statement_status(self.recorded)
-        alone = statement_status(self.printed)
-        return said if alone == statement_status(self.recorded) else f"{said}; by runs alone {alone}"
+        """ "false (proved); by runs alone holds (simulated)"."""
+        said, alone = (
+            {name: each.status for name, each in of.by_reading.items()} for of in (self.recorded, self.printed)
+        )
+        return self.recorded.words if said == alone else f"{self.recorded.words}; by runs alone {self.printed.words}"
 
     @property
     def own_words(self) -> str:
@@ -198,8 +199,8 @@ def _closing(pairs: Sequence[StatementPair], own: str) -> str:
     differing, lost = [each.name for each in pairs if each.differs], [each.name for each in pairs if each.is_lost]
     apart = [each.name for each in pairs if not each.own.by_reading]
     said = [f"{len(differing)} of {len(pairs)} statements differ from the printed algorithm's{_named(differing)}"]
-    said += [f"{len(lost)} that are decided there are not of {own}{_named(lost)}"] if lost else []
-    said += [f"{len(apart)} have no status of {own}"] if apart else []
+    said += [f"decided there and not of {own}: {len(lost)}{_named(lost)}"] if lost else []
+    said += [f"without a status of {own}: {len(apart)}"] if apart else []
     return "; ".join(said)
 
 
