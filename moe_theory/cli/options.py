@@ -33,6 +33,7 @@ class Listed(click.Option):
 
 PATH = _Path(path_type=Path)
 LAST_RUN = "runs/verify"  # where `verify` writes unless told otherwise, and other commands look
+OWN_RUN = "runs/system"  # likewise, of an algorithm of one's own
 
 seed_option: Decorator = click.option("--seed", default=0, help="Seed of all random numbers.")
 from_option: Decorator = click.option(
@@ -57,6 +58,14 @@ def module_option(command: Callable[..., Any]) -> Callable[..., Any]:
             raise UndeclaredError(f"{failure} Or name the file that declares it with --module.") from failure
 
     return click.option("--module", type=PATH, help="A Python file that declares claims of your own.")(run)
+
+
+system_option: Decorator = click.option(
+    "--system",
+    metavar="FILE:NAME",
+    help="An algorithm of your own beside the printed one: NAME = dict(router=...) in a Python file, of parts that the "
+    "paper's `system` takes.",
+)
 
 
 def whole_numbers(context: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from moe_theory.cli.options import LAST_RUN, examples, from_option, json_option, module_option
+from moe_theory.cli.options import LAST_RUN, OWN_RUN, examples, from_option, json_option, module_option, system_option
 from moe_theory.cli.output import show_document
+from moe_theory.core.errors import InvalidRunError
 
 
 @click.command(
@@ -21,19 +22,37 @@ from moe_theory.cli.output import show_document
 )
 @from_option
 @module_option
+@system_option
 @json_option(
     "a list of the statements, each with id, paper, where, says, formula, hypotheses, why, instance, corrected, roles "
     "of its claims, status, status_by_reading, and from, the folder of the run that judged it, or null; with --tree "
-    "also rests_on, the statements that its proof uses, failing, those of them that are false or vacuous, and is_root."
+    "also rests_on, the statements that its proof uses, failing, those of them that are false or vacuous, and is_root; "
+    "with --system what `verify --system` prints."
 )
-def statements(patterns: tuple[str, ...], tree: bool, folder: Path | None, module: Path | None) -> None:
+def statements(
+    patterns: tuple[str, ...], tree: bool, folder: Path | None, module: Path | None, system: str | None
+) -> None:
     """List the statements: their status, from the recorded runs.
 
     STATEMENT is a paper's name, a statement's such as continual.lemma-8 or 'Lemma 8', a glob, or a claim's id; by
-    default all, with --module the module's.
+    default all, with --module the module's. With --system they are shown beside those of an algorithm of your own, by
+    its run in runs/system or another folder.
     """
-    from moe_theory.report import roots, verdicts
+    from moe_theory.report import comparison, roots, verdicts
     from moe_theory.report.standing import standing
+    from moe_theory.verify.registry import load_claims
+    from moe_theory.verify.variant import variant_of
+
+    if system is not None:
+        if tree:
+            raise InvalidRunError(
+                "--tree is of the printed algorithm, whose proofs use one another. Leave out --system."
+            )
+        if module is not None:
+            load_claims(module)
+        report = comparison.read_own(folder or Path(OWN_RUN), variant_of(system))
+        show_document(comparison.comparison(report, patterns))
+        return
 
     document = roots.tree_document if tree else verdicts.statements_document
     show_document(document(standing(patterns, Path(LAST_RUN), folder, module)))

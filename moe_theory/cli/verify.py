@@ -8,6 +8,7 @@ import click
 
 from moe_theory.cli.options import (
     LAST_RUN,
+    OWN_RUN,
     Listed,
     examples,
     json_option,
@@ -15,6 +16,7 @@ from moe_theory.cli.options import (
     out_option,
     seed_option,
     set_option,
+    system_option,
 )
 from moe_theory.cli.output import FAILED, command_line, damaged_lines, open_console, show_document, stop
 from moe_theory.core.errors import InvalidRunError
@@ -60,7 +62,8 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
     show_default="0.01, of which each has a fixed part that its paper declares",
 )
 @module_option
-@out_option("Folder for the report and the samples to resume from.", LAST_RUN)
+@system_option
+@out_option("Folder for the report and the samples to resume from.", told=f"{LAST_RUN}, or with --system {OWN_RUN}")
 @click.option("--fresh", is_flag=True, help="Discard the samples in OUT and start over.")
 @click.option("--list", "only_list", is_flag=True, help="Only list what would be judged.")
 @click.option(
@@ -73,16 +76,20 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 @json_option(
     "what verdicts.json holds, with schema, summary (verdicts by status), command, seed, error, "
     "versions and verdicts; with --list a list of claim, reading, also (readings with the same parameters), "
-    "experiment and replicates; with --self-test passed, seed, tolerance, num_claims and rows."
+    "experiment and replicates; with --self-test passed, seed, tolerance, num_claims and rows; with --system schema, "
+    "system, command, seed, error, differ, statements (each with differs, printed, own and does_not_apply) and files."
 )
-def verify(out: Path, fresh: bool, only_list: bool, planted: bool, **asked: Any) -> None:
+def verify(out: Path | None, fresh: bool, only_list: bool, planted: bool, **asked: Any) -> None:
     """Judge claims by Monte Carlo.
 
     CLAIM is an id, a glob such as 'continual.theorem-*', or a paper's name; by default all are judged, with --module
     the module's. Replicates double until each claim is decided. Prints a table that grows with each verdict, and
     writes a report: report.html, report.md and verdicts.json. Rerunning resumes from the samples in OUT. Proofs of a
     paper of your own are run first, and one that fails is refused. Exits with 0 when it ran, whatever the verdicts.
+
+    With --system an algorithm of your own is judged instead, and shown beside what is recorded of the printed one.
     """
+    out = out or Path(OWN_RUN if asked["system"] else LAST_RUN)
     if planted:
         _self_test(asked["seed"], out)
     elif only_list:
@@ -108,6 +115,7 @@ def request_of(
     seed: int,
     error: float | None,
     module: Path | None,
+    system: str | None,
 ) -> "Request":
     from moe_theory.verify.registry import load_claims
     from moe_theory.verify.request import check_request, parsed
@@ -115,7 +123,8 @@ def request_of(
     own = [] if module is None else load_claims(module)
     source = None if module is None else str(module)
     wanted = patterns or tuple(own) or ("*",)
-    return check_request(wanted, readings or None, replicates, seed, error, budget, source, parsed(settings))
+    given = (readings or None, replicates, seed, error, budget, source, parsed(settings))
+    return check_request(wanted, *given, system)
 
 
 def _list(request: "Request", replicates: int | None) -> None:
@@ -138,7 +147,7 @@ def _list(request: "Request", replicates: int | None) -> None:
 
 
 def _judge(request: "Request", out: Path, fresh: bool) -> None:
-    from moe_theory.report import pages, panels, verdicts
+    from moe_theory.report import comparison, pages, panels, verdicts
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
@@ -173,7 +182,10 @@ def _judge(request: "Request", out: Path, fresh: bool) -> None:
         stop("interrupted; the samples taken so far are kept: the same command resumes from them")
     paths = pages.write_report(report, folder, pages.NUMBERS, pictures)
     kept = [*damaged_lines(archive.damaged), verdicts.samples_line(archive.written, archive.found)]
-    show_document(verdicts.verdicts_document(report, paths, kept))
+    if request.own is not None:
+        show_document(comparison.comparison(report, paths=paths))
+    else:
+        show_document(verdicts.verdicts_document(report, paths, kept))
 
 
 def _self_test(seed: int, out: Path) -> None:

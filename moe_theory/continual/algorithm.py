@@ -19,6 +19,7 @@ from moe_theory.core.linear import Fit, fitted, minimum_norm
 from moe_theory.core.locality import Locality, Move, charged, check_locality, distance_moved
 from moe_theory.core.metrics import Metrics
 from moe_theory.core.numerics import rounded_positive
+from moe_theory.core.parts import of_parts
 from moe_theory.core.random import draws
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Arrival, Pool, check_pool, draw_pool, make_arrival, select_row, streamed
@@ -134,7 +135,7 @@ def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> t
     return state.pool, *draw(key, dims, state.pool, params)
 
 
-@functools.lru_cache
+@of_parts()
 def system(
     dims: Dims,
     *,

@@ -11,10 +11,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.continual import corrected, reduced, theory
-from moe_theory.continual.algorithm import Info, State, balance_cost, draw, learn, locality_cost, system
+from moe_theory.continual.algorithm import Auxiliary, Info, State, balance_cost, draw, learn, locality_cost, system
 from moe_theory.continual.params import Dims, Params
 from moe_theory.core import gating
+from moe_theory.core.locality import Locality, Move, charged, distance_moved
 from moe_theory.core.numerics import Numbers
+from moe_theory.core.parts import of_parts
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Arrival, select_row
 
@@ -33,28 +35,52 @@ class GateSteps(NamedTuple):
     gate_gap: Float[Array, ""]  # max over pairs of experts of |theta^(m) - theta^(m')|_inf after the round
 
 
-@functools.lru_cache
-def system_with_gate_steps(dims: Dims) -> System:
+class Costs(NamedTuple):
+    """What the losses charge the expert that was chosen; 0 for all others."""
+
+    locality: Float[Array, " M"]  # (6), or a locality loss of one's own
+    balance: Float[Array, " M"]  # (7), or an auxiliary loss of one's own
+
+
+def _costs(
+    arrival: Arrival,
+    before: State,
+    after: State,
+    info: Info,
+    params: Params,
+    *,
+    auxiliary: Auxiliary = balance_cost,
+    locality: Locality = distance_moved,
+    **others: Any,
+) -> Costs:
+    del others
+    printed = jnp.where(info.chosen, locality_cost(info.update_norm**2, params), 0)
+    move = Move(jnp.where(info.chosen, info.update_norm, 0), printed, info.chosen)
+    moved, _ = charged(locality, move, before.memory, arrival, params)
+    of_balance = auxiliary(after.visits, after.round, params)
+    return Costs(jnp.where(info.chosen, moved, 0), jnp.where(info.chosen, of_balance, 0))
+
+
+@of_parts(like=system, only=("router", "fit", "auxiliary", "locality"))
+def system_with_gate_steps(dims: Dims, **parts: Any) -> System:
     """Algorithm 1 as a `System` whose info is `GateSteps`; it draws and learns exactly as `continual.system` does."""
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, GateSteps]:
         arrival, perturbation = draw(key, dims, state.pool, params)
-        after, info = learn(state, arrival, perturbation, params, max_active=dims.max_active)
-        return after, gate_steps(arrival, after, info, params)
+        after, info = learn(state, arrival, perturbation, params, max_active=dims.max_active, **parts)
+        return after, gate_steps(arrival, after, info, params, _costs(arrival, state, after, info, params, **parts))
 
-    return System(system(dims).init, step)
+    return System(system(dims, **parts).init, step)
 
 
-def gate_steps(arrival: Arrival, after: State, info: Info, params: Params) -> GateSteps:
+def gate_steps(arrival: Arrival, after: State, info: Info, params: Params, costs: Costs) -> GateSteps:
     """The gate step of a round of switch routing, from what the round showed and the state after it."""
     gate_input = jnp.sum(arrival.features, axis=1)
-    balance = jnp.where(info.chosen, balance_cost(after.visits, after.round, params), 0)
-    locality = jnp.where(info.chosen, locality_cost(info.update_norm**2, params), 0)
-    slopes = gating.gate_slopes(info.gate_probabilities, locality + balance)
+    slopes = gating.gate_slopes(info.gate_probabilities, costs.locality + costs.balance)
     exists = jnp.arange(slopes.shape[0]) < params.num_experts
     is_other = exists & ~info.chosen
     input_size = jnp.max(jnp.abs(gate_input))
-    balance_gradients = jnp.abs(gating.gate_slopes(info.gate_probabilities, balance)) * input_size
+    balance_gradients = jnp.abs(gating.gate_slopes(info.gate_probabilities, costs.balance)) * input_size
 
     drives = jnp.sum(after.pool.signals * gate_input[None, :], axis=1)
     changes = -params.learning_rate * slopes[:, None] * drives[None, :]
@@ -111,7 +137,7 @@ class Diagnostics(NamedTuple):
     step_expected: Float[Array, ""]  # what it is expected to be, given that expert before, the task and its signal
 
 
-@functools.lru_cache
+@of_parts(like=system, only=("router", "fit", "optimizer", "auxiliary", "locality"))
 def system_with_diagnostics(dims: Dims, **parts: Any) -> System:
     plain = system(dims, **parts)
 
@@ -124,7 +150,8 @@ def system_with_diagnostics(dims: Dims, **parts: Any) -> System:
         state, info = learn(before.state, arrival, perturbation, params, max_active=dims.max_active, **parts)
         is_exploring = state.round <= theory.exploration_rounds(params.num_experts, params.learning_rate)
         tracked = TrackedState(state, jnp.where(is_exploring, state.experts, before.explored))
-        return tracked, _diagnose(before, tracked, arrival, info, params)
+        costs = _costs(arrival, before.state, state, info, params, **parts)
+        return tracked, _diagnose(before, tracked, arrival, info, params, costs)
 
     return System(init, step)
 
@@ -149,7 +176,7 @@ class Tally(NamedTuple):
     pool, round = _POOL, _ROUND
 
 
-@functools.lru_cache
+@of_parts(like=system)
 def system_with_tally(dims: Dims, **parts: Any) -> System:
     plain = system(dims, **parts)
 
@@ -234,9 +261,9 @@ class EndlessTally(NamedTuple):
     pool, round = _POOL, _ROUND
 
 
-@functools.lru_cache
-def system_with_endless_tally(dims: Dims) -> System:
-    plain = system(dims)
+@of_parts(like=system)
+def system_with_endless_tally(dims: Dims, **parts: Any) -> System:
+    plain = system(dims, **parts)
 
     def init(key: Key[Array, ""], params: Params) -> EndlessTally:
         state = plain.init(key, params)
@@ -313,7 +340,9 @@ def set_gap(outputs: Float[Array, " M"], members: Bool[Array, " M"]) -> Float[Ar
     return jnp.where(jnp.any(members), spread, 0)
 
 
-def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info: Info, params: Params) -> Diagnostics:
+def _diagnose(
+    before: TrackedState, after: TrackedState, arrival: Arrival, info: Info, params: Params, costs: Costs
+) -> Diagnostics:
     state, pool = before.state, before.pool
     exists = jnp.arange(state.experts.shape[0]) < params.num_experts
     members = exists & set_of_task(state, arrival.task)
@@ -323,7 +352,7 @@ def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info:
     expected = corrected.lemma_16(row(state.experts), truth, signal, pool.truths, num_samples)
     outputs, chosen = info.gate_outputs, info.chosen
     highest = jnp.max(jnp.where(members, outputs, -jnp.inf))
-    locality_gradient, gradient_gap = _gradients(after.state, arrival, info, params, exists)
+    locality_gradient, gradient_gap = _gradients(arrival, info, exists, costs)
     return Diagnostics(
         task=arrival.task,
         expert=info.expert,
@@ -345,12 +374,13 @@ def _diagnose(before: TrackedState, after: TrackedState, arrival: Arrival, info:
 
 
 def _gradients(
-    after: State, arrival: Arrival, info: Info, params: Params, exists: Bool[Array, " M"]
+    arrival: Arrival, info: Info, exists: Bool[Array, " M"], costs: Costs
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     probabilities, chosen = info.gate_probabilities, info.chosen
     slopes = jnp.sum(jnp.where(chosen, probabilities, 0)) * (chosen - probabilities)
-    moved = locality_cost(info.update_norm**2, params)
-    cost = moved + jnp.sum(jnp.where(chosen, balance_cost(after.visits, after.round, params), 0))
+    moved, cost = jnp.sum(costs.locality), jnp.sum(costs.locality) + jnp.sum(costs.balance)
     largest = jnp.max(jnp.abs(jnp.sum(arrival.features, axis=1)))
     gaps = jnp.abs(slopes - jnp.sum(jnp.where(chosen, slopes, 0)))
-    return moved * largest * jnp.max(jnp.abs(slopes)), cost * largest * jnp.max(jnp.where(exists, gaps, 0))
+    return jnp.abs(moved) * largest * jnp.max(jnp.abs(slopes)), jnp.abs(cost) * largest * jnp.max(
+        jnp.where(exists, gaps, 0)
+    )

@@ -20,6 +20,7 @@ from moe_theory.core.fields import documented
 from moe_theory.core.linear import Fit, minimum_norm
 from moe_theory.core.locality import Locality, check_locality
 from moe_theory.core.numerics import Numbers
+from moe_theory.core.parts import of_parts
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Pool, check_pool, streamed
 from moe_theory.edge import delays
@@ -102,7 +103,7 @@ class Info(NamedTuple):
     generalization_error_flushed: Float[Array, ""]  # G_t once the pending tasks are completed
 
 
-@functools.lru_cache
+@of_parts()
 def system(
     dims: Dims,
     policy: Policy = adaptive,

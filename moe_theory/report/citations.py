@@ -86,7 +86,7 @@ def _of_verdicts(run: str, path: Path) -> Bearing | None:
     is_report = path.is_dir() and (any(pages.numbers_below(path)) or (path / pages.REPORT_JSON).is_file())
     if not is_report and path.suffix != ".json":
         return None
-    report = pages.read_reports([path])
+    report = pages.read_printed([path])
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in report.verdicts:
         by_claim.setdefault(verdict.claim, []).append(verdict)

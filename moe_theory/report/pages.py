@@ -92,6 +92,19 @@ def read_reports(paths: Iterable[str | os.PathLike[str]]) -> Report:
     return merged([_read(file) for file in files], [str(file) for file in files])
 
 
+def read_printed(paths: Iterable[str | os.PathLike[str]]) -> Report:
+    """As `read_reports`. Raises: InvalidReportError also for a run of an algorithm of one's own."""
+    paths = [*paths]
+    report = read_reports(paths)
+    if report.own_system:
+        raise InvalidReportError(
+            f"{' and '.join(map(str, paths))} has verdicts on {report.own_system}, an algorithm of your own, which "
+            "enter no record and no status of the paper's. See them by `moe-theory statements --system FILE:NAME "
+            "--from DIR`, or run `moe-theory verify` without --system."
+        )
+    return report
+
+
 def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
     """One report of many: their errors and their budgets of time add up.
 
@@ -102,7 +115,7 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
     """
     first = reports[0]
     for report, name in zip(reports, names, strict=True):
-        for what in ("seed", "is_x64"):
+        for what in ("seed", "is_x64", "own_system"):
             one, other = getattr(first, what), getattr(report, what)
             if one != other:
                 raise InvalidReportError(

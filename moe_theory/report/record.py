@@ -10,7 +10,7 @@ from moe_theory.core.errors import InvalidReportError
 from moe_theory.core.papers import find_paper, paper_names
 from moe_theory.report.challenge import headline
 from moe_theory.report.document import Document
-from moe_theory.report.pages import as_report, merged, read_reports
+from moe_theory.report.pages import as_report, merged, read_printed
 from moe_theory.runs.files import made_folder, write_whole
 from moe_theory.runs.reading import read_bytes
 from moe_theory.verify import challenges, recorded
@@ -133,7 +133,7 @@ def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:
     """The records of papers, each with the runs in those of the folders that are on it, as `own` makes them."""
     by_paper: dict[str, list[Path]] = {}
     for folder in folders:
-        verdicts = read_reports([folder]).verdicts
+        verdicts = read_printed([folder]).verdicts
         by_paper.setdefault(min((verdict.paper for verdict in verdicts), default=""), []).append(folder)
     return [own(*each) for each in by_paper.values()]
 
@@ -163,7 +163,7 @@ def own(*folders: Path) -> PaperRecord:
         a claim of the paper is without a verdict under a reading that others have; InvalidStatementError for a
         statement whose proof fails.
     """
-    report, folder = read_reports(folders), " and ".join(map(str, folders))
+    report, folder = read_printed(folders), " and ".join(map(str, folders))
     papers = {verdict.paper for verdict in report.verdicts}
     if len(papers) != 1:
         found = ", ".join(sorted(papers)) or "nothing"
@@ -203,7 +203,7 @@ def elsewhere(folders: Sequence[Path]) -> PaperRecord:
 
     Raises: InvalidReportError for verdicts on several papers, several data sets, or none.
     """
-    report = read_reports(folders)
+    report = read_printed(folders)
     about = {(verdict.paper, verdict.data) for verdict in report.verdicts}
     if len(about) != 1:
         found = ", ".join(sorted(f"{paper} on {data}" for paper, data in about)) or "nothing"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from moe_theory.core.errors import InvalidReportError, UnknownNameError, unknown_name
-from moe_theory.report.pages import NUMBERS, read_reports
+from moe_theory.report.pages import NUMBERS, read_printed, read_reports
 from moe_theory.verify.recorded import recorded_searches, recorded_verdicts
 from moe_theory.verify.registry import load_claims
 from moe_theory.verify.statement import bearing, matching, statements
@@ -43,7 +43,7 @@ def standing(
 
 
 def _in_folder(folder: Path, pattern: str) -> list[Standing]:
-    report = read_reports([folder])
+    report = read_printed([folder])
     chosen = matching(pattern, report.statements)
     if not chosen:
         raise unknown_name("statement", pattern, [each.name for each in report.statements])
@@ -53,7 +53,8 @@ def _in_folder(folder: Path, pattern: str) -> list[Standing]:
 def _anywhere(own: Sequence[Statement], last: Path | None, pattern: str) -> list[Standing]:
     @functools.cache
     def run() -> Report | None:
-        return read_reports([last]) if last and (last / NUMBERS).is_file() else None
+        report = read_reports([last]) if last and (last / NUMBERS).is_file() else None
+        return report if report and not report.own_system else None
 
     chosen: Sequence[Statement] = matching(pattern, own)
     try:

@@ -97,6 +97,7 @@ class Experiment(Shown):
     data: str = ""  # the data set that its runs are on, where it is not drawn by the package
     width: int | None = None  # replicates that run together; what suits the size of a state unless given
     measure: "Measure | None" = None  # what makes the runs instead of the systems: clocks, or what no scan computes
+    runs_systems: bool = False  # whether `measure` runs the systems all the same
     of: "Callable[[Mapping[str, Any]], Experiment] | None" = None  # the same with other sizes and laws, by their names
 
     def __hash__(self) -> int:

@@ -132,16 +132,23 @@ def load_claims(path: Path) -> list[str]:
     return [claim.id for claim in own]
 
 
-def run_file(path: Path) -> None:
-    """Run a user's Python file, as a module. Raises: InvalidClaimError for one that cannot be read or run."""
-    name = f"moe_theory_claims_{path.stem}"
+def module_name(path: Path) -> str:
+    """The name of the module that a user's file is run as."""
+    return f"moe_theory_claims_{path.stem}"
+
+
+def run_file(path: Path, option: str = "--module") -> None:
+    """Run a user's Python file, which an option names, as a module. Raises: InvalidClaimError for one that cannot be
+    read or run.
+    """
+    name = module_name(path)
     specification = importlib.util.spec_from_file_location(name, path)
     try:
         read_bytes(path)  # importing would wait for a pipe, and read a file of any size
     except OSError:
         specification = None
     if specification is None or specification.loader is None:
-        raise InvalidClaimError(f"--module {path} is no Python file. Name a file that ends in .py.")
+        raise InvalidClaimError(f"{option} {path} is no Python file. Name a file that ends in .py.")
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
     sys.path.insert(0, str(path.parent.resolve()))  # its neighbours can be imported, as of any script
@@ -149,7 +156,7 @@ def run_file(path: Path) -> None:
         specification.loader.exec_module(module)
     except OWN_CODE as failure:  # whatever the user's file raises is reported in one line
         reason = f"{described(failure)}{_nearest_argument(failure)}{frames(failure)}"
-        raise InvalidClaimError(f"--module {path} cannot be run: {reason}") from failure
+        raise InvalidClaimError(f"{option} {path} cannot be run: {reason}") from failure
     finally:
         sys.path.pop(0)
 

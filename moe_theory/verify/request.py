@@ -24,8 +24,11 @@ from moe_theory.verify import registry
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
 from moe_theory.verify.evidence import random_cells
 from moe_theory.verify.interim import look_sizes
+from moe_theory.verify.recorded import recorded_verdicts
 from moe_theory.verify.region import FreeAxis, Setting, assigned
-from moe_theory.verify.verdict import Status, Verdict
+from moe_theory.verify.statement import bearing
+from moe_theory.verify.variant import Parts, Variant, of_own, require_parts, variant_of
+from moe_theory.verify.verdict import OWN_SYSTEM, Role, Status, Stop, Verdict
 
 FAMILY_ERROR = 0.01  # probability that a report holds any false verdict
 MOST_NAMED = 5  # claims of a glob that names several
@@ -66,6 +69,8 @@ class Request:
     error: float  # family-wise
     budget: float | None = None  # seconds
     reserve: float = 0.0  # seconds of the budget that are left for what comes after
+    own: Variant | None = None  # the algorithm that is judged, where it is not the papers'
+    known: tuple[Verdict, ...] = ()  # on claims that do not apply to it
 
     @property
     def num_verdicts(self) -> int:
@@ -81,6 +86,7 @@ def check_request(
     budget: float | None = None,
     module: str | None = None,
     settings: Mapping[str, Any] | None = None,
+    system: str | Parts | None = None,
 ) -> Request:
     """The studies that are asked for, before anything runs; arguments and errors as of `verify`."""
     if replicates is not None and (not isinstance(replicates, (int, np.integer)) or replicates < MIN_REPLICATES):
@@ -100,7 +106,50 @@ def check_request(
     for experiment, _, _ in groups:
         _check_stored(experiment, replicates, seed)
     groups = [part for group in groups for part in set_to(group, settings or {})]
-    return resolve(groups, replicates, seed, error, budget, module, [claim.id for claim in claims])
+    given, order = (replicates, seed, error, budget, module), [claim.id for claim in claims]
+    if system is None:
+        return resolve(groups, *given, order)
+    variant = variant_of(system)
+    own, apart = on_own(groups, variant)
+    found = [_without_runs(claim, reading, why, seed, module) for claim, reading, why in apart]
+    request = resolve(own, *given, order)
+    recorded = sum(each.error for each in found if each.replicates)
+    return dataclasses.replace(request, own=variant, known=tuple(found), error=request.error + recorded)
+
+
+def on_own(groups: Sequence[Group], variant: Variant) -> tuple[list[Group], list[tuple[Claim, "AdjustedReading", str]]]:
+    """The groups with an algorithm of one's own for the papers', and the claims that do not apply to it, each with why.
+    Raises: as `require_parts`.
+    """
+    require_parts(variant, [experiment for experiment, _, _ in groups])
+    made: dict[int, Experiment] = {}  # one a paper's: readings share its runs
+    own, apart = [], []
+    for experiment, reading, claims in groups:
+        mine = dataclasses.replace(_adjusted(reading), own=variant)
+        applying = []
+        for claim in claims:
+            try:
+                runs = made.setdefault(id(experiment), of_own(claim, variant))
+                applying.append(dataclasses.replace(claim, experiment=runs))
+            except InvalidSystemError as failure:
+                apart.append((claim, mine, str(failure)))
+        if applying:
+            own.append((applying[0].experiment, mine, applying))
+    return own, apart
+
+
+def _without_runs(claim: Claim, reading: "AdjustedReading", why: str, seed: int, module: str | None) -> Verdict:
+    """The verdict on a claim that does not apply to an algorithm of one's own. A competitor's is as recorded: what a
+    statement credits, that lacks whatever the algorithm is.
+    """
+    blank = blank_verdict(claim, reading.name, seed, FAMILY_ERROR, module, reading.options)
+    statements = [each for each in bearing([claim.id]) if each.roles[claim.id] is Role.COMPETITOR]
+    printed = dataclasses.replace(reading, own=None).name
+    for each in recorded_verdicts(statements) if statements else ():
+        if each.claim == claim.id and printed in (each.reading, *each.also):
+            return dataclasses.replace(each, reading=reading.name, also=[], reason=f"{each.reason}, as recorded")
+    reason = f"fails here: another algorithm can take the printed one's place ({why})"
+    return dataclasses.replace(blank, status=Status.INAPPLICABLE, reason=reason, stopped=Stop.DECIDED)
 
 
 def require_one(pattern: str, claims: Sequence[Claim]) -> Claim:
@@ -165,7 +214,7 @@ def _shares(papers: Sequence[str], error: float | None) -> dict[str, float]:
     """
     counts = Counter(papers)
     if error is not None:
-        return dict.fromkeys(counts, error / counts.total())
+        return dict.fromkeys(counts, error / max(counts.total(), 1))
     parts = {paper: 1 / registry.most_verdicts(paper) for paper in counts}
     whole = max(1.0, sum(parts[paper] * count for paper, count in counts.items()))
     return {paper: FAMILY_ERROR * part / whole for paper, part in parts.items()}
@@ -226,26 +275,34 @@ def blank_verdict(
 @dataclasses.dataclass(frozen=True)
 class AdjustedReading:
     """A reading with some parameters set beside its choices, which a cell's own overrides go before, and parameters
-    that statements leave free, which go before both. What an experiment is built with is only named.
+    that statements leave free, which go before both. What an experiment is built with is only named, and so is an
+    algorithm of one's own.
     """
 
     base: ReadingLike
     settings: Mapping[str, Any]
     free: Mapping[Any, Any] = dataclasses.field(default_factory=dict)
     built: Setting = dataclasses.field(default_factory=dict)
+    own: Variant | None = None
 
     @property
     def name(self) -> str:
         """The reading's name and what is set: "unit-signal, signal_scale=5"."""
-        return ", ".join([self.base.name, *self._assigned])
+        return ", ".join([self.base.name, *self._assigned, *self._system])
 
     @property
     def summary(self) -> str:
-        return "; ".join([self.base.summary, *self._assigned])
+        return "; ".join([self.base.summary, *self._assigned, *self._system])
 
     @property
     def options(self) -> str:
-        return " ".join([f"--reading {self.base.name}", *(f"--set {shlex.quote(each)}" for each in self._assigned)])
+        system = [] if self.own is None else [f"--system {shlex.quote(self.own.place)}"]
+        assigned = [f"--set {shlex.quote(each)}" for each in self._assigned]
+        return " ".join([f"--reading {self.base.name}", *assigned, *system])
+
+    @property
+    def _system(self) -> list[str]:
+        return [] if self.own is None else [f"{OWN_SYSTEM}{self.own.name}"]
 
     @property
     def _assigned(self) -> list[str]:
@@ -257,6 +314,10 @@ class AdjustedReading:
         for axis, value in self.free.items():
             params = axis.into(params, value)
         return params
+
+
+def _adjusted(reading: ReadingLike) -> AdjustedReading:
+    return reading if isinstance(reading, AdjustedReading) else AdjustedReading(reading, {})
 
 
 def options_of(reading: ReadingLike) -> str:
@@ -288,8 +349,7 @@ def at_setting(group: Group, setting: Setting) -> Group:
         return group
     built = {axis: value for axis, value in setting.items() if axis.is_built(experiment)}
     free = {axis: value for axis, value in setting.items() if axis not in built}
-    base, own = (reading.base, reading.settings) if isinstance(reading, AdjustedReading) else (reading, {})
-    varied, made = experiment.at_setting(built), AdjustedReading(base, own, free, built)
+    varied, made = experiment.at_setting(built), dataclasses.replace(_adjusted(reading), free=free, built=built)
     check_cells(varied, made)
     return varied, made, [dataclasses.replace(claim, experiment=varied) for claim in claims]
 

@@ -27,6 +27,7 @@ from moe_theory.verify.exactness import require_proofs
 from moe_theory.verify.interim import SequentialTest
 from moe_theory.verify.request import Request, Study, blank_verdict, check_request
 from moe_theory.verify.statement import bearing
+from moe_theory.verify.variant import Parts, as_asked
 from moe_theory.verify.verdict import Report, Stop, Verdict, Verdicts
 
 SAMPLES = "samples"  # their folder, beside the report
@@ -46,6 +47,7 @@ def verify(
     error: float | None = None,
     budget: float | None = None,
     settings: Mapping[str, Any] | None = None,
+    system: str | Parts | None = None,
     folder: str | os.PathLike[str] | None = None,
     progress: Progress = automatic,
     on_verdict: Callable[[Verdict], None] | None = None,
@@ -64,14 +66,19 @@ def verify(
             judged with it. A claim is judged once for readings that give its experiment the same parameters.
         budget: seconds after which nothing more is run; claims that are not decided by then stay INCONCLUSIVE.
         settings: parameters by name, set beside every reading's own choices.
+        system: an algorithm of one's own in place of the paper's: parts by the names that the paper's `system` has for
+            them, such as {"router": mine}, or "FILE:NAME" of such a mapping. Its verdicts name it in their reading and
+            enter no record; a claim that does not apply to it is INAPPLICABLE, with the reason.
         folder: where samples are kept, which a later call, or `moe-theory verify --out FOLDER`, resumes from.
         progress: where to tell; unless given a line in a notebook, else standard error.
         on_verdict: called with each verdict as soon as its claim is decided.
     Returns: the verdicts, in the order of the claims and their readings: a list with `to_frame` and `report`.
-    Raises: UnknownNameError for a claim or reading that does not exist; InvalidRunError for a number of replicates, an
-        error or a budget that decides nothing, or a folder of an earlier version; InvalidParamsError for settings that
-        the claims cannot take; InvalidStatementError for a statement whose proof fails; OutputError for a folder that
-        cannot be written.
+    Raises: UnknownNameError for a claim, a reading or a part that does not exist; InvalidRunError for a number of
+        replicates, an error or a budget that decides nothing, a folder of an earlier version, or a `system` that names
+        no parts; InvalidParamsError for settings that the claims cannot take, or a part of another kind than the
+        paper's; InvalidClaimError for a file of parts that cannot be run; InvalidReportError for a paper's record that
+        is damaged, which a competitor's verdict is read from; InvalidStatementError for a statement whose proof fails;
+        OutputError for a folder that cannot be written.
 
     Examples:
         >>> from moe_theory.verify import verify
@@ -79,7 +86,7 @@ def verify(
         >>> [(verdict.claim, str(verdict.status)) for verdict in verdicts]
         [('generalization.lemma-6.growth', 'SUPPORTED')]
     """
-    request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings)
+    request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings, system=system)
     archive = None if folder is None else Archive(Path(folder) / SAMPLES)
     command = f"moe_theory.verify({patterns!r})"
     with shown(progress) as told:
@@ -99,6 +106,8 @@ def carry_out(
     """
     known = bearing(request.claims)
     require_proofs(known)
+    if request.own is not None:
+        known = [as_asked(each) for each in known]
     pace: dict[Experiment, float] = {}
     monitors = [StudyMonitor(study, archive, pace) for study in request.studies]
 
@@ -108,7 +117,7 @@ def carry_out(
 
     take_looks(monitors, progress, tell, None if request.budget is None else request.budget - request.reserve)
     order = {id: place for place, id in enumerate(request.claims)}
-    verdicts = [test.latest for monitor in monitors for test in monitor.tests]
+    verdicts = [*request.known, *(test.latest for monitor in monitors for test in monitor.tests)]
     return Report(
         verdicts=sorted(verdicts, key=lambda verdict: order[verdict.claim]),
         command=command,

@@ -24,6 +24,7 @@ from moe_theory.runs.files import plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+OWN_SYSTEM = "system="  # in the name of a reading, before an algorithm of one's own
 LARGEST = 2**63 - 1  # that a count or a seed may be
 LONGEST_ID = 120  # characters
 ID_WORDS = (
@@ -168,6 +169,11 @@ class Verdict(Shown):
         if self.is_exact or self.is_computed or not self.replicates:
             return math.nan
         return -math.expm1(math.log(self.error) / self.replicates)
+
+    @property
+    def own_system(self) -> str:
+        """The name of the algorithm of one's own that it is on; empty for a paper's."""
+        return self.reading.partition(f", {OWN_SYSTEM}")[2]
 
     @property
     def violation(self) -> float:
@@ -379,6 +385,11 @@ class Report:
     finished: str = ""  # when, UTC
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)  # spent, by experiment and reading
     statements: list[Statement] = dataclasses.field(default_factory=list)  # that its claims bear on
+
+    @property
+    def own_system(self) -> str:
+        """The name of the algorithm of one's own that it is on; empty for a paper's."""
+        return next((each.own_system for each in self.verdicts), "")
 
     def to_json(self) -> dict[str, Any]:
         return {**plain(dataclasses.asdict(self)), "verdicts": [each.to_json() for each in self.verdicts]}

@@ -48,6 +48,38 @@ def last_round(key, before, params):
     return arrival, system(STEPPED).step(key, before, params), stepped, steps
 
 
+def rising_cost(visits, time, params):
+    return params.balance_weight * visits / time
+
+
+@pytest.mark.parametrize("name", ["system_with_gate_steps", "system_with_diagnostics"])
+def test_diagnostics_are_of_the_losses_that_are_run(name):
+    """Would catch the printed losses' gradient beside an algorithm whose own are others, and costs below 0."""
+    losses = {"locality": continual.baseline.repaired, "auxiliary": rising_cost}
+    params = continual.Params(num_experts=4, terminate=False)
+    key, time = jax.random.fold_in(root_key(9), 0), 12
+    with jax.enable_x64(True):
+        before, _ = mt.simulate(system(STEPPED, **losses), key, params, time)
+        shown = getattr(diagnostics, name)(STEPPED, **losses)
+        begun = before if name == "system_with_gate_steps" else diagnostics.TrackedState(before, before.experts)
+        after, found = jax.jit(shown.step)(step_key(key, time + 1), begun, params)
+        arrival, _ = draw(step_key(key, time + 1), STEPPED, before.pool, params)
+    gates = after.gates if name == "system_with_gate_steps" else after.state.gates
+    gradient = (np.asarray(before.gates) - np.asarray(gates))[:4] / params.learning_rate
+    if name == "system_with_gate_steps":
+        assert float(found.largest_gradient) == pytest.approx(np.abs(gradient).max())
+        return
+    chosen = int(found.expert)
+    assert float(found.gradient_gap) == pytest.approx(np.abs(gradient - gradient[chosen]).max())
+    count = int(after.state.visits[chosen])
+    balance = finite_gradient(
+        np.asarray(before.gates)[:4],
+        np.asarray(arrival.features).sum(axis=1),
+        np.where(np.arange(4) == chosen, 0.5 * count / (time + 1), 0),
+    )
+    assert float(found.locality_gradient) == pytest.approx(np.abs(gradient - balance).max(), rel=1e-5)
+
+
 @pytest.mark.parametrize("locality_power", [1.0, 2.0])
 def test_a_gate_step_is_that_of_finite_differences_of_the_task_loss(locality_power):
     params = continual.Params(num_experts=4, locality_power=locality_power, terminate=False)

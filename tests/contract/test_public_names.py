@@ -34,7 +34,10 @@ IMPOSSIBLE = {
         "rounds": "InvalidRunError",
         "to_xarray": "InvalidRunError InvalidSystemError UnknownNameError",
     },
-    "moe_theory": {"explore": "InvalidSystemError"},  # which is the claim's ERROR
+    "moe_theory": {  # a system's is the claim's ERROR; the others are of an algorithm of one's own
+        "explore": "InvalidSystemError InvalidClaimError InvalidReportError",
+        "challenge": "InvalidClaimError InvalidReportError",
+    },
     "moe_theory.verify": {"verify": "InvalidSystemError"},
     "moe_theory.continual.corrected": {"theorem_2": "UnknownNameError"},
     "moe_theory.edge": {"learn": "UnknownNameError"},

@@ -1,0 +1,94 @@
+"""Systems that are built of parts, such as a router or a law of delays, and can be built again of others."""
+
+import functools
+import inspect
+import types
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from moe_theory.core.errors import InvalidSystemError
+from moe_theory.core.system import System
+
+Builder = TypeVar("Builder", bound=Callable[..., System])
+
+
+class _Origin(NamedTuple):
+    """How a system was built."""
+
+    build: Callable[..., System]
+    init: Callable[..., Any]  # of the system, which tells it from one that begins otherwise
+    sizes: tuple[Any, ...]
+    given: Mapping[str, Any]  # parts, by name
+    parts: Mapping[str, Any]  # all of the algorithm's, each the paper's own
+    taken: Sequence[str]  # those of them that may be others
+
+
+_ORIGINS: weakref.WeakKeyDictionary[Callable[..., Any], _Origin] = weakref.WeakKeyDictionary()  # by a system's `step`
+
+
+def of_parts(*, like: Callable[..., System] | None = None, only: Sequence[str] | None = None) -> Any:
+    """Decorates a function that builds a system of sizes and of parts, which are its arguments with defaults: `rebuilt`
+    builds that system of other parts. Equal arguments give the same object, so that a program is compiled once.
+
+    Args:
+        like: the builder that it passes its keywords on to, and whose parts they are.
+        only: those of them that may be others, where what a system shows is of the paper's own; all unless given.
+
+    Examples:
+        >>> from moe_theory import continual
+        >>> from moe_theory.continual.diagnostics import system_with_tally
+        >>> from moe_theory.core.parts import rebuilt
+        >>> def opposite(*given):
+        ...     return -continual.perturbed(*given)
+        >>> dims = continual.Dims(max_experts=3, num_tasks=4, num_features=6, num_samples=2)
+        >>> rebuilt(system_with_tally(dims), {"router": opposite}) is system_with_tally(dims, router=opposite)
+        True
+    """
+
+    def decorate(builder: Builder) -> Builder:
+        @functools.lru_cache
+        @functools.wraps(builder)
+        def build(*sizes: Any, **named: Any) -> System:
+            system, parts = builder(*sizes, **named), _with_defaults(like or builder)
+            bound = inspect.signature(builder).bind(*sizes, **named)
+            given = {name: part for name, part in {**bound.arguments, **bound.kwargs}.items() if name in parts}
+            fixed = tuple(each for name, each in zip(bound.arguments, bound.args, strict=False) if name not in parts)
+            taken = tuple(parts) if only is None else only
+            _ORIGINS[system.step] = _Origin(build, system.init, fixed, given, parts, taken)
+            return system
+
+        return build  # pyright: ignore[reportReturnType]
+
+    return decorate
+
+
+def _with_defaults(builder: Callable[..., System]) -> dict[str, Any]:
+    arguments = inspect.signature(builder).parameters.values()
+    return {each.name: each.default for each in arguments if each.default is not inspect.Parameter.empty}
+
+
+def parts_of(system: System) -> Mapping[str, Any]:
+    """The parts of the algorithm that a system runs, each the paper's own; none where it is built otherwise."""
+    origin = _origin(system)
+    return {} if origin is None else origin.parts
+
+
+def rebuilt(system: System, parts: Mapping[str, Any]) -> System:
+    """The system built of other parts. Raises: InvalidSystemError that says why it cannot be."""
+    origin = _origin(system)
+    if origin is None:
+        raise InvalidSystemError("its system is not the paper's algorithm alone")
+    if own := [name for name, part in origin.given.items() if part is not origin.parts[name]]:
+        raise InvalidSystemError(f"its system has a {' and a '.join(own)} of its own")
+    for name in parts:
+        if name not in origin.parts:
+            raise InvalidSystemError(f"its algorithm has no {name}")
+        if name not in origin.taken:
+            raise InvalidSystemError(f"its diagnostics are of the printed {name}")
+    return origin.build(*origin.sizes, **{**origin.given, **parts})
+
+
+def _origin(system: System) -> _Origin | None:
+    origin = _ORIGINS.get(system.step) if isinstance(system.step, types.FunctionType) else None
+    return origin if origin is not None and origin.init is system.init else None
