@@ -164,10 +164,12 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def over_region(known: Judged) -> str:
-    """What a status owes to its region, to follow it: nothing where no region is declared."""
+def over_region(known: Judged, is_whole: bool = True) -> str:
+    """What a status owes to its region, to follow it, in short unless whole: nothing where no region is declared."""
     if known.search is None:
         return "; at the paper's settings only" if known.statement.free else ""
+    if not is_whole:
+        return f"; searched at {_counted(known.search.settings, 'setting')}"
     before = "false as recorded, " if known.search.sought == "rescue" and known.search.flips else ""
     return f"; {before}{headline(known.search)}"
 

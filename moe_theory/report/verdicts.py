@@ -56,7 +56,7 @@ STATUS_STYLES: dict[str, str] = {
     StatementStatus.NOT_TESTABLE: "dim",
 }
 MOST_SURPRISING = 4  # false statements named at the end
-SCREEN = 3_360  # characters of a card, which fill about 40 lines of 120 columns
+SCREEN = 3_200  # characters of a card, which fill about 40 lines of 120 columns
 MOST_NAMED = 3  # experiments named for the time they took
 _FRAME_LINES = 4  # of a table: its edges and its header
 _FULL_WIDTH = 150  # columns of a terminal that takes the whole table
@@ -184,7 +184,13 @@ def why_lines(found: Standing, others: Sequence[Verdict] = (), is_whole: bool = 
     shown = decisive(known, verdicts)
     parts = [
         ("says", _with_formula(of.says, of.formula)),
-        ("status", f"{known.words}{f', by the run in {folder}' if folder else ''}{over_region(known)}{_rests_on(of)}"),
+        (
+            "status",
+            known.words
+            + (f", by the run in {folder}" if folder else "")
+            + over_region(known, is_whole)
+            + _rests_on(of),
+        ),
         ("amended", plain(" ".join(of.amendment.split()))),
         ("tested", f"{plain(tested(shown))} [{shown.claim}, reading {shown.setting}]" if shown else ""),
         ("found", plain(sentence(shown)) if shown else ""),

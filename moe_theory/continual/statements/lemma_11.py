@@ -27,16 +27,15 @@ LATER_TASKS, LATER_CLUSTERS = (
 )
 EARLY = f"the auxiliary loss in rounds 1 to {interventions.UNTIL}"
 
-WHY = """An expert specialises in the task for which its own gate output is largest, (11); M_n is the set of those who
-do in task n. The proof takes experts as independent, each in M_n with probability 1/N, but they share their past. A
-step of the auxiliary loss is in proportion to f_t/t, which is 1/t^2 for new experts, and raises the output for the task
-of its round for all experts that are not chosen. So the tasks that arrive first are lifted most, for nearly all
-experts, and what these pay later, in smaller steps, does not undo it by T1."""
+WHY = """An expert specialises, in M_n, in the task n for which its own gate output is largest, (11). The proof takes
+experts as independent, each in M_n with probability 1/N, but they share their past. A step of the auxiliary loss is in
+proportion to f_t/t, which is 1/t^2 for new experts, and raises the output for the task of its round for all experts
+that are not chosen. So the tasks that arrive first are lifted most, for nearly all, and smaller steps later do not undo
+it by T1."""
 CORRECTED = r"""At least two sets have an expert, always; at alpha = Theta(sigma_0^0.5) no more can be promised. Gates
 sum to 0 over experts (Lemma 4), and so do the differences of their outputs for any two signals: not all experts can
-prefer the same one. Were experts independent and uniform, the union bound would give 1 - N (1 - 1/N)^M; the product
-(1 - (1 - 1/N)^M)^N that the proof has in between is no lower bound even then: at N = M = 2 it is 9/16, and the
-probability 1/2.
+prefer the same one. Were experts independent and uniform, the union bound would give 1 - N (1 - 1/N)^M; the proof's
+product (1 - (1 - 1/N)^M)^N is none even then: 9/16 against 1/2 at N = M = 2.
 $$\left|\{n : |\mathcal{M}_n| \geq 1\}\right| \geq 2, \quad \sum_{m=1}^{M} \theta_t^{(m)} = 0$$"""
 
 TASKS = statement(
@@ -46,8 +45,7 @@ TASKS = statement(
     $$\mathbb{P}\left(|\mathcal{M}_n| \geq 1, \forall n \in [N]\right) \geq 1 - \delta$$""",
     why=WHY,
     instance="""N = 6 orthonormal signals, sigma_0 = 0.01, M = 29 >= N ln(N / 0.05): in 0 of 12 runs has every task a
-    specialist; about 3 tasks have none, and 93 % of the experts share one. With four times as many, M = 116, it is 0 of
-    12 and 98 %.""",
+    specialist; about 3 tasks have none, and 93 % of the experts share one. With M = 116 it is 0 of 12 and 98 %.""",
     corrected=CORRECTED,
     amendment="alpha = o(sigma_0^0.75), and Lemma 5 asks for alpha = Omega(sigma_0^0.5)",
     witness="lemma_11.py",
