@@ -158,7 +158,8 @@ class Order(_Ranged):
     def recorded_at(self, params: Any, dims: Any) -> float:
         """What a cell has: the recorded power."""
         del dims
-        self._had(params, self.of), self._had(params, self.parameter)
+        for name in (self.of, self.parameter):
+            self._had(params, name)
         return self.recorded
 
 
