@@ -65,7 +65,8 @@ def _own_parts(found: Challenge) -> Iterator[RenderableType]:
             yield f"  repeat: {verdict.command}"
     if found.flips:
         yield clause(found)
-    yield ruled(("free", "region", "recorded", "searched"), ((*row.values(),) for row in rows(found)), whole=("free",))
+    rows = ((each.name, each.region, each.recorded, _axis(found, each.name)) for each in found.free)
+    yield ruled(("free", "region", "recorded", "searched"), rows, whole=("free",))
     yield covered(found)
     yield f"Probability that any flip is false: at most {found.error:g}; that none is found proves nothing."
     yield f"again: {found.command}"
@@ -99,14 +100,6 @@ def covered(found: Challenge) -> str:
         f"{counts} ({found.inadmissible} more are not admissible) in {found.seconds:g} s; the recorded point is "
         f"{_distance(found.recorded)}{near}."
     )
-
-
-def rows(found: Challenge) -> list[dict[str, str]]:
-    """A row for each axis: its region, what is recorded, and what became of it."""
-    return [
-        {"free": each.name, "region": each.region, "recorded": each.recorded, "searched": _axis(found, each.name)}
-        for each in found.free
-    ]
 
 
 def _axis(found: Challenge, name: str) -> str:

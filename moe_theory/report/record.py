@@ -16,10 +16,10 @@ from moe_theory.runs.reading import read_bytes
 from moe_theory.verify import challenges, recorded
 from moe_theory.verify.challenged import Challenge
 from moe_theory.verify.exactness import require_proofs
-from moe_theory.verify.recorded import FIELDS, Recorded, parsed, written
+from moe_theory.verify.recorded import Recorded, parsed, written
 from moe_theory.verify.registry import select_claims
 from moe_theory.verify.statement import answered, statements
-from moe_theory.verify.verdict import Report
+from moe_theory.verify.verdict import FIELDS, Report
 
 MOST_CHANGES = 12  # that are named
 

@@ -27,7 +27,7 @@ from moe_theory.verify import registry
 from moe_theory.verify.challenged import Challenge, Clause, ClauseBound, Flip, Looked
 from moe_theory.verify.claim import ReadingLike, registered
 from moe_theory.verify.region import FreeAxis, described
-from moe_theory.verify.request import FAMILY_ERROR, Group, at_setting, check_request, resolve
+from moe_theory.verify.request import FAMILY_ERROR, at_setting, check_request, resolve
 from moe_theory.verify.session import StudyMonitor, take_looks
 from moe_theory.verify.statement import declared, free_of, matching, statements
 from moe_theory.verify.status import deciding
@@ -179,8 +179,6 @@ class RegionSearch:
         self.shapes = 0
         self._built: dict[Point, float] = {}  # seconds to compile, by what experiments are built with; 0 for nothing
         self._pace: dict[Point, float] = {}  # seconds a replicate, likewise, where nothing is to be compiled
-        read = [claim.cells for _, claims in groups for claim in claims]
-        self._read = set() if None in read else set().union(*filter(None, read))  # cells that the claims read
         self._seen: dict[str, _Seen] = {}  # by reading
         self.flipped: list[Point] = []
         self._first = 0.0  # seconds that the recorded point took
@@ -237,8 +235,12 @@ class RegionSearch:
         for reading in looked:
             self._under(reading)
             self.seen.few = self.found[()].violation
-            trimmed = [self._trimmed(group)[0] for group in self._groups()]
-            cells = [(each.dims, cell.params) for each in trimmed for cell in each.cells_under(reading)]
+            cells = [
+                (experiment.dims, cell.params)
+                for experiment, claims in self.groups
+                for cell in experiment.cells_under(reading)
+                if any(claim.cells is None or cell.name in claim.cells for claim in claims)
+            ]
             for axis in self.axes:
                 self.seen.recorded[axis] = {axis.recorded_at(params, dims) for dims, params in cells}
             self.alike += [reading] if self.sought == sought else []
@@ -323,7 +325,10 @@ class RegionSearch:
         monitors: dict[Point, list[StudyMonitor]] = {}
         for point in points:
             try:
-                groups = [self._trimmed(at_setting(group, dict(point))) for group in self._groups(reading)]
+                groups = [
+                    at_setting((experiment, reading or self.reading, claims), dict(point))
+                    for experiment, claims in self.groups
+                ]
             except MoeTheoryError as refusal:
                 refused[point] = str(refusal)
                 continue
@@ -332,18 +337,13 @@ class RegionSearch:
         take_looks([each for own in monitors.values() for each in own], quiet, lambda *_: None)
         found = {}
         for point, own in monitors.items():
-            tests = [test for monitor in own for test in monitor.tests]
-            verdicts = [test.latest for test in tests]
+            verdicts = [test.latest for monitor in own for test in monitor.tests]
             unfit = [each for each in verdicts if each.status in _UNFIT or math.isnan(each.violation)]
             if unfit:
                 refused[point] = unfit[0].reason
             else:
                 found[point] = verdicts
-                self._read |= set().union(*(test.cells or () for test in tests))
         return found
-
-    def _groups(self, reading: ReadingLike | None = None) -> list[Group]:
-        return [(experiment, reading or self.reading, claims) for experiment, claims in self.groups]
 
     def _flips(self) -> list[Flip]:
         share, flips, is_shrunk = self.error / (FINALISTS + 1) / len(self._asked), [], False
@@ -368,10 +368,10 @@ class RegionSearch:
         """The verdicts at a setting under the other readings, but those known to disagree at the recorded point, as far
         as there is time.
         """
-        others = [each for each in self._asked if each in self.alike or each.name not in self._seen]
         found: list[Verdict] = []
-        for reading in [each for each in others if each is not self.reading]:
-            if not self.is_late:
+        for reading in self._asked:
+            is_alike = reading in self.alike or reading.name not in self._seen
+            if is_alike and reading is not self.reading and not self.is_late:
                 found += self._at(point, None, self.seed + 1, error, reading)
         return found
 
@@ -532,15 +532,6 @@ class RegionSearch:
 
     def _is_built(self, axis: FreeAxis) -> bool:
         return any(axis.is_built(experiment) for experiment, _ in self.groups)
-
-    def _trimmed(self, group: Group) -> Group:
-        """The group with those cells alone that its claims read, once that is known."""
-        experiment, reading, claims = group
-        cells = {name: own for name, own in experiment.cells.items() if name in self._read or not self._read}
-        if len(cells) == len(experiment.cells):
-            return group
-        trimmed = dataclasses.replace(experiment, cells=cells)
-        return trimmed, reading, [dataclasses.replace(claim, experiment=trimmed) for claim in claims]
 
 
 _UNFIT = {Status.INAPPLICABLE, Status.ERROR}

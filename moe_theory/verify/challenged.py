@@ -1,6 +1,7 @@
 """What searches of the regions that statements leave free have found."""
 
 import dataclasses
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from moe_theory.verify.verdict import FIELDS, FreeQuantity, Status, Verdict
 
 SCHEMA = "moe-theory/challenge/2"
 Values = dict[str, Any]  # by the name of what is free
+_RELATIONS = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,9 +58,7 @@ class ClauseBound:
     value: Any
 
     def allows(self, value: Any) -> bool:
-        return {"≤": lambda: value <= self.value, "≥": lambda: value >= self.value}.get(
-            self.relation, lambda: value == self.value
-        )()
+        return bool(_RELATIONS[self.relation](value, self.value))
 
     @property
     def words(self) -> str:
@@ -115,7 +115,7 @@ class Challenge(Shown):
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""
-        at = "; ".join(", ".join(f"{name}={value}" for name, value in each.setting.items()) for each in self.flips)
+        at = "; ".join(placed(each.setting) for each in self.flips)
         return {"statement": self.statement, "sought": self.sought, "found": at or "none", "settings": self.settings}
 
     def to_json(self) -> dict[str, Any]:

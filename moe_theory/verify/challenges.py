@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from moe_theory.core.errors import InvalidReportError
@@ -33,7 +33,6 @@ def search_each(
     module: str | None = None,
     folder: str | os.PathLike[str] | None = None,
     progress: Progress = automatic,
-    on_found: Callable[[Challenge], None] | None = None,
 ) -> list[Challenge]:
     """Search what each of several statements leaves free, those left out that leave nothing.
 
@@ -42,7 +41,6 @@ def search_each(
         error: probability that any flip of all of them is false, split evenly; None gives each the share that
             `challenge` takes alone.
         folder: where each search is kept; one of the same code, time, seed and error that is there is not made again.
-        on_found: called with each search as soon as it is done.
     Raises: InvalidRunError for one statement that leaves nothing free; else as `challenge`.
     """
     every = list({each.name: each for pattern in patterns for each in every_named(pattern)}.values())
@@ -60,8 +58,6 @@ def search_each(
                 text = json.dumps({"key": key, "search": known.to_json()}, ensure_ascii=False, indent=1)
                 write_whole(path, f"{text}\n".encode())
         found.append(known)
-        if on_found is not None:
-            on_found(known)
     return found
 
 

@@ -21,7 +21,6 @@ from moe_theory.verify.claim import whole_verdict
 from moe_theory.verify.registry import declared_claims
 from moe_theory.verify.statement import statements
 from moe_theory.verify.status import Judged, judged
-from moe_theory.verify.verdict import FIELDS as FIELDS
 from moe_theory.verify.verdict import Statement, Status, Verdict
 
 NAME = "recorded.json"

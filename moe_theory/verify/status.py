@@ -175,9 +175,11 @@ def judged(statement: Statement, verdicts: Iterable[Verdict], search: Challenge 
     for verdict in verdicts:
         for setting in verdict.settings if verdict.claim in statement.roles else ():
             by_reading.setdefault(setting, {})[verdict.claim] = verdict
-    found = {reading: find(statement, own, search, reading) for reading, own in by_reading.items()}
-    point = {reading: each for reading, own in by_reading.items() if (each := find(statement, own)) is not None}
-    known = {reading: each for reading, each in found.items() if each is not None}
+    point = {reading: find(statement, own) for reading, own in by_reading.items()}
+    found = point
+    if search is not None:
+        found = {reading: find(statement, own, search, reading) for reading, own in by_reading.items()}
+    known, point = ({name: each for name, each in of.items() if each is not None} for of in (found, point))
     return Judged(statement, known, tuple(reading for reading in found if reading not in known), search, point)
 
 
