@@ -15,14 +15,14 @@ from moe_theory.cli.output import DONE, FAILED, open_console, show_document
     "--reading",
     metavar="NAME",
     help="Reading for everything else.",
-    show_default="the default ones, and in the end the one that comes nearest",
+    show_default="the default ones, at last the one nearest to a flip",
 )
 @seed_option
 @click.option(
     "--error",
     type=float,
     help="Probability that any flip is false, split evenly over the statements.",
-    show_default="0.01 over all statements that there may be",
+    show_default="5e-05 each, so that 200 have 0.01",
 )
 @click.option(
     "--out",

@@ -177,4 +177,6 @@ def _near(looked: Looked) -> str:
 
 
 def _distance(looked: Looked) -> str:
-    return f"{abs(looked.violation):.2g} margins {'beyond' if looked.violation > 0 else 'within'} what is allowed"
+    margins = f"{abs(looked.violation):.2g}"
+    side = "beyond" if looked.violation > 0 else "within"
+    return f"{margins} margin{'s' * (margins != '1')} {side} what is allowed"

@@ -35,7 +35,7 @@ it by T1."""
 CORRECTED = r"""At least two sets have an expert, always; at alpha = Theta(sigma_0^0.5) no more can be promised. Gates
 sum to 0 over experts (Lemma 4), and so do the differences of their outputs for any two signals: not all experts can
 prefer the same one. Were experts independent and uniform, the union bound would give 1 - N (1 - 1/N)^M; the proof's
-product (1 - (1 - 1/N)^M)^N is none even then: 9/16 against 1/2 at N = M = 2.
+product (1 - (1 - 1/N)^M)^N is no lower bound even then: 9/16 against 1/2 at N = M = 2.
 $$\left|\{n : |\mathcal{M}_n| \geq 1\}\right| \geq 2, \quad \sum_{m=1}^{M} \theta_t^{(m)} = 0$$"""
 
 TASKS = statement(
