@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
@@ -28,12 +27,12 @@ from moe_theory.continual.diagnostics import (
 from moe_theory.continual.params import SIGMA_0, Dims, Params, gate_drive
 from moe_theory.core import programs
 from moe_theory.core.batching import trailing_vmap
-from moe_theory.core.engine import BLOCK_WIDTH
 from moe_theory.core.linear import ceil_to_rounds
-from moe_theory.core.random import normals, replicate_keys, root_key, uniforms
+from moe_theory.core.random import normals, replicate_keys
 from moe_theory.core.system import fields, observe_info
 from moe_theory.core.tasks import Pool, draw_pool
 from moe_theory.runs import Run
+from moe_theory.runs.draws import draws_of
 from moe_theory.verify import Experiment
 from moe_theory.verify.claim import Selection
 from moe_theory.verify.region import Choice, Order, Scale
@@ -82,20 +81,28 @@ def cell_name(num_experts: int, terminate: bool = True) -> str:
 
 SINGLE, FEW, MANY = cell_name(1), cell_name(5), cell_name(20)
 
-FIGURE_2 = Experiment(
-    name="figure-2",
-    dims=FIGURE_2_DIMS,
-    system=system(FIGURE_2_DIMS),
-    cells={
-        cell_name(num_experts, terminate): {"num_experts": num_experts, "terminate": terminate}
-        for num_experts in FIGURE_2_EXPERTS
-        for terminate in (True, False)
-    },
-    num_rounds=2000,
-    record_every=20,
-    observe=observe_metrics,
-    replicates=16384,
-)
+
+def figure_2(setting: Mapping[str, Any]) -> Experiment:
+    """Fig. 2's runs, with d and s of a setting or as the paper has them."""
+    dims = dataclasses.replace(FIGURE_2_DIMS, **setting)
+    return Experiment(
+        name="figure-2",
+        dims=dims,
+        system=system(dims),
+        cells={
+            cell_name(num_experts, terminate): {"num_experts": num_experts, "terminate": terminate}
+            for num_experts in FIGURE_2_EXPERTS
+            for terminate in (True, False)
+        },
+        num_rounds=2000,
+        record_every=20,
+        observe=observe_metrics,
+        replicates=16384,
+        of=figure_2,
+    )
+
+
+FIGURE_2 = figure_2({})
 
 
 @programs.jit
@@ -152,12 +159,14 @@ def stage_rounds(params: Params, power: float = 0.0) -> int:
     return int(ceil_to_rounds(quotient))
 
 
-# What Algorithm 1 leaves open beside its sizes: alpha and Gamma are O() of powers of sigma_0; noise and strengths are
-# bounded.
+# What Algorithm 1 leaves open beside its sizes: alpha and Gamma are O() of powers of sigma_0; the noise is any, here up
+# to a sigma_t of 0.1 at the least sigma_0 of a grid; strengths are bounded.
 FREE_ALPHA = Order("balance_weight", recorded=0.5, least=0.5, most=1.5)
-FREE_NOISE = Scale("noise_scale", 0.01, 1.0, of="truth_scale")
+FREE_NOISE = Scale("noise_scale", 0.01, 160.0, of="truth_scale")
 FREE_BETA = Scale("min_strength", 0.0, 1.0)
-FREE = (FREE_ALPHA, Order("termination_threshold", recorded=1.25, least=1.25, most=3.0), FREE_NOISE, FREE_BETA)
+FREE_GAMMA = Order("termination_threshold", recorded=1.25, least=1.25, most=3.0)
+FREE = (FREE_ALPHA, FREE_GAMMA, FREE_NOISE, FREE_BETA)
+FREE_QUIET = (FREE_ALPHA, FREE_GAMMA, dataclasses.replace(FREE_NOISE, high=1.0), FREE_BETA)  # sigma_t = O(sigma_0)
 
 # Grids for the O() and Omega() statements about router and gates. On the grid of scales everything shrinks as
 # Algorithm 1 asks, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25; signals keep
@@ -564,7 +573,7 @@ def printed(
     """What a theorem says of a metric at some of the rounds that runs of Fig. 2's sizes have recorded (V, B)."""
 
     def values(run: Run) -> np.ndarray:
-        said = getattr(bounds_of(run, FIGURE_2_DIMS, form), name)
+        said = getattr(bounds_of(run, run.dims, form), name)
         return said[np.searchsorted(run.rounds, rounds)].astype(np.float64)
 
     return values
@@ -685,27 +694,6 @@ def own_share(run: Run, experts: Int[np.ndarray, "T B"]) -> Float[np.ndarray, " 
 def repeats_of(run: Run) -> np.ndarray:
     """Where a task meets an expert whose last task was the same one: (T, B) of a full history."""
     return previous_tasks(run) == run.records.task
-
-
-Law = Callable[[Key[Array, ""], int, Any], Array]  # `random.uniforms` or `random.normals`
-
-
-def draws_of(run: Run, count: int, stream: int, law: Law = uniforms) -> Float[np.ndarray, "B n"]:
-    """Numbers that belong to each replicate alone, uniform on (0, 1) unless by another law."""
-    root = root_key(stream)
-    draws = in_blocks(lambda places: _draws(root, run.replicates[places], count, law), len(run.replicates))
-    return draws.astype(np.float64)
-
-
-@functools.partial(programs.jit, static_argnums=(2, 3))
-def _draws(root: Key[Array, ""], replicates: Int[Array, " B"], count: int, law: Law) -> Float[Array, "B n"]:
-    return jax.vmap(lambda key: law(key, count, np.dtype(np.float32)))(replicate_keys(root, replicates))
-
-
-def in_blocks(function: Callable[[Int[np.ndarray, " W"]], Array], count: int) -> np.ndarray:
-    """A function's values at all places below `count`, in blocks of one size, so that it is compiled only once."""
-    places = [np.minimum(first + np.arange(BLOCK_WIDTH), count - 1) for first in range(0, count, BLOCK_WIDTH)]
-    return np.concatenate([np.asarray(function(block)) for block in places])[:count]
 
 
 def noise_sums(run: Run) -> Float[np.ndarray, "B 2 d"]:

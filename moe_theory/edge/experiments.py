@@ -223,7 +223,7 @@ def past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -
             params = params._replace(signal_scale=params.signal_scale / params.truth_scale)
         length = stride * RECORDS * 5 // 4
         own.append(dataclasses.replace(cell, params=params, num_rounds=length, record_every=stride))
-    return run_cells(own, count, first=first, seed=seed, width=64)
+    return run_cells(own, count, first=first, seed=seed, width=32)
 
 
 def _limit(name, dims, cells, observe) -> Experiment:
@@ -231,6 +231,8 @@ def _limit(name, dims, cells, observe) -> Experiment:
     return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 2048), **about)
 
 
+QUIET = 1e-3  # of `noise_scale`, beside signals of length 1
+QUIET_SCALES = tuple(10**-power for power in (0.25, 0.9, 1.6, 2.25))
 SLOWEST = 3  # rounds of an execution at a server that is slower than all others
 
 
@@ -242,31 +244,46 @@ def one_slow(trip: delays.Trip, params: Params) -> Int[Array, " M"]:
 
 def limit(setting: Mapping[str, Any]) -> Experiment:
     """The limit of small sigma_0, with the servers of a setting: how many, of which one is slow, or those recorded."""
+    return _over_scales("limit-scale", SCALES, setting, limit)
+
+
+def quiet_limit(setting: Mapping[str, Any]) -> Experiment:
+    """The same with next to no noise in the features, and not as far."""
+    return _over_scales("limit-quiet", QUIET_SCALES, setting, quiet_limit, noise_scale=QUIET)
+
+
+def _over_scales(name, scales, setting, of, **changes) -> Experiment:
     number = setting.get("servers") or SMALL_EXPERTS
-    dims = small_dims(number, 10, 7)
-    cells = {f"sigma_0 = {scale:.2g}": _small(number, scale, scale**0.5) for scale in SCALES}
-    made = dataclasses.replace(_limit("limit-scale", dims, cells, observe_limit), of=limit)
+    cells = {f"sigma_0 = {scale:.2g}": _small(number, scale, scale**0.5) | changes for scale in scales}
+    return _with_servers(_limit(name, small_dims(number, 10, 7), cells, observe_limit), number, of)
+
+
+def rate_limit(setting: Mapping[str, Any]) -> Experiment:
+    """The limit of small eta, likewise."""
+    number = setting.get("servers") or SMALL_EXPERTS
+    cells = {f"eta = {rate:g}": _small(number, SMALL_SCALE, rate) for rate in RATES}
+    return _with_servers(_limit("limit-rate", small_dims(number, 10, 7), cells, observe_steps), number, rate_limit)
+
+
+def _with_servers(made: Experiment, number: int, of: Callable[..., Experiment]) -> Experiment:
+    """An experiment with its servers alike, or the first of another number of them slow."""
+    made = dataclasses.replace(made, of=of)
     if number == SMALL_EXPERTS:
         return made
-    wide = dataclasses.replace(dims, max_delay=SMALL_DELAY - 1 + SLOWEST)
-    slow = {name: own | {"max_execution_delay": SLOWEST} for name, own in cells.items()}
+    wide = dataclasses.replace(made.dims, max_delay=SMALL_DELAY - 1 + SLOWEST)
+    slow = {name: own | {"max_execution_delay": SLOWEST} for name, own in made.cells.items()}
     return dataclasses.replace(made, dims=wide, system=system(wide, execution=one_slow), cells=slow)
 
 
-LIMIT = limit({})
+LIMIT, QUIET_LIMIT, RATE_LIMIT = limit({}), quiet_limit({}), rate_limit({})
 # What the paper leaves open of these runs: r = o(1), noise and strengths; and the servers, more than the tasks.
+FREE_NOISE = Scale("noise_scale", 0.01, 0.5)
 FREE = (
     Order("perturbation_scale", recorded=1.5, least=0.25, most=2.5),
-    Scale("noise_scale", 0.01, 0.5),
+    FREE_NOISE,
     Scale("min_strength", 0.0, 1.0),
 )
 FREE_SERVERS = Choice("servers", {f"{SMALL_EXPERTS} alike": SMALL_EXPERTS, "3 with a slow one": 3})
-RATE_LIMIT = _limit(
-    "limit-rate",
-    small_dims(SMALL_EXPERTS, 10, 7),
-    {f"eta = {rate:g}": _small(SMALL_EXPERTS, SMALL_SCALE, rate) for rate in RATES},
-    observe_steps,
-)
 SERVER_LIMIT = dataclasses.replace(
     _limit(
         "limit-servers",
@@ -276,7 +293,9 @@ SERVER_LIMIT = dataclasses.replace(
     ),
     systems={cell_name(number): system(small_dims(number, 8, 5)) for number in SERVERS},  # that none is padded
 )
-BY_SCALE = LIMIT.over({name: cell["truth_scale"] for name, cell in LIMIT.cells.items()})
+BY_SCALE, BY_SCALE_QUIET = (
+    each.over({name: cell["truth_scale"] for name, cell in each.cells.items()}) for each in (LIMIT, QUIET_LIMIT)
+)
 BY_RATE = RATE_LIMIT.over({name: cell["learning_rate"] for name, cell in RATE_LIMIT.cells.items()})
 BY_SERVERS = SERVER_LIMIT.over("num_experts")
 
@@ -415,8 +434,13 @@ def misrouted_share(run: Run) -> np.ndarray:
 
 def drives(run: Run) -> Float[np.ndarray, "M N B"]:
     """Every expert's output for every kind's signal, at T1."""
+    return outputs_of(run, run.state.pool.signals.astype(np.float64))
+
+
+def outputs_of(run: Run, inputs: Float[np.ndarray, "N d B"]) -> Float[np.ndarray, "M N B"]:
+    """Every expert's output for some gate inputs, at T1."""
     gates = run.records.gates[explored_record(run)][: int(run.params.num_experts)].astype(np.float64)
-    return np.einsum("mdb,ndb->mnb", gates, run.state.pool.signals.astype(np.float64))
+    return np.einsum("mdb,ndb->mnb", gates, inputs)
 
 
 def log_probabilities(outputs: Float[np.ndarray, "M N B"]) -> Float[np.ndarray, "M N B"]:

@@ -35,7 +35,7 @@ from moe_theory.verify.verdict import Statement, Status, Verdict
 
 SECONDS = 40.0
 MOST_SEARCHED = 200  # statements, which the error is split over in advance: one more moves no other's share
-FEW, MANY = 64, 256  # replicates of a first look at a setting, and of one at the best
+FEW, MANY = 32, 256  # replicates of a first look at a setting, and of one at the best
 START, BATCH = 32, 4  # points that fill the region, and how many are looked at between looks at the clock
 KEPT, ROUNDS = 4, 4  # settings that get neighbours and more replicates, and how often
 FINALISTS = 3  # settings that are judged, and one of them once more: each under a reading at an even share of the error
@@ -397,10 +397,20 @@ class RegionSearch:
                 if any(each.status is Status.REFUTED or each.violation > 0 for each in verdicts):
                     breaks.add(point)
             if not breaks:
-                nearest = max(inside, key=self._violation)
-                return Clause([bound for _, bound in bounds], len(inside), self.found[nearest])
+                words = [bound for _, bound in bounds]
+                return Clause(words, len(inside), self.found[inside[-1]], self._standing(inside[-2:]))
             bad |= breaks
         return None
+
+    def _standing(self, points: Sequence[Point]) -> list[str]:
+        """The readings under which none of these settings breaks, those that disagree at the recorded point apart."""
+        standing, share = [self.reading.name], self.error / (FINALISTS + 1) / len(self._asked)
+        for reading in self.alike:
+            if reading is not self.reading:
+                found = [each for point in points for each in self._at(point, MANY, self.seed + 4, share, reading)]
+                is_broken = any(each.status is Status.REFUTED or each.violation > 0 for each in found)
+                standing += [reading.name] if found and not is_broken else []
+        return standing
 
     def _violation(self, point: Point) -> float:
         return self.found[point].violation

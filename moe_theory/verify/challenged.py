@@ -12,7 +12,7 @@ from moe_theory.runs.files import plain
 from moe_theory.verify.claim import Claim, whole_verdict
 from moe_theory.verify.verdict import FIELDS, FreeQuantity, Status, Verdict
 
-SCHEMA = "moe-theory/challenge/2"
+SCHEMA = "moe-theory/challenge/3"
 Values = dict[str, Any]  # by the name of what is free
 _RELATIONS = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}
 
@@ -73,6 +73,7 @@ class Clause:
     bounds: list[ClauseBound]
     settings: int  # looked at within them
     nearest: Looked  # of those, to a break
+    readings: list[str]  # that of the search, and others under which it does not break there
 
     @property
     def words(self) -> str:
@@ -113,6 +114,10 @@ class Challenge(Shown):
         """Whether it could look at the recorded point and at both ends of every axis, at least."""
         return self.settings + self.inadmissible > 2 * len(self.free)
 
+    def restores(self, reading: str) -> bool:
+        """Whether it has found a clause within which the statement holds under a reading."""
+        return self.clause is not None and reading in self.clause.readings
+
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""
         at = "; ".join(placed(each.setting) for each in self.flips)
@@ -141,7 +146,7 @@ class Challenge(Shown):
         ]
         if clause := known.pop("clause"):
             bounds = [ClauseBound(**each) for each in clause["bounds"]]
-            clause = Clause(bounds, clause["settings"], Looked(**clause["nearest"]))
+            clause = Clause(bounds, clause["settings"], Looked(**clause["nearest"]), clause["readings"])
         looked = {name: Looked(**known.pop(name)) for name in ("recorded", "nearest")}
         free = [FreeQuantity(**each) for each in known.pop("free")]
         return cls(free=free, flips=flips, clause=clause, **looked, **known)

@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from moe_theory.core.errors import InvalidReportError
 from moe_theory.runs import Progress, automatic
@@ -13,7 +14,7 @@ from moe_theory.runs.reading import read_bytes
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Keys
 from moe_theory.verify.challenge import SECONDS, axes_of, challenge, every_named
-from moe_theory.verify.challenged import Challenge
+from moe_theory.verify.challenged import SCHEMA, Challenge
 from moe_theory.verify.claim import registered
 from moe_theory.verify.registry import declared_claims
 from moe_theory.verify.statement import free_of
@@ -64,20 +65,20 @@ def search_each(
 def kept(folder: Path) -> list[Challenge]:
     """The searches in a folder, of papers that are installed. Raises: InvalidReportError for a file that is damaged."""
     registry.all_claims()
-    return [_read(path)[1] for path in sorted((folder / FOLDER).glob("*.json"))]
+    return [_read(path) for path in sorted((folder / FOLDER).glob("*.json"))]
 
 
 def _known(path: Path, key: str) -> Challenge | None:
-    if not path.is_file():
-        return None
-    own, search = _read(path)
-    return search if own == key else None
+    """The search in a file; None where there is none, or one of other code, settings or schema."""
+    return _read(path, key) if path.is_file() else None
 
 
-def _read(path: Path) -> tuple[str, Challenge]:
+def _read(path: Path, key: str | None = None) -> Any:
     try:
         document = json.loads(read_bytes(path))
-        return document["key"], Challenge.of_json(document["search"], declared_claims())
+        if key not in (None, document["key"]):
+            return None
+        return Challenge.of_json(document["search"], declared_claims())
     except (KeyError, TypeError, AttributeError, ValueError) as failure:
         raise InvalidReportError(f"{path} is damaged ({failure}). Remove it, and search again.") from None
 
@@ -87,4 +88,4 @@ def _key(keys: Keys, of: Statement, *settings: object) -> str:
     claims = [registered()[id] for id in deciding(of)]
     readings = registry.select_readings(claims[0].paper, None)
     parts = [keys.of(claim, reading, 0) for claim in claims for reading in readings]
-    return hashlib.sha256(repr((parts, of.free, settings)).encode()).hexdigest()
+    return hashlib.sha256(repr((SCHEMA, parts, of.free, settings)).encode()).hexdigest()

@@ -105,19 +105,45 @@ def check_request(
         raise InvalidRunError("there is nothing to judge: name at least one claim and one reading, or leave them out.")
     for experiment, _, _ in groups:
         _check_stored(experiment, replicates, seed)
+    groups, fixed = _varied(groups, settings or {})
     groups = [part for group in groups for part in set_to(group, settings or {})]
+    found = [_inapplicable(claim, reading, why, seed, module) for claim, reading, why in fixed]
     given, order = (replicates, seed, error, budget, module), [claim.id for claim in claims]
     if system is None:
-        return resolve(groups, *given, order)
+        return dataclasses.replace(resolve(groups, *given, order), known=tuple(found))
     variant = variant_of(system)
     own, apart = on_own(groups, variant)
-    found = [_without_runs(claim, reading, why, seed, module) for claim, reading, why in apart]
+    found += [_without_runs(claim, reading, why, seed, module) for claim, reading, why in apart]
     request = resolve(own, *given, order)
     recorded = sum(each.error for each in found if each.replicates)
     return dataclasses.replace(request, own=variant, known=tuple(found), error=request.error + recorded)
 
 
-def on_own(groups: Sequence[Group], variant: Variant) -> tuple[list[Group], list[tuple[Claim, "AdjustedReading", str]]]:
+Apart = list[tuple[Claim, "AdjustedReading", str]]  # claims that do not apply to what is asked, each with why
+
+
+def _varied(groups: Sequence[Group], settings: Mapping[str, Any]) -> tuple[list[Group], Apart]:
+    """The groups without the claims whose runs cannot be had at other values of what their statement leaves free, such
+    as those of a competitor; and those claims. Raises: InvalidParamsError for a value outside a region.
+    """
+    axes = {axis.name: axis for _, _, claims in groups for claim in claims for axis in claim.free}
+    chosen = {axes[name]: axes[name].parsed(value) for name, value in settings.items() if name in axes}
+    kept, apart = [], []
+    for experiment, reading, claims in groups:
+        own = reading.params()._fields
+        lacking = {
+            claim.id: [axis.name for axis in chosen if axis not in claim.free and axis.name not in own]
+            for claim in claims
+        }
+        why = {id: f"its runs can be had at other values of {' and '.join(names)}" for id, names in lacking.items()}
+        at = dataclasses.replace(_adjusted(reading), free=chosen) if chosen else reading
+        apart += [(claim, at, why[claim.id]) for claim in claims if lacking[claim.id]]
+        if applying := [claim for claim in claims if not lacking[claim.id]]:
+            kept.append((experiment, reading, applying))
+    return kept, apart
+
+
+def on_own(groups: Sequence[Group], variant: Variant) -> tuple[list[Group], Apart]:
     """The groups with an algorithm of one's own for the papers', and the claims that do not apply to it, each with why.
     Raises: as `require_parts`.
     """
@@ -142,13 +168,18 @@ def _without_runs(claim: Claim, reading: "AdjustedReading", why: str, seed: int,
     """The verdict on a claim that does not apply to an algorithm of one's own. A competitor's is as recorded: what a
     statement credits, that lacks whatever the algorithm is.
     """
-    blank = blank_verdict(claim, reading.name, seed, FAMILY_ERROR, module, reading.options)
     statements = [each for each in bearing([claim.id]) if each.roles[claim.id] is Role.COMPETITOR]
     printed = dataclasses.replace(reading, own=None).name
     for each in recorded_verdicts(statements) if statements else ():
         if each.claim == claim.id and printed in (each.reading, *each.also):
             return dataclasses.replace(each, reading=reading.name, also=[], reason=f"{each.reason}, as recorded")
-    reason = f"fails here: another algorithm can take the printed one's place ({why})"
+    return _inapplicable(claim, reading, f"another algorithm can take the printed one's place ({why})", seed, module)
+
+
+def _inapplicable(claim: Claim, reading: "AdjustedReading", needed: str, seed: int, module: str | None) -> Verdict:
+    """The verdict on a claim that needs what does not hold of what is asked."""
+    blank = blank_verdict(claim, reading.name, seed, FAMILY_ERROR, module, reading.options)
+    reason = f"fails here: {needed}"
     return dataclasses.replace(blank, status=Status.INAPPLICABLE, reason=reason, stopped=Stop.DECIDED)
 
 

@@ -119,7 +119,7 @@ class Judged:
         for reading in self.recorded:
             flips = search.flips_under(reading)
             found += [Region(reading, placed(flip.setting), str(status), "simulated") for flip in flips]
-            if flips and search.clause and reading == search.reading:  # the one that it was looked for under
+            if flips and search.restores(reading):
                 found.append(Region(reading, search.clause.words, str(StatementStatus.HOLDS), "searched"))
         return found
 
@@ -197,7 +197,7 @@ def find(
     """
     found = _find(statement, verdicts)
     if found is not None and search is not None:
-        found = _over_region(found, search, reading, bool(search.clause or statement.amendment))
+        found = _over_region(found, search, reading, search.restores(reading) or bool(statement.amendment))
     found = _broken(statement, found)
     if found is None:
         return None
@@ -211,7 +211,7 @@ def _over_region(found: Finding, search: Challenge, reading: str, is_restored: b
     if search.sought == "break" and found.status in _STANDS and is_flipped:
         status = StatementStatus.AMENDED if is_restored else StatementStatus.FALSE
         return dataclasses.replace(found, status=status, known="simulated")
-    if search.sought == "rescue" and found.status is StatementStatus.FALSE and is_flipped and search.clause:
+    if search.sought == "rescue" and found.status is StatementStatus.FALSE and is_flipped and search.restores(reading):
         return dataclasses.replace(found, status=StatementStatus.AMENDED, known="simulated")
     return found
 

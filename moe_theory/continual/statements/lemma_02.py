@@ -4,7 +4,8 @@ import numpy as np
 from jaxtyping import Float
 
 from moe_theory.continual import corrected
-from moe_theory.continual.experiments import ROUTER_GRID, ROUTER_SCALE, draws_of, router_cell
+from moe_theory.continual.experiments import ROUTER_GRID, ROUTER_SCALE, router_cell
+from moe_theory.runs.draws import draws_of
 from moe_theory.verify.statement import Hypothesis, counterexample, equality, identity, ranged, statement
 
 SIZES = (2, 5, 10)  # M

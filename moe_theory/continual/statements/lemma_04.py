@@ -6,10 +6,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from moe_theory.continual.algorithm import State, balance_cost, draw, learn
-from moe_theory.continual.experiments import FEW, HISTORY, at_rounds, in_blocks
+from moe_theory.continual.experiments import FEW, HISTORY, at_rounds
 from moe_theory.continual.params import Params
 from moe_theory.core import gating, programs
 from moe_theory.core.random import root_key
+from moe_theory.runs.draws import in_blocks
 from moe_theory.verify.statement import identity, statement
 
 LEMMA_4 = statement(

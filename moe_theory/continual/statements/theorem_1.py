@@ -3,6 +3,7 @@
 import numpy as np
 
 from moe_theory.continual import experiments
+from moe_theory.verify.region import Size
 from moe_theory.verify.statement import Hypothesis, bound, equality, ranged, statement
 
 EARLY = (20, 40)  # the recorded rounds up to T1 = 40 of M = 20
@@ -86,6 +87,7 @@ GENERALIZATION_ERROR = statement(
     corrected="With Fig. 2's sizes it holds from T = 100 on, 60 rounds after T1. " + GIVEN_ROUTES,
     witness="theorem_1.py",
     disproof="orthonormal_error.py",
+    free=(*experiments.FREE, Size("num_features", 3, 12), Size("num_samples", 1, 9)),
 )
 
 

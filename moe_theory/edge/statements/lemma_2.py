@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.edge.experiments import BY_SCALE, EXPLORES, LIMIT, MARGIN, explored
+from moe_theory.edge.experiments import BY_SCALE, EXPLORES, FREE, FREE_SERVERS, MARGIN, explored
 from moe_theory.edge.interventions import FIRST_IDLE
 from moe_theory.edge.params import PROPORTIONAL
 from moe_theory.verify.statement import limit_rate, statement
@@ -23,6 +23,7 @@ LEMMA_2 = statement(
     sigma_0 where servers differ in speed. The proof leaves that out.""",
     instance="""Servers of three, two and one round, beta_t 1/2 or 1: outputs of one kind differ by <0.007> sigma_0^0.5
     ln(M/delta) with chance 1/2.""",
+    free=(*FREE, FREE_SERVERS),
 )
 
 
@@ -40,7 +41,7 @@ def output_gap(run) -> np.ndarray:
     params = run.params
     follows = int(params.signal_law) == PROPORTIONAL
     spread = float(params.signal_scale) * float(params.cluster_spread) if follows else 0.0
-    noise = (LIMIT.dims.num_samples - 1) * float(params.noise_scale) ** 2
+    noise = (run.dims.num_samples - 1) * float(params.noise_scale) ** 2
     strength_variance = (float(params.max_strength) - float(params.min_strength)) ** 2 / 12
     by_noise = (noise + spread**2) * explored(run, "gate_norm")[-1] ** 2
     return np.sqrt(2 * (by_noise + strength_variance * explored(run, "signal_drive")[-1] ** 2))

@@ -1,21 +1,29 @@
 """Lemma 6: the order of an expert's routing probabilities when exploration ends."""
 
+import dataclasses
+import math
+
 import numpy as np
 
+from moe_theory.core.random import normals
 from moe_theory.edge import interventions
 from moe_theory.edge.experiments import (
     BY_SCALE,
+    BY_SCALE_QUIET,
     CONVERGES,
     FREE,
+    FREE_NOISE,
     FREE_SERVERS,
     MARGIN,
+    QUIET,
     drives,
     log_probabilities,
+    outputs_of,
 )
+from moe_theory.runs.draws import draws_of
 from moe_theory.verify.statement import limit_probability, limit_rate, statement
 
-
-@statement(
+LEMMA_6 = statement(
     "lemma-6",
     where="Appendix C, Lemma 6, Eq. (27)",
     says=r"""At T1 a specialist gives its own kind of task more probability than it gives any other kind.
@@ -31,12 +39,32 @@ from moe_theory.verify.statement import limit_probability, limit_rate, statement
     gates: it may exchange two kinds for any gates. Its proof looks at the signals alone.""",
     instance="""Noise with (s - 1) sigma_t^2 of half of |v_n - v_n'|^2 or more: (27) fails with a chance above 1/19,
     for any gates at every sigma_0.""",
-    free=(*FREE, FREE_SERVERS),
-).charitable("lemma-6.order", BY_SCALE, limit_probability(to=0, margin=0.15), where="Lemma 6, Eq. (27)")
-def any_disorder(run) -> np.ndarray:
-    r"""At T1 the expert whose output is largest for kind n has its largest probability there, but for chance o(1).
+    free=(*(dataclasses.replace(axis, low=QUIET) if axis is FREE_NOISE else axis for axis in FREE), FREE_SERVERS),
+)
+VANISHES = limit_probability(to=0, margin=0.15)
+
+
+@LEMMA_6.charitable("lemma-6.features", BY_SCALE_QUIET, VANISHES, where="Lemma 6, Eq. (27)")
+def any_disorder_of_features(run) -> np.ndarray:
+    r"""At T1 a specialist in kind n gives features of kind n its largest probability, but for chance o(1), where noise
+    is small beside the signals.
     $$\mathbb{P}\left[ \exists\, m \in \mathcal{M}_n, n' \neq n :
     \pi_m(\mathbf{X}_n, \Theta_{T_1}) \le \pi_m(\mathbf{X}_{n'}, \Theta_{T_1}) \right] = o(1)$$"""
+    signals, params = run.state.pool.signals.astype(np.float64), run.params
+    num_tasks, num_features, _ = signals.shape
+    least, most = float(params.min_strength), float(params.max_strength)
+    strengths = least + (most - least) * draws_of(run, num_tasks, 1).T
+    columns = draws_of(run, signals[..., 0].size, 2, normals).T.reshape(num_tasks, num_features, -1)
+    noise = float(params.noise_scale) * math.sqrt(run.dims.num_samples - 1) * columns  # the sum of s - 1 of them
+    probabilities = log_probabilities(outputs_of(run, strengths[:, None] * signals + noise))
+    return np.any(drives(run).argmax(axis=1) != probabilities.argmax(axis=1), axis=0)
+
+
+@LEMMA_6.replacement("lemma-6.order", BY_SCALE, VANISHES, where="replaces Lemma 6, Eq. (27)")
+def any_disorder(run) -> np.ndarray:
+    r"""At T1 a specialist in kind n gives its signal its largest probability, but for chance o(1), whatever the noise.
+    $$\mathbb{P}\left[ \exists\, m \in \mathcal{M}_n, n' \neq n :
+    \pi_m(\mathbf{v}_n, \Theta_{T_1}) \le \pi_m(\mathbf{v}_{n'}, \Theta_{T_1}) \right] = o(1)$$"""
     outputs = drives(run)
     return np.any(outputs.argmax(axis=1) != log_probabilities(outputs).argmax(axis=1), axis=0)
 

@@ -21,6 +21,7 @@ LEMMA_8 = statement(
     not cancel add up to the order of sigma_0^0.5 ln(M/delta).""",
     instance="""Servers of three, two and one round, signals e and -e/2, r wide beside the gates: gates at T1 differ
     by <0.024> sigma_0^0.5 ln(M/delta).""",
+    free=(*experiments.FREE, experiments.FREE_SERVERS),
 )
 
 

@@ -33,6 +33,7 @@ SAME_SET = statement(
     why="Two slow servers of different speed are in one set, and their gates apart by a share of all T_1 steps.",
     instance="""Servers of three and two rounds among faster ones: the gap is <0.002> sigma_0^0.5 ln(M/delta), and
     sigma_0 is claimed.""",
+    free=(*experiments.FREE, experiments.FREE_SERVERS),
 )
 
 
