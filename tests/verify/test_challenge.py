@@ -181,6 +181,20 @@ def test_a_flip_is_judged_under_the_other_readings_as_well(declare):
     assert found.flips_under("tilted") == []
 
 
+@pytest.mark.parametrize(("border", "standing"), [(1.6, {"plain", "tilted"}), (1.2, {"plain"})])
+def test_a_clause_stands_under_the_readings_in_which_it_was_looked_into(border, standing, declare):
+    def truth(params: Any, law: str) -> float:  # the reading "tilted" has a tilt
+        beyond, start = (BEYOND, border) if params.tilt else (2 * BEYOND, 1.6)
+        return beyond if params.scale > start else WITHIN
+
+    declare(truth, (Scale("scale", 0.0, 2.0),))
+    found = search(reading=None)
+    assert found.clause is not None
+    assert found.reading == "plain"
+    assert set(found.clause.readings) == standing
+    assert found.restores("tilted") == ("tilted" in standing)
+
+
 def test_a_search_is_read_as_it_was_written(declare):
     declare(where(lambda p: p.tilt > 0.6))
     found = search()
@@ -203,7 +217,11 @@ def test_searches_are_kept_and_made_again_where_code_or_error_are_others(declare
     challenges.search_each(["planted.region"], LONG, error=2 * ERROR, **about)
     assert made == [2 * ERROR]
     assert [each.statement for each in challenges.kept(tmp_path)] == ["planted.region"]
-    (tmp_path / challenges.FOLDER / "planted.region.json").write_text("{}")
+    kept = tmp_path / challenges.FOLDER / "planted.region.json"
+    kept.write_text('{"key": "of an earlier schema", "search": {"schema": "earlier"}}')
+    challenges.search_each(["planted.region"], LONG, error=ERROR, **about)
+    assert made == [2 * ERROR, ERROR]
+    kept.write_text("{}")
     with pytest.raises(InvalidReportError, match="is damaged"):
         challenges.kept(tmp_path)
 
@@ -273,6 +291,20 @@ def test_a_setting_outside_the_region_is_refused_and_one_inside_reaches_the_cell
     (verdict,) = mt.verify("planted.small", readings=PLAIN, settings={"scale": "0.5"}, replicates=64, progress=quiet)
     assert verdict.reading == "plain, scale=0.5"
     assert verdict.observed == pytest.approx(-1.5, abs=0.1)
+
+
+def test_claims_whose_runs_cannot_be_had_at_a_setting_do_not_apply_there(declare):
+    declared = declare(where(lambda p: p.scale > 1.5), (LAWS,))
+    fixed = dataclasses.replace(experiment(where(bool)), name="fixed", of=None)
+    declared.competitor("planted.rival", fixed.at("only"), bound(at_most=0, scale=1, margin=0)).says("It is, too.")(
+        lambda run: run.records[-1]
+    )
+    found = mt.verify("planted.region", readings=PLAIN, settings={"law": "slow"}, replicates=64, progress=quiet)
+    assert [each.claim for each in found if each.status is Status.INAPPLICABLE] == ["planted.rival"]
+    assert {each.reading for each in found} == {"plain, law=slow"}
+    assert "can be had at other values of law" in next(each.reason for each in found if each.claim == "planted.rival")
+    with pytest.raises(InvalidParamsError, match="unknown parameter 'lew'"):
+        mt.verify("planted.region", readings=PLAIN, settings={"lew": "slow"}, progress=quiet)
 
 
 def test_what_cells_set_is_free_where_the_statement_says_so(declare):

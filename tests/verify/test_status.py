@@ -1,6 +1,7 @@
 """The rule that gives a statement its status, on made-up verdicts of every role and mix."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 
@@ -205,11 +206,11 @@ def test_claims_of_another_paper_have_readings_of_their_own():
     assert set(found.by_reading) == {"loud", "balanced"}
 
 
-def search(sought: str, has_clause: bool = True, reading: str = "loud") -> Challenge:
+def search(sought: str, has_clause: bool = True, reading: str = "loud", stands: Sequence[str] = ()) -> Challenge:
     """A search that has flipped a statement at x = 2 under a reading."""
     flipped = Status.REFUTED if sought == "break" else Status.SUPPORTED
     looked = Looked({"x": 2}, 1.0, 64)
-    clause = Clause([ClauseBound("x", "≤", 1)], 9, looked) if has_clause else None
+    clause = Clause([ClauseBound("x", "≤", 1)], 9, looked, [*(stands or [reading])]) if has_clause else None
     flip = Flip({"x": 2}, [verdict("a.b-0", flipped, reading=f"{reading}, x=2")], {"x": [1, 2]})
     about = {"recorded": looked, "nearest": looked, "settings": 9, "inadmissible": 0, "shapes": 1, "idle": []}
     about |= {"seconds": 1.0, "seed": 0, "error": 0.01, "command": ""}
@@ -234,6 +235,7 @@ AMENDED = {"amendment": "x < 1"}
         ("charitable:r", search("rescue"), {"disproof": PROOF}, "false (proved)"),
         ("charitable:r", search("rescue"), {"disproof": PROOF, **AMENDED}, "holds amended (simulated)"),
         ("charitable:s literal:r", search("break", False), {}, "false (simulated)"),
+        ("charitable:s", search("break", stands=["quiet"]), {}, "false (simulated)"),
     ],
 )
 def test_the_status_is_of_the_region_where_that_was_searched(text, found, about, words):
