@@ -387,7 +387,8 @@ class RegionSearch:
             bounds = self._fitted(anchor, bad)
             if not bounds:
                 return None
-            self.look([self._point(each) for each in self._within(bounds, dict(anchor), attempt)], FEW, OVER)
+            probes = [self._point(each) for each in self._within(bounds, dict(anchor), attempt)]
+            self.look(probes, FEW, OVER)
             inside = sorted((each for each in self.found if self._allows(bounds, each)), key=self._violation)
             breaks = self.broken.intersection(inside)
             for point in () if breaks or self.is_late else inside[-2:]:
@@ -397,20 +398,18 @@ class RegionSearch:
                 if any(each.status is Status.REFUTED or each.violation > 0 for each in verdicts):
                     breaks.add(point)
             if not breaks:
-                words = [bound for _, bound in bounds]
-                return Clause(words, len(inside), self.found[inside[-1]], self._standing(inside[-2:]))
+                standing = self._standing(dict.fromkeys([*probes[: len(bounds)], *inside[-2:]]))
+                return Clause([bound for _, bound in bounds], len(inside), self.found[inside[-1]], standing)
             bad |= breaks
         return None
 
-    def _standing(self, points: Sequence[Point]) -> list[str]:
-        """The readings under which none of these settings breaks, those that disagree at the recorded point apart."""
-        standing, share = [self.reading.name], self.error / (FINALISTS + 1) / len(self._asked)
-        for reading in self.alike:
-            if reading is not self.reading:
-                found = [each for point in points for each in self._at(point, MANY, self.seed + 4, share, reading)]
-                is_broken = any(each.status is Status.REFUTED or each.violation > 0 for each in found)
-                standing += [reading.name] if found and not is_broken else []
-        return standing
+    def _standing(self, points: Iterable[Point]) -> list[str]:
+        """The readings under which none of these settings breaks: the search's, and others that are alike where recorded."""
+        share, others = self.error / (FINALISTS + 1) / len(self._asked), [*self.alike]
+        others.remove(self.reading)
+        found = {each.name: [self._at(at, None, self.seed + 4, share, each) for at in points] for each in others}
+        broken = {name for name, own in found.items() if any(v.status is Status.REFUTED for at in own for v in at)}
+        return [self.reading.name, *(name for name, own in found.items() if any(own) and name not in broken)]
 
     def _violation(self, point: Point) -> float:
         return self.found[point].violation
