@@ -404,7 +404,7 @@ class RegionSearch:
         return None
 
     def _standing(self, points: Iterable[Point]) -> list[str]:
-        """The readings under which none of these settings breaks: the search's, and others that are alike where recorded."""
+        """The readings under which none of these settings breaks: the search's own, and others alike where recorded."""
         share, others = self.error / (FINALISTS + 1) / len(self._asked), [*self.alike]
         others.remove(self.reading)
         found = {each.name: [self._at(at, None, self.seed + 4, share, each) for at in points] for each in others}
