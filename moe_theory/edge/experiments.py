@@ -248,8 +248,8 @@ def limit(setting: Mapping[str, Any]) -> Experiment:
 
 
 def quiet_limit(setting: Mapping[str, Any]) -> Experiment:
-    """The same with next to no noise in the features, and not as far."""
-    return _over_scales("limit-quiet", QUIET_SCALES, setting, quiet_limit, noise_scale=QUIET)
+    """The same with next to no noise in the features and with equal strengths, and not as far."""
+    return _over_scales("limit-quiet", QUIET_SCALES, setting, quiet_limit, noise_scale=QUIET, min_strength=1.0)
 
 
 def _over_scales(name, scales, setting, of, **changes) -> Experiment:
