@@ -381,7 +381,7 @@ class RegionSearch:
         the two nearest to a break are judged like finalists. None where there is no such clause.
         """
         anchor = self.flipped[0] if self.sought == "rescue" else ()
-        bad = set(self.flipped) if self.sought == "break" else set()
+        bad = set(self.flipped) if self.sought == "break" else {()}
         for attempt in range(TRIES):
             bad |= self.broken
             bounds = self._fitted(anchor, bad)

@@ -148,6 +148,9 @@ def test_what_is_false_but_in_a_corner_is_rescued_there(declare):
     assert flip.setting["scale"] <= 0.5 <= flip.setting["tilt"]
     low, high = flip.borders["scale"]
     assert high <= 0.5 <= low
+    recorded_at = {"scale": 1.0, "tilt": 0.0, "count": 3}
+    assert found.clause is not None
+    assert not all(bound.allows(recorded_at[bound.name]) for bound in found.clause.bounds)
 
 
 def test_a_clause_is_found_under_which_it_holds(declare):
