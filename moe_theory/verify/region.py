@@ -292,15 +292,19 @@ def described(axis: FreeAxis, recorded: Sequence[Any]) -> FreeQuantity:
     return FreeQuantity(axis.name, axis.region(), " to ".join(words), list(map(float, axis.ends)), own)
 
 
-def varies(axis: FreeAxis, experiment: Any) -> bool:
-    """Whether an axis that a whole paper declares is one of an experiment: of a parameter, which its cells do not have
-    at values of their own.
+def varies(axis: FreeAxis, experiment: Any, cells: Sequence[str] | None = None) -> bool:
+    """Whether an axis that a whole paper declares is one of these cells of an experiment, or of all: of a parameter
+    that they do not have at values of their own.
     """
     if experiment.stored is not None or axis.is_built(experiment) or not isinstance(axis, Order | Scale):
         return False
-    own = [cell for cell in experiment.cells.values() if axis.parameter in cell]
-    values = {cell[axis.parameter] / (cell.get(axis.of, 1.0) if axis.of else 1.0) for cell in own}
-    return isinstance(axis, Order) or len({tidy(float(value)) for value in values}) <= 1
+    if isinstance(axis, Order):
+        return True
+    own = [cell for name, cell in experiment.cells.items() if cells is None or name in cells]
+    if axis.of is None or not all(axis.parameter in cell and axis.of in cell for cell in own):  # or by a reading
+        names = [name for name in (axis.parameter, axis.of) if name]
+        return len({tuple(cell.get(name) for name in names) for cell in own}) <= 1
+    return len({tidy(float(cell[axis.parameter] / cell[axis.of])) for cell in own}) <= 1
 
 
 def require_varies(axis: FreeAxis, experiment: Any) -> None:

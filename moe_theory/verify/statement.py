@@ -241,7 +241,8 @@ class Declared(Statement):
         for axis in self.axes if role in VARIED else ():
             require_varies(axis, selection.experiment)
         of_settings = role in VARIED - {Role.FIGURE}  # a figure's are the figure's
-        shared = [axis for axis in self.shared_axes if of_settings and varies(axis, selection.experiment)]
+        chosen = selection.experiment, selection.cells
+        shared = [axis for axis in self.shared_axes if of_settings and varies(axis, *chosen)]
         calls = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
         ranges = {"predicted": range_of(criterion.value), "scale": range_of(criterion.scale)}
         its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
@@ -453,11 +454,12 @@ def suppose(*hypotheses: Hypothesis, free: Iterable[FreeAxis] = ()) -> None:
 
 
 def free_of(of: Statement) -> tuple[FreeAxis, ...]:
-    """What a statement leaves free that every claim that decides it can vary; none where only literal claims decide,
-    whose constants are ours.
+    """What a statement leaves free that every claim that decides it can vary, each parameter once; none where only
+    literal claims decide, whose constants are ours.
     """
     claims = [registered()[id] for id in deciding(of) if id in registered() and of.roles[id] in DECIDING]
-    return tuple(axis for axis in (claims[0].free if claims else ()) if all(axis in each.free for each in claims))
+    axes = [axis for axis in (claims[0].free if claims else ()) if all(axis in each.free for each in claims)]
+    return tuple({getattr(axis, "parameter", axis.name): axis for axis in reversed(axes)}.values())[::-1]
 
 
 def declared() -> list[Declared]:

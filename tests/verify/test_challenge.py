@@ -24,7 +24,7 @@ from moe_theory.verify import statement as statements
 from moe_theory.verify.challenge import FINALISTS, Challenge, challenge
 from moe_theory.verify.challenged import Looked
 from moe_theory.verify.explore import explore
-from moe_theory.verify.region import Choice, Order, Scale, Size
+from moe_theory.verify.region import Choice, Order, Scale, Size, varies
 from moe_theory.verify.statement import Declared, Hypothesis, bound, identity
 from moe_theory.verify.verdict import Status
 
@@ -372,6 +372,24 @@ def test_what_a_paper_leaves_free_is_of_statements_that_do_not_say_it_and_not_of
     assert "noise_scale" in of["lemma-4"]
     assert of["lemma-9-history"] == {"num_samples", "num_tasks", "num_features"}
     assert not of["figure-3-decreases"]
+
+
+def test_what_is_recorded_lies_in_the_region_that_is_declared():
+    for of in mt.statements():
+        for each in of.free:
+            assert not each.ends or each.ends[0] <= min(each.recorded_values), (of.name, each)
+            assert not each.ends or max(each.recorded_values) <= each.ends[1], (of.name, each)
+
+
+def test_an_axis_of_a_paper_is_of_experiments_whose_cells_agree_in_it():
+    ratio, level = Scale("tilt", 0.0, 1.0, of="scale"), Scale("tilt", 0.0, 1.0)
+    cells = {"one": {"scale": 1.0, "tilt": 0.5}, "two": {"scale": 2.0, "tilt": 1.0}, "three": {"scale": 3.0}}
+    of = dataclasses.replace(planted_region.EXPERIMENT, cells=cells)
+    assert varies(ratio, of, ("one", "two"))
+    assert not varies(level, of, ("one", "two"))
+    assert not varies(ratio, of)
+    assert not varies(ratio, dataclasses.replace(of, cells={"one": {"scale": 1.0}, "two": {"scale": 2.0}}))
+    assert varies(level, dataclasses.replace(of, cells={"one": {"scale": 1.0}, "two": {"scale": 2.0}}))
 
 
 def test_recorded_searches_are_of_what_is_declared_free_and_contradict_no_proof():

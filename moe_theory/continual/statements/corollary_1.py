@@ -3,7 +3,7 @@
 import numpy as np
 
 from moe_theory.continual.corrected import routing_probabilities
-from moe_theory.continual.experiments import BY_SCALE_QUIET, FREE_QUIET, SMALL_NOISE, gate_output_pairs
+from moe_theory.continual.experiments import BY_SCALE_QUIET, SMALL_NOISE, gate_output_pairs
 from moe_theory.verify.statement import rate, statement
 
 COROLLARY_1 = statement(
@@ -12,7 +12,6 @@ COROLLARY_1 = statement(
     says=r"""Arrivals of one ground truth have routing probabilities within O(lambda M^2 sigma_0^1.5).
     $$\|p - \hat{p}\|_\infty = O(\lambda M^2 \sigma_0^{1.5}), \lambda = \Theta(\sigma_0^{1.25})$$""",
     hypotheses=[SMALL_NOISE],
-    free=FREE_QUIET,
     why="""It multiplies Lemma 1's gap by the constant of Lemma 2, and inherits its slip: lambda M^2 stands for M^2 /
     lambda. As lambda shrinks, the same gap of outputs moves the probabilities more, not less.""",
     instance="""M = 3, N = 2, d = 3, s = 2, after one round: 9 of 10 pairs of arrivals of the other task have

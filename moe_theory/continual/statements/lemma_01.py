@@ -17,7 +17,6 @@ SAME_SIGNAL = statement(
     says=r"""Between two arrivals that carry the same signal an expert's gate output moves by at most O(sigma_0^1.5).
     $$|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})$$""",
     hypotheses=experiments.MORE,
-    free=experiments.FREE_QUIET,
     why="""Two hypotheses are missing: that the noise level sigma_t is O(sigma_0), and that both arrivals have one
     strength beta. The proof bounds the sum of the noise by s d sigma_0 with a probability that it calls 1 - o(1), and
     says nothing of sigma_t. Where sigma_t is fixed, the noise that the gates let through is of the order of the gates
