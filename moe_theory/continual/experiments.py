@@ -162,10 +162,12 @@ def stage_rounds(params: Params, power: float = 0.0) -> int:
 # What Algorithm 1 leaves open beside its sizes: alpha and Gamma are O() of powers of sigma_0; the noise is any, in
 # units of sigma_0 or, where it is the same for all sigma_0 of a grid, of signals' entries; strengths are bounded.
 FREE_ALPHA = Order("balance_weight", recorded=0.5, least=0.5, most=1.5)
-FREE_NOISE = Scale("noise_scale", 0.01, 3.0, of="truth_scale")
+FREE_NOISE = Scale("noise_scale", 0.01, 1.0, of="truth_scale")
 FREE_BETA = Scale("min_strength", 0.0, 1.0)
 FREE_GAMMA = Order("termination_threshold", recorded=1.25, least=1.25, most=3.0)
-FREE = (FREE_ALPHA, FREE_GAMMA, FREE_NOISE, Scale("noise_scale", 0.001, 0.3), FREE_BETA)
+FREE_LEVEL = Scale("noise_scale", 0.001, 0.3)
+FREE = (FREE_ALPHA, FREE_GAMMA, FREE_NOISE, FREE_LEVEL, FREE_BETA)
+FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # where one sigma_0 is looked at, and more noise
 
 # Grids for the O() and Omega() statements about router and gates. On the grid of scales everything shrinks as
 # Algorithm 1 asks, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25; signals keep

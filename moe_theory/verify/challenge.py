@@ -391,11 +391,11 @@ class RegionSearch:
             self.look(probes, FEW, OVER)
             inside = sorted((each for each in self.found if self._allows(bounds, each)), key=self._violation)
             breaks = self.broken.intersection(inside)
-            for point in () if breaks or self.is_late else inside[-2:]:
-                verdicts = self._at(point, None, self.seed + 4, self.error / (FINALISTS + 1))
+            for point in () if breaks else inside[-2:]:
+                verdicts = [] if self.is_late else self._at(point, None, self.seed + 4, self.error / (FINALISTS + 1))
                 if verdicts:
                     self._note(point, verdicts)
-                if any(each.status is Status.REFUTED or each.violation > 0 for each in verdicts):
+                if any(each.status is Status.REFUTED for each in verdicts) or self._violation(point) > 0:
                     breaks.add(point)
             if not breaks:
                 standing = self._standing(dict.fromkeys([*probes[: len(bounds)], *inside[-2:]]))

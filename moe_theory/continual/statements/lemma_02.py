@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from moe_theory.continual import corrected
-from moe_theory.continual.experiments import ROUTER_GRID, ROUTER_SCALE, router_cell
+from moe_theory.continual.experiments import FREE_AT_LEVEL, ROUTER_GRID, ROUTER_SCALE, router_cell
 from moe_theory.runs.draws import draws_of
 from moe_theory.verify.statement import Hypothesis, counterexample, equality, identity, ranged, statement
 
@@ -30,6 +30,7 @@ LEMMA_2 = statement(
     proof="lemma_02.py",
     amendment="1/lambda in place of lambda",
     derivation="lemma_02.py",
+    free=FREE_AT_LEVEL,
 )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.continual.experiments import ROUTER_GRID, ROUTER_SCALE, gate_output_pairs, router_cell
+from moe_theory.continual.experiments import FREE_AT_LEVEL, ROUTER_GRID, ROUTER_SCALE, gate_output_pairs, router_cell
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Selection
 from moe_theory.verify.statement import identity, rate, statement
@@ -23,6 +23,7 @@ CLOSE = statement(
     says=r"""Where two gate outputs are close, their probabilities differ by no more than the order of the outputs' gap.
     $$\delta_\Theta \to 0 \Rightarrow |\pi_m - \pi_{m'}| = O(\delta_\Theta)$$""",
     proof="lemma_10.py",
+    free=FREE_AT_LEVEL,
 )
 APART = statement(
     "lemma-10-apart",
@@ -38,6 +39,7 @@ APART = statement(
     proof="lemma_10.py",
     derivation="lemma_10.py",
     amendment="all gate outputs are at most 1 in size, for fixed M",
+    free=FREE_AT_LEVEL,
 )
 
 
