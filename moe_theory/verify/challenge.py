@@ -154,7 +154,6 @@ class _Seen:
     """What was looked at under a reading."""
 
     found: dict[Point, Looked] = dataclasses.field(default_factory=dict)
-    broken: set[Point] = dataclasses.field(default_factory=set)  # those of them that a look has refuted
     refused: dict[Point, str] = dataclasses.field(default_factory=dict)  # why
     alone: dict[FreeAxis, list[float]] = dataclasses.field(default_factory=dict)  # violations at the ends of each axis
     few: float = math.nan  # violation at the recorded point, on as few replicates
@@ -271,7 +270,7 @@ class RegionSearch:
     def _under(self, reading: ReadingLike) -> None:
         """Go on under a reading, with what was seen under it."""
         self.reading, self.seen = reading, self._seen.setdefault(reading.name, _Seen())
-        self.found, self.broken, self.refused = self.seen.found, self.seen.broken, self.seen.refused
+        self.found, self.refused = self.seen.found, self.seen.refused
 
     def _best(self, reading: ReadingLike) -> float:
         return max(map(self.gain, self._seen[reading.name].found.values()))
@@ -294,8 +293,6 @@ class RegionSearch:
             spent = self.spent - began
             for point, found in verdicts.items():
                 self._note(point, found, replicates)
-                is_broken = any(verdict.status is Status.REFUTED for verdict in found)
-                (self.broken.add if is_broken else self.broken.discard)(point)
             if is_new and verdicts:
                 is_compiled = engine.num_programs() > programs
                 self.shapes += is_compiled
@@ -376,31 +373,28 @@ class RegionSearch:
         return found
 
     def clause(self) -> Clause | None:
-        """At most two inequalities within which the statement does not break: those that keep most of the settings
-        looked at, and one where one is enough. Settings inside are looked at, and the clause narrowed where one breaks;
-        the two nearest to a break are judged like finalists. None where there is no such clause.
+        """At most two inequalities within which no look is beyond its margin: those that keep most of the settings
+        looked at, and one where one is enough. Settings inside are looked at, and the clause narrowed where one is; the
+        two nearest to a break are judged like finalists. None where there is no such clause.
         """
         anchor = self.flipped[0] if self.sought == "rescue" else ()
         bad = set(self.flipped) if self.sought == "break" else {()}
         for attempt in range(TRIES):
-            bad |= self.broken
+            bad |= {point for point in self.found if self._violation(point) > 0}
             bounds = self._fitted(anchor, bad)
             if not bounds:
                 return None
             probes = [self._point(each) for each in self._within(bounds, dict(anchor), attempt)]
             self.look(probes, FEW, OVER)
             inside = sorted((each for each in self.found if self._allows(bounds, each)), key=self._violation)
-            breaks = self.broken.intersection(inside)
-            for point in () if breaks else inside[-2:]:
-                verdicts = [] if self.is_late else self._at(point, None, self.seed + 4, self.error / (FINALISTS + 1))
+            is_broken = self._violation(inside[-1]) > 0
+            for point in () if is_broken or self.is_late else inside[-2:]:
+                verdicts = self._at(point, None, self.seed + 4, self.error / (FINALISTS + 1))
                 if verdicts:
                     self._note(point, verdicts)
-                if any(each.status is Status.REFUTED for each in verdicts) or self._violation(point) > 0:
-                    breaks.add(point)
-            if not breaks:
+            if not is_broken and all(self._violation(point) <= 0 for point in inside[-2:]):
                 standing = self._standing(dict.fromkeys([*probes[: len(bounds)], *inside[-2:]]))
                 return Clause([bound for _, bound in bounds], len(inside), self.found[inside[-1]], standing)
-            bad |= breaks
         return None
 
     def _standing(self, points: Iterable[Point]) -> list[str]:
