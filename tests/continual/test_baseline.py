@@ -217,6 +217,34 @@ def test_an_expert_that_is_near_and_had_another_task_unsettles():
     assert info.update_norm.max() > 0
 
 
+def test_once_settled_nothing_more_is_forgotten():
+    """Corollary 2 of docs/pages/derivations/repaired.md: F_t falls like (T_s - 1)/(t - 1), G_t like T_s / t. With fewer
+    experts than tasks there is no such round, Corollary 1.
+    """
+    found = {}
+    for num_experts in (6, 2):
+        dims, pool = continual.Dims(num_experts, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES), drawn_pool(scale=1.0)
+        params = continual.Params(
+            num_experts=num_experts,
+            learning_rate=1e-3,
+            balance_weight=0.0,
+            terminate=False,
+            perturbation_scale=1e-3,
+            noise_scale=0.0,
+        )
+        with jax.enable_x64(True):
+            system = continual.on_pool(dims, pool, fit=whole_truth, locality=baseline.repaired)
+            _, info = jax.device_get(mt.simulate(system, mt.root_key(5), params, 4000))
+        found[num_experts] = info
+    info, last = found[6], int(np.flatnonzero(found[6].update_norm)[-1]) + 1  # T_s, 1-based
+    assert 10 < last < 2000
+    later = np.arange(last, 4001)
+    forgetting, error = info.forgetting[later - 1], info.generalization_error[later - 1]
+    np.testing.assert_allclose(forgetting * (later - 1), forgetting[0] * (last - 1), rtol=1e-9)
+    np.testing.assert_allclose(error * later, error[0] * last, rtol=1e-9)
+    assert (found[2].update_norm[-100:] > 0).any()
+
+
 def test_a_share_is_between_0_and_1():
     with pytest.raises(InvalidParamsError, match=r"own=1\.5 must be"):
         baseline.compared(1.5)
