@@ -5,6 +5,7 @@ Tier `exact`: instances whose gap is known in closed form, or small enough to en
 dimension of, its experiment sets `whole_router` in every cell, so that both readings share one run.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -30,6 +31,7 @@ from moe_theory.generalization.training import best_experts, gap, system
 from moe_theory.runs import Cell, Progress, Run, run_cells
 from moe_theory.verify import Experiment
 from moe_theory.verify.claim import Selection
+from moe_theory.verify.region import Size
 from moe_theory.verify.statement import Hypothesis, identity
 
 EXACT, LEARNED = "exact", "learned"
@@ -124,16 +126,21 @@ CLASSES = _drawn(
     "finite-classes", function_classes, CLASS_DIMS, _settings({"T": T, "k": k, "m": m} for T, k, m in CLASS_SIZES), 256
 )
 
+FREE_SAMPLES = Size("num_samples", 1, CLASS_DIMS.max_samples)  # of finite classes
+
 # T labels, and masks of k of T experts.
 LABELING_SIZES = ((2, 1), (3, 1), (3, 2))
 LABELING_DIMS = Dims(max_experts=3, num_features=2, max_samples=4)
-LABELINGS = _drawn(
-    "labelings",
-    labelings,
-    LABELING_DIMS,
-    _settings(({"T": T, "k": k} for T, k in LABELING_SIZES), m=LABELING_DIMS.max_samples),
-    512,
-)
+
+
+def labelings_of(setting: Mapping[str, Any]) -> Experiment:
+    """Labelings by inputs of as many features as a setting has, or two."""
+    dims = dataclasses.replace(LABELING_DIMS, **setting)
+    sizes = _settings(({"T": T, "k": k} for T, k in LABELING_SIZES), m=LABELING_DIMS.max_samples)
+    return dataclasses.replace(_drawn("labelings", labelings, dims, sizes, 512), of=labelings_of)
+
+
+LABELINGS = labelings_of({})
 
 LONE_SAMPLES = 16
 LONE_POINT = _drawn(

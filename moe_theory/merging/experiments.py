@@ -31,6 +31,7 @@ from moe_theory.merging.testbed.tasks import Recipe
 from moe_theory.merging.tree import Tree
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Experiment, Runs, Selection, excess
+from moe_theory.verify.region import Scale
 from moe_theory.verify.statement import Hypothesis, identity, probability
 
 MOSTLY, EXACTLY = probability(at_least=0.5), identity(within=0)
@@ -78,6 +79,8 @@ def _trees(
 
 
 TREES = _trees("trees", Dims(max_rounds=1024, max_leaves=128), RULES, (1.0, LARGE_CONSTANT), 1)
+# What Assumption 1 and the threshold (2) leave open beside rho: nu_1, C and delta.
+FREE_TREE = (Scale("smoothness", 0.1, 10.0), Scale("split_constant", 0.1, 30.0), Scale("confidence", 0.01, 1.0))
 BY_RATIO = tuple(f"rho = {ratio:g}" for ratio in SMOOTHNESS_RATIOS)  # labels
 TREES_BY_RATIO = Selection(TREES, None, BY_RATIO)  # all at once, for a component a rho
 GROWTH = dataclasses.replace(  # of rates, which t decides from so many replicates on

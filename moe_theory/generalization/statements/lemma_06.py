@@ -5,6 +5,7 @@ import numpy as np
 from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import LABELING_DIMS, LABELINGS, cell_name, shown
 from moe_theory.verify.claim import excess
+from moe_theory.verify.region import Size
 from moe_theory.verify.statement import statement
 
 COUNTS = [experts for experts, active in experiments.LABELING_SIZES if active == 1]
@@ -16,6 +17,7 @@ COUNTS = [experts for experts, active in experiments.LABELING_SIZES if active ==
     says="A class of functions from m points to k labels has at most m^(d_N) k^(2 d_N) members."
     r"$$\tau_{\mathcal{H}}(m) \le m^{d_N} \cdot k^{2 d_N}$$",
     proof="lemma_06.py",
+    free=Size("num_features", 1, 4),
 ).charitable(
     "lemma-6.growth",
     LABELINGS.over([cell_name(T=count, k=1) for count in COUNTS]),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.generalization.experiments import CLASSES, COIN, TO_ROUNDING, difference, every, shown
+from moe_theory.generalization.experiments import CLASSES, COIN, FREE_SAMPLES, TO_ROUNDING, difference, every, shown
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import equality, ranged, statement
 
@@ -15,6 +15,7 @@ from moe_theory.verify.statement import equality, ranged, statement
     r"$$\mathbb{E} \sup_{f \in \mathcal{F}} \left( \frac{1}{m} \sum_{i=1}^{m} f(\mathbf{x}_i) - "
     r"\frac{1}{m} \sum_{i=1}^{m} f(\mathbf{x}'_i) \right) \le 2 \mathcal{R}_m(\mathcal{F})$$",
     proof="lemma_08.py",
+    free=FREE_SAMPLES,
 ).charitable("lemma-8.symmetrization", every(CLASSES), TO_ROUNDING)
 def excess_of_exchanges(run) -> np.ndarray:
     r"""For random finite classes sup (L_S - L_S'), averaged over exchanges, is at most the complexities on S and S'.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.generalization.experiments import CLASSES, TO_ROUNDING, every, shown
+from moe_theory.generalization.experiments import CLASSES, FREE_SAMPLES, TO_ROUNDING, every, shown
 from moe_theory.generalization.model import LIPSCHITZ
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import statement
@@ -14,6 +14,7 @@ from moe_theory.verify.statement import statement
     says="A C-Lipschitz loss raises the Rademacher complexity by a factor of C at most."
     r"$$\mathcal{R}_m(\ell \circ \mathcal{H}) \le C\, \mathcal{R}_m(\mathcal{H})$$",
     proof="lemma_09.py",
+    free=FREE_SAMPLES,
 ).charitable("lemma-9.contraction", every(CLASSES), TO_ROUNDING)
 def excess_of_composed(run) -> np.ndarray:
     r"""For random finite classes and random labels the ramp loss at least halves the empirical Rademacher complexity.

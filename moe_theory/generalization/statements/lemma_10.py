@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.generalization.experiments import CLASSES, TO_ROUNDING, shown
+from moe_theory.generalization.experiments import CLASSES, FREE_SAMPLES, TO_ROUNDING, shown
 from moe_theory.verify.claim import excess
 from moe_theory.verify.statement import statement
 
@@ -13,6 +13,7 @@ from moe_theory.verify.statement import statement
     says="Convex combinations of a class's functions, the same for all inputs, have that class's Rademacher "
     "complexity.",
     proof="lemma_10.py",
+    free=FREE_SAMPLES,
 ).charitable(
     "lemma-10.hull",
     CLASSES.together(*CLASSES.cells),

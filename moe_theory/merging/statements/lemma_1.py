@@ -6,7 +6,15 @@ Trees are run alone, their leaves picked by the rule that is worst for the state
 import numpy as np
 
 from moe_theory.merging import corrected, theory
-from moe_theory.merging.experiments import EXACTLY, ON_TREES, TREES_BY_RATIO, by_ratio, candidates, worst_excess
+from moe_theory.merging.experiments import (
+    EXACTLY,
+    FREE_TREE,
+    ON_TREES,
+    TREES_BY_RATIO,
+    by_ratio,
+    candidates,
+    worst_excess,
+)
 from moe_theory.verify.claim import Runs, excess
 from moe_theory.verify.statement import statement
 
@@ -30,6 +38,7 @@ LEMMA_1 = statement(
     amendment="for T nu_1^2 >= (1 + sqrt(T)/2) C^2 log(T/delta)",
     proof="lemma_01.py",
     derivation="leaves.py",
+    free=FREE_TREE,
 )
 
 

@@ -3,7 +3,16 @@
 import numpy as np
 
 from moe_theory.merging import corrected, theory
-from moe_theory.merging.experiments import EXACTLY, ON_TREES, TREES_BY_RATIO, by_ratio, computed, recorded, worst_excess
+from moe_theory.merging.experiments import (
+    EXACTLY,
+    FREE_TREE,
+    ON_TREES,
+    TREES_BY_RATIO,
+    by_ratio,
+    computed,
+    recorded,
+    worst_excess,
+)
 from moe_theory.verify.claim import Runs, excess
 from moe_theory.verify.statement import alike, statement
 
@@ -27,6 +36,7 @@ LEMMA_2 = statement(
     amendment="where its right side is at least 2",
     proof="lemma_02.py",
     derivation="lemma_02.py",
+    free=FREE_TREE,
     note="Its proof passes through a smaller bound, through log(t/delta) >= log(T/delta) for t <= T and through "
     "2 log(1/rho) >= 1 - rho, each tested by itself.",
 )
