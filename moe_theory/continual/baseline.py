@@ -11,7 +11,8 @@ orthogonal signals an expert's outputs for all tasks together stay at -(eta |v|^
 been learned. The mean of all moves so far rewards repeats of repeats too, so that leads grow; alone it leaves experts
 idle. `repaired` mixes both.
 
-The servers of `edge` take the same losses, and are charged as they complete their tasks.
+The servers of `edge` take the same losses, and are charged as they complete their tasks. What is proved of them is in
+`docs/pages/derivations/repaired.md`.
 """
 
 import functools

@@ -61,6 +61,8 @@ TASK_MODELS = statement(
     corrected=r"""A repeat leaves (d - s)/(d - 1) of an expert's squared error in expectation, so that models settle
     slowly.
     $$\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = \frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2$$""",
+    note="""With a baseline in (6), continual.baseline.repaired, and orthogonal signals each task gets an expert of its
+    own, and experts that learn at once never move again: the page on it has the proof.""",
 )
 CLUSTER_SETS = TASK_SETS.twin(
     "proposition-1-fewer-experts-set",
@@ -79,6 +81,7 @@ CLUSTER_MODELS = TASK_MODELS.twin(
     why="""The proof bounds a model's move after T1 by the distances inside its cluster, as if the expert got tasks of
     that cluster only. Outputs are not ordered by cluster at T1, see Lemma 15: tasks of all clusters go on reaching
     every expert, and move it by order sigma_0. That Lemma 3 fails is not the cause.""",
+    note="",
 )
 CLUSTER_MODELS.also("proposition-1.contraction", role="corrected")
 

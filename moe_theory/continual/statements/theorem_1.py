@@ -70,6 +70,8 @@ DECAY = statement(
     corrected=GIVEN_ROUTES + " It goes on after T1 as before.",
     witness="theorem_1.py",
     disproof="orthonormal_decay.py",
+    note="""With a baseline in (6), continual.baseline.repaired, it holds from the round on after which gates are
+    settled, for experts that learn at once: the page on it has the proof.""",
 )
 GENERALIZATION_ERROR = statement(
     "theorem-1-generalization-error",
