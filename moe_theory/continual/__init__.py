@@ -4,7 +4,6 @@ Source: H. Li, S. Lin, L. Duan, Y. Liang, N. B. Shroff, "Theory on Mixture-of-Ex
 """
 
 from moe_theory.continual import accuracy as accuracy
-from moe_theory.continual import baseline as baseline
 from moe_theory.continual import corrected as corrected
 from moe_theory.continual import corrected as exact  # noqa: F401  # an earlier name
 from moe_theory.continual import reduced as reduced
@@ -24,6 +23,7 @@ from moe_theory.continual.params import Dims as Dims
 from moe_theory.continual.params import Params as Params
 from moe_theory.continual.params import Reading as Reading
 from moe_theory.continual.params import gate_drive as gate_drive
+from moe_theory.core import baseline as baseline
 from moe_theory.core.linear import minimum_norm as minimum_norm
 from moe_theory.core.linear import targets_of as targets_of
 from moe_theory.core.locality import Locality as Locality

@@ -23,10 +23,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from moe_theory.continual import baseline
 from moe_theory.continual.algorithm import Info, State, system
 from moe_theory.continual.experiments import LAST_ROUND, observe_error, task_gap
 from moe_theory.continual.params import READINGS, Dims, Params
+from moe_theory.core import baseline
 from moe_theory.core.locality import Locality, distance_moved
 from moe_theory.core.system import System
 from moe_theory.core.tasks import INDEPENDENT, ORTHOGONAL, PROPORTIONAL, select_row

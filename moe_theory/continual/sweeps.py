@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import optax
 
 from moe_theory.continual.algorithm import system
-from moe_theory.continual.baseline import LOCALITIES
 from moe_theory.continual.params import READINGS, Dims, check_params
+from moe_theory.core.baseline import LOCALITIES
 from moe_theory.sweep.systems import Observable, Sweepable, observables
 
 OPTIMIZERS = {"sgd": optax.sgd, "adam": optax.adam}  # of the gates; sgd is (9)

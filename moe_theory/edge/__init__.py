@@ -7,6 +7,7 @@ that is tested with a constant of ours can be left open by that, and not refuted
 Source: H. Li, L. Duan, "Theory of Mixture-of-Experts for Mobile Edge Computing", INFOCOM 2025.
 """
 
+from moe_theory.core import baseline as baseline
 from moe_theory.core.linear import minimum_norm as minimum_norm
 from moe_theory.core.linear import targets_of as targets_of
 from moe_theory.core.locality import Locality as Locality

@@ -6,9 +6,10 @@ import numpy as np
 import xarray as xr
 
 from moe_theory import plot
-from moe_theory.continual import baseline, repaired
+from moe_theory.continual import repaired
 from moe_theory.continual.algorithm import system
 from moe_theory.continual.experiments import FIGURE_2, FIGURE_2_DIMS
+from moe_theory.core import baseline
 from moe_theory.core.locality import distance_moved
 from moe_theory.plot import roles
 from moe_theory.runs import Cell

@@ -11,7 +11,7 @@ from typing import Any
 import xarray as xr
 
 from moe_theory import plot
-from moe_theory.continual import baseline
+from moe_theory.core import baseline
 from moe_theory.core.locality import distance_moved
 from moe_theory.edge import delays, policies
 from moe_theory.edge.algorithm import system
@@ -98,7 +98,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     routing looks at nothing. (b) The error at the end over the task gap Δ and (c) the share of the last quarter's tasks
     that go to no specialist, with 95 % intervals: N = 6 orthogonal signals, M = 20, delays, η = σ₀^0.5, r of order
     σ₀^1.25, noise σ₀. Dashed: one server takes twice the rounds of the slowest other. The baseline is a mean of an
-    expert's own last move and of all moves (continual.baseline.repaired).
+    expert's own last move and of all moves (edge.baseline.repaired).
     """
     axes = plot.row(canvas, list(PANELS.values()), xscale="log")
     for variant, (_, role) in VARIANTS.items():
