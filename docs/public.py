@@ -18,7 +18,7 @@ TITLES = {  # of the API's pages, by package
     **{paper.package: name for name, paper in all_papers().items()},
     "moe_theory.verify": "verify",
     "moe_theory.sweep": "sweep",
-    "moe_theory.core": "errors",
+    "moe_theory.core": "core",
 }
 PACKAGES = (*(paper.package for paper in all_papers().values()), "moe_theory.verify", "moe_theory.sweep")
 
@@ -126,7 +126,10 @@ def tree(module: ModuleType) -> ast.Module:
 def _offered(module: ModuleType) -> Iterator[tuple[str, Any]]:
     """The names that a module re-exports or defines, then those of the modules among them."""
     found = {name: getattr(module, name) for name in _names(module)}
-    yield from ((f"{module.__name__}.{name}", value) for name, value in found.items())
+    yield from (
+        (value.__name__ if isinstance(value, ModuleType) else f"{module.__name__}.{name}", value)
+        for name, value in found.items()
+    )
     for value in found.values():
         if isinstance(value, ModuleType):
             yield from _offered(value)
