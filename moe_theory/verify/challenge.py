@@ -461,6 +461,11 @@ class RegionSearch:
     def _at(
         self, point: Point, replicates: int | None, seed: int, error: float, reading: ReadingLike | None = None
     ) -> list[Verdict]:
+        """The verdicts at a setting; with None on as many replicates as decide, or as there is time for."""
+        if replicates is None and (pace := self._pace.get(self._shape(point))):
+            room = max((OVER * self.seconds - self.spent) / pace, MANY)
+            most = max(experiment.replicates for experiment, _ in self.groups)
+            replicates = None if room >= most else 2 ** int(math.log2(room))
         return self._judged([point], replicates, seed, error, reading).get(point, [])
 
     def _is_flip(self, verdicts: Sequence[Verdict]) -> bool:
