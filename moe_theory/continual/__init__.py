@@ -18,6 +18,7 @@ from moe_theory.continual.algorithm import on_pool as on_pool
 from moe_theory.continual.algorithm import perturbed as perturbed
 from moe_theory.continual.algorithm import stationary as stationary
 from moe_theory.continual.algorithm import system as system
+from moe_theory.continual.params import ORDERS as ORDERS
 from moe_theory.continual.params import READINGS as READINGS
 from moe_theory.continual.params import Dims as Dims
 from moe_theory.continual.params import Params as Params
@@ -53,6 +54,7 @@ PAPER = Paper(
     figures="moe_theory.continual.figures:FIGURES",
     overview="moe_theory.continual.figures.figure_2:OVERVIEW",
     systems={"continual": "moe_theory.continual.sweeps:SWEEPABLE"},
+    orders=ORDERS,
     first_look=("continual:simulated",),
     rank=0,
 )

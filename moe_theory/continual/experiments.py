@@ -24,7 +24,7 @@ from moe_theory.continual.diagnostics import (
     system_with_gate_steps,
     system_with_tally,
 )
-from moe_theory.continual.params import SIGMA_0, Dims, Params, gate_drive
+from moe_theory.continual.params import ORDERS, SIGMA_0, Dims, Params, gate_drive, in_order
 from moe_theory.core import programs
 from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.linear import ceil_to_rounds
@@ -161,10 +161,12 @@ def stage_rounds(params: Params, power: float = 0.0) -> int:
 
 # What Algorithm 1 leaves open beside its sizes: alpha and Gamma are O() of powers of sigma_0; the noise is any, in
 # units of sigma_0 or, where it is the same for all sigma_0 of a grid, of signals' entries; strengths are bounded.
-FREE_ALPHA = Order("balance_weight", recorded=0.5, least=0.5, most=1.5)
+FREE_ALPHA, FREE_GAMMA = (
+    Order(name, recorded=ORDERS[name][1], least=ORDERS[name][1], most=most)
+    for name, most in {"balance_weight": 1.5, "termination_threshold": 3.0}.items()
+)
 FREE_NOISE = Scale("noise_scale", 0.01, 1.0, of="truth_scale")
 FREE_BETA = Scale("min_strength", 0.0, 1.0)
-FREE_GAMMA = Order("termination_threshold", recorded=1.25, least=1.25, most=3.0)
 FREE_LEVEL = Scale("noise_scale", 0.001, 0.3)
 FREE = (FREE_ALPHA, FREE_GAMMA, FREE_NOISE, FREE_LEVEL, FREE_BETA)
 FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # where one sigma_0 is looked at, and more noise
@@ -202,14 +204,11 @@ def router_params(scale: float, **changes: float) -> dict[str, float]:
     return {
         "num_experts": ROUTER_MANY,
         "num_clusters": ROUTER_DIMS.num_tasks,
-        "learning_rate": scale**0.5,
-        "balance_weight": scale**0.5,
-        "perturbation_scale": scale**1.25,
-        "termination_threshold": scale**1.25,
         "truth_scale": scale,
         "signal_scale": 1 / scale,
-        "cluster_spread": scale**1.5,
-    } | changes
+        **in_order(scale),
+        **changes,
+    }
 
 
 # Variants of a cell. M < N: truths of a cluster within O(sigma_0^1.5). Small noise: within O(sigma_0). Near signals:

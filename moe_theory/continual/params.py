@@ -85,6 +85,21 @@ class Dims:
         constraints.require_overparameterized(self.num_features, self.num_samples)
 
 
+# Orders in sigma_0 that the paper asks of Algorithm 1's input and of the clusters: a bound from above, or both ways.
+ORDERS = {
+    "learning_rate": ("O", 0.5),
+    "balance_weight": ("O", 0.5),
+    "perturbation_scale": ("Θ", 1.25),
+    "termination_threshold": ("O", 1.25),
+    "cluster_spread": ("O", 1.5),
+}
+
+
+def in_order(truth_scale: float) -> dict[str, float]:
+    """These parameters at a sigma_0, with constants of 1."""
+    return {name: truth_scale**power for name, (_, power) in ORDERS.items()}
+
+
 @documented
 class Params(NamedTuple):
     """Everything a user sweeps; every leaf may be traced. Defaults: Fig. 2 under the reading `unit-signal`.

@@ -25,7 +25,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.continual.algorithm import Info, State, system
 from moe_theory.continual.experiments import LAST_ROUND, observe_error, task_gap
-from moe_theory.continual.params import READINGS, Dims, Params
+from moe_theory.continual.params import READINGS, Dims, Params, in_order
 from moe_theory.core import baseline
 from moe_theory.core.locality import Locality, distance_moved
 from moe_theory.core.system import System
@@ -96,10 +96,7 @@ def params_of(scale: float, num_experts: int, num_tasks: int, law: int, **change
     return {
         "num_experts": num_experts,
         "num_clusters": num_tasks,
-        "learning_rate": scale**0.5,
-        "balance_weight": scale**0.5,
-        "perturbation_scale": scale**1.25,
-        "termination_threshold": scale**1.25,
+        **in_order(scale),
         "truth_scale": scale,
         "noise_scale": scale,
         "signal_scale": 1 / (scale * math.sqrt(NUM_FEATURES)),

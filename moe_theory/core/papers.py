@@ -94,6 +94,7 @@ class Paper:
     # names here and the functions' docstrings, and imports neither.
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict)
     documents: str = ""  # "module:function" that says what a folder which they wrote bears on, for `moe-theory cite`
+    orders: Mapping[str, tuple[str, float]] = dataclasses.field(default_factory=dict)  # as "O", 0.5 of sigma_0^0.5
     first_look: tuple[str, ...] = ()  # globs over the ids of the claims, or tiers, that `make verify` judges
     most_verdicts: int = 1_000  # that its error is split over in advance: a claim more moves no other's share
     rank: int = 100  # place among the papers in reports; papers of equal rank stand by name

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 
 from moe_theory.core.constraints import shown
+from moe_theory.core.papers import find_paper, paper_names
 from moe_theory.plot.symbols import plain
 from moe_theory.report.document import Document, ruled
 from moe_theory.report.wording import sentence
@@ -170,6 +171,15 @@ def over_region(known: Judged, is_whole: bool = True) -> str:
 def left_free(of: Statement) -> str:
     """What a statement leaves free that was not searched: where it is recorded, and from where to where it is free."""
     return ", ".join(f"{each.name} {each.recorded} ({each.region})" for each in of.free)
+
+
+def orders_of(of: Statement) -> str:
+    """The orders that the paper asks for, of a statement that leaves some of them free."""
+    orders = find_paper(of.paper).orders if of.paper in paper_names() else {}
+    names = {f"{name}_order" for name in orders}
+    if not any(each.name in names for each in of.free):
+        return ""
+    return plain(", ".join(f"{name} {symbol}(sigma_0^{power:g})" for name, (symbol, power) in orders.items()))
 
 
 def _near(looked: Looked) -> str:

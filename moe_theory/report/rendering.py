@@ -14,7 +14,7 @@ from typing import Any
 
 from moe_theory.plot import symbols
 from moe_theory.report import bibliography, panels, wording
-from moe_theory.report.challenge import bars, left_free, summed
+from moe_theory.report.challenge import bars, left_free, orders_of, summed
 from moe_theory.verify.verdict import Report, Status, Verdict
 
 if typing.TYPE_CHECKING:
@@ -106,7 +106,7 @@ def templates() -> "jinja2.Environment":
         undefined=jinja2.StrictUndefined,
     )
     shared: dict[str, Any] = {name: each for name, each in vars(wording).items() if not name.startswith("_")}
-    shared |= {each.__name__: each for each in (bars, left_free, summed)}
+    shared |= {each.__name__: each for each in (bars, left_free, orders_of, summed)}
     shared["ABOUT"] = (wording.ABOUT_MEANS, wording.ABOUT_INTERVALS, wording.ABOUT_ERROR, wording.ABOUT_POWER)
     environment.globals.update(shared, WIDTH=panels.WIDTH, mathml=mathml, number_line=panels.number_line)
     environment.filters.update(

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from moe_theory.plot.symbols import linear, plain
-from moe_theory.report.challenge import left_free, on_card, over_region
+from moe_theory.report.challenge import left_free, on_card, orders_of, over_region
 from moe_theory.report.document import Document, headed, ruled, written
 from moe_theory.report.standing import Standing
 from moe_theory.report.wording import (
@@ -56,6 +56,7 @@ STATUS_STYLES: dict[str, str] = {
     StatementStatus.NOT_TESTABLE: "dim",
 }
 MOST_SURPRISING = 4  # false statements named at the end
+MOST_LEFT_OUT = 2  # parts of a card, one after the other
 SCREEN = 3_200  # characters of a card, which fill about 40 lines of 120 columns
 MOST_NAMED = 3  # experiments named for the time they took
 _FRAME_LINES = 4  # of a table: its edges and its header
@@ -175,10 +176,11 @@ def why_card(found: Standing, others: Sequence[Verdict] = ()) -> Group:
     return Group(Text(f"{of.where} ({of.name})", style="bold"), table)
 
 
-def why_lines(found: Standing, others: Sequence[Verdict] = (), is_whole: bool = True) -> list[tuple[str, str]]:
+def why_lines(found: Standing, others: Sequence[Verdict] = (), left_out: int = 0) -> list[tuple[str, str]]:
     """What `why` prints of a statement: heading and text of each part that there is; `others` are on other data. Where
-    that is more than a screen, what a proof does not depend on and what is left free are left to the statement's page.
+    that is more than a screen, what a proof does not depend on is left to the statement's page, and then what is free.
     """
+    is_free_shown = left_out < MOST_LEFT_OUT
     known, verdicts, folder = found
     of = known.statement
     shown = decisive(known, verdicts)
@@ -188,7 +190,7 @@ def why_lines(found: Standing, others: Sequence[Verdict] = (), is_whole: bool = 
             "status",
             known.words
             + (f", by the run in {folder}" if folder else "")
-            + over_region(known, is_whole)
+            + over_region(known, is_free_shown)
             + _rests_on(of),
         ),
         ("amended", plain(" ".join(of.amendment.split()))),
@@ -196,18 +198,19 @@ def why_lines(found: Standing, others: Sequence[Verdict] = (), is_whole: bool = 
         ("found", plain(sentence(shown)) if shown else ""),
         ("why", plain(" ".join((of.untestable or of.why or unsaid(known)).split()))),
         *((heading, plain(text)) for heading, text in beside(known, verdicts)),
-        *_napkin(of, is_whole),
+        *_napkin(of, left_out == 0),
         ("instance", plain(" ".join(of.instance.split()))),
         ("instead", _with_formula(of.corrected, of.corrected_formula)),
         ("note", plain(" ".join(of.note.split()))),
         ("beside", " \n".join(_by_data(known, verdicts, others))),
         ("repeat", shown.command if shown else ""),
         *script_commands(of).items(),
-        ("challenged", on_card(known.search) if known.search and is_whole else ""),
-        ("free", left_free(of) if not known.search and is_whole else ""),
+        ("challenged", on_card(known.search) if known.search and is_free_shown else ""),
+        ("free", left_free(of) if not known.search and is_free_shown else ""),
+        ("orders", orders_of(of) if is_free_shown else ""),
     ]
-    if is_whole and sum(len(text) for _, text in parts) > SCREEN:
-        return why_lines(found, others, is_whole=False)
+    if is_free_shown and sum(len(text) for _, text in parts) > SCREEN:
+        return why_lines(found, others, left_out + 1)
     return [
         (name, " \n".join(text.split("\n")) if name in {"says", "instead"} else text) for name, text in parts if text
     ]
