@@ -42,16 +42,9 @@ LEMMA_1 = statement(
 )
 
 
-@LEMMA_1.charitable("lemma-1.candidates", by_ratio("in-turn"), EXACTLY, where="Lemma 1, Eq. (5), C = 1").says(
-    "With C = 1 there are at no slot more candidates than (5) says, which is more than T for rho of 0.7 and 0.9."
-)
-@LEMMA_1.literal(
-    "lemma-1.large-constant",
-    by_ratio("in-turn", 30),
-    EXACTLY,
-    where="Lemma 1, Eq. (5), C = 30",
-    instead="lemma-1.leaves",
-).says("With a large C there are at no slot more candidates than (5) says.")
+@LEMMA_1.charitable(
+    "lemma-1.candidates", by_ratio("in-turn"), EXACTLY, where="Lemma 1, Eq. (5), C = 1", instead="lemma-1.leaves"
+).says("With C = 1 there are at no slot more candidates than (5) says, which is more than T for rho of 0.7 and 0.9.")
 def candidates_beyond(run) -> np.ndarray:
     """Excess over (5) in the worst slot (B,)."""
     return excess(candidates(run), theory.leaf_bound(int(run.rounds[-1]), run.params)).max(axis=0)

@@ -42,16 +42,9 @@ LEMMA_2 = statement(
 )
 
 
-@LEMMA_2.charitable("lemma-2.depth", by_ratio("deepest"), EXACTLY, where="Lemma 2, Eq. (7), C = 1").says(
-    "With C = 1 the tree is at no slot deeper than (7) says, even if the deepest leaf is always picked."
-)
-@LEMMA_2.literal(
-    "lemma-2.large-constant",
-    by_ratio("deepest", 30),
-    EXACTLY,
-    where="Lemma 2, Eq. (7), C = 30",
-    instead="lemma-2.right-depth",
-).says("With a large C the tree is at no slot deeper than (7) says.")
+@LEMMA_2.charitable(
+    "lemma-2.depth", by_ratio("deepest"), EXACTLY, where="Lemma 2, Eq. (7), C = 1", instead="lemma-2.right-depth"
+).says("With C = 1 the tree is at no slot deeper than (7) says, even if the deepest leaf is always picked.")
 def depth_beyond(run) -> np.ndarray:
     """Excess over (7) in the worst slot (B,)."""
     return excess(recorded(run, "max_depth"), theory.depth_bound(int(run.rounds[-1]), run.params)).max(axis=0)
