@@ -130,14 +130,14 @@ def _varied(groups: Sequence[Group], settings: Mapping[str, Any]) -> tuple[list[
     chosen = {axes[name]: axes[name].parsed(value) for name, value in settings.items() if name in axes}
     kept, apart = [], []
     for experiment, reading, claims in groups:
-        own = reading.params()._fields
-        lacking = {
-            claim.id: [axis.name for axis in chosen if axis not in claim.free and axis.name not in own]
-            for claim in claims
-        }
-        why = {id: f"its runs can be had at other values of {' and '.join(names)}" for id, names in lacking.items()}
+        names = {axis.name for axis in chosen}.difference(reading.params()._fields)
+        lacking = {claim.id: sorted(names.difference(axis.name for axis in claim.free)) for claim in claims}
         at = dataclasses.replace(_adjusted(reading), free=chosen) if chosen else reading
-        apart += [(claim, at, why[claim.id]) for claim in claims if lacking[claim.id]]
+        apart += [
+            (claim, at, f"its runs can be had at other values of {' and '.join(lacking[claim.id])}")
+            for claim in claims
+            if lacking[claim.id]
+        ]
         if applying := [claim for claim in claims if not lacking[claim.id]]:
             kept.append((experiment, reading, applying))
     return kept, apart
