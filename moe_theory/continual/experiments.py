@@ -168,8 +168,8 @@ FREE_ALPHA, FREE_GAMMA = (
 FREE_NOISE = Scale("noise_scale", 0.01, 1.0, of="truth_scale")
 FREE_BETA = Scale("min_strength", 0.0, 1.0)
 FREE_LEVEL = Scale("noise_scale", 0.001, 0.3)
-FREE = (FREE_ALPHA, FREE_GAMMA, FREE_NOISE, FREE_LEVEL, FREE_BETA)
-FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # where one sigma_0 is looked at, and more noise
+FREE = (FREE_ALPHA, FREE_GAMMA, FREE_NOISE, FREE_BETA)
+FREE_AT_LEVEL = (FREE_ALPHA, FREE_GAMMA, FREE_LEVEL, FREE_BETA)  # where cells have one noise, or much of it
 
 # Grids for the O() and Omega() statements about router and gates. On the grid of scales everything shrinks as
 # Algorithm 1 asks, with constants of 1: alpha and eta as sigma_0^0.5, lambda and Gamma as sigma_0^1.25; signals keep

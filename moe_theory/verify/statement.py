@@ -454,12 +454,11 @@ def suppose(*hypotheses: Hypothesis, free: Iterable[FreeAxis] = ()) -> None:
 
 
 def free_of(of: Statement) -> tuple[FreeAxis, ...]:
-    """What a statement leaves free that every claim that decides it can vary, each parameter once; none where only
-    literal claims decide, whose constants are ours.
+    """What a statement leaves free that every claim that decides it can vary; none where only literal claims decide,
+    whose constants are ours.
     """
     claims = [registered()[id] for id in deciding(of) if id in registered() and of.roles[id] in DECIDING]
-    axes = [axis for axis in (claims[0].free if claims else ()) if all(axis in each.free for each in claims)]
-    return tuple({getattr(axis, "parameter", axis.name): axis for axis in reversed(axes)}.values())[::-1]
+    return tuple(axis for axis in (claims[0].free if claims else ()) if all(axis in each.free for each in claims))
 
 
 def declared() -> list[Declared]:

@@ -48,7 +48,7 @@ def test_a_statement_of_ones_own_is_challenged(ran, module):
 
 def test_json_is_one_document(ran, module):
     (document,) = json.loads(ran(*COMMAND, module, "--json").out)
-    assert document["schema"] == "moe-theory/challenge/2"
+    assert document["schema"] == "moe-theory/challenge/3"
     assert document["flips"][0]["verdicts"][0]["status"] == "REFUTED"
     (axis,) = document["free"]
     assert (axis["name"], axis["region"], axis["recorded"]) == ("truth_scale", "0.01 to 4", "0.4")
@@ -56,7 +56,7 @@ def test_json_is_one_document(ran, module):
 
 
 def test_of_several_statements_those_that_leave_nothing_free_are_left_out(ran):
-    assert "None of these statements declares what it leaves free" in ran("challenge", "generalization").out
+    assert "None of these statements declares what it leaves free" in ran("challenge", "generalization.remark").out
 
 
 def test_what_leaves_nothing_free_is_refused_with_the_way_out(refused, no_work):

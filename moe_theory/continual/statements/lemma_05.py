@@ -18,6 +18,7 @@ EXPLORATION = statement(
     instance="""Orthonormal tasks, s = 1, beta uniform on (0, 1], eta = alpha = sigma_0^0.5: for any constant c the
     chance that no gradient up to T1 is below c sigma_0 tends to 0 with sigma_0. With alpha = 0 a repeat has gradient
     0.""",
+    free=experiments.FREE_AT_LEVEL,
 )
 
 
@@ -43,6 +44,7 @@ def least_explored_gradient(run) -> np.ndarray:
     $$\max_{t > T_1, m} \|\nabla_{\theta_t^{(m)}} L_t^{task}\|_\infty = O(\sigma_0)$$""",
     hypotheses=[experiments.PAST_T1],
     proof="gradients_past_exploration.py",
+    free=experiments.FREE_AT_LEVEL,
 ).charitable("lemma-5.routing", experiments.BY_SCALE, rate(at_least=1.0), where="Lemma 5, Eq. (31), second case")
 def largest_routed_gradient(run) -> np.ndarray:
     """In the rounds past T1, of which 100 are tested, its gradient at every expert is O(sigma_0)."""

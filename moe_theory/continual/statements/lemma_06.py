@@ -11,6 +11,7 @@ LEMMA_6 = statement(
     says=r"""No gate ever has an entry above O(sigma_0^0.5).
     $$\|\theta_t^{(m)}\|_\infty = O(\sigma_0^{0.5})$$""",
     proof="lemma_06.py",
+    free=experiments.FREE_AT_LEVEL,
 )
 
 

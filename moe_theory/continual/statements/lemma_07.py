@@ -23,6 +23,7 @@ CHOSEN = statement(
     disproof="obtuse_signals.py",
     proof="lemma_07.py",
     amendment="the signs for the arriving task's own signal, where its product with the features' sum is above 0",
+    free=experiments.FREE_AT_LEVEL,
 )
 OTHERS = statement(
     "lemma-7-others",
@@ -33,6 +34,7 @@ OTHERS = statement(
     disproof="obtuse_signals.py",
     proof="lemma_07.py",
     amendment="the signs for the arriving task's own signal, where its product with the features' sum is above 0",
+    free=experiments.FREE_AT_LEVEL,
 )
 OTHERS.also("lemma-7.sign-own", role="corrected")
 
