@@ -271,7 +271,7 @@ def _with_servers(made: Experiment, number: int, of: Callable[..., Experiment]) 
     if number == SMALL_EXPERTS:
         return made
     wide = dataclasses.replace(made.dims, max_delay=SMALL_DELAY - 1 + SLOWEST)
-    slow = {name: own | {"max_execution_delay": SLOWEST} for name, own in made.cells.items()}
+    slow = {name: {**own, "max_execution_delay": SLOWEST} for name, own in made.cells.items()}
     return dataclasses.replace(made, dims=wide, system=system(wide, execution=one_slow), cells=slow)
 
 

@@ -119,7 +119,7 @@ class Judged:
         for reading in self.recorded:
             flips = search.flips_under(reading)
             found += [Region(reading, placed(flip.setting), str(status), "simulated") for flip in flips]
-            if flips and search.restores(reading):
+            if flips and search.clause and search.restores(reading):
                 found.append(Region(reading, search.clause.words, str(StatementStatus.HOLDS), "searched"))
         return found
 
