@@ -3,7 +3,7 @@
 from typing import Any
 
 from moe_theory.continual.algorithm import on_pool
-from moe_theory.continual.params import Dims, Params
+from moe_theory.continual.params import Dims, Params, in_order
 from moe_theory.core.papers import Reading
 from moe_theory.core.solvable import Errors as Errors
 from moe_theory.core.solvable import Solvable as Solvable
@@ -56,14 +56,10 @@ def cell(solvable: Solvable, num_experts: int, num_samples: int = 1, **choices: 
     scale = solvable.scale
     orders = Params(
         num_experts=num_experts,
-        learning_rate=scale**0.5,
-        balance_weight=0.0,
-        perturbation_scale=scale**1.25,
-        termination_threshold=scale**1.25,
+        **in_order(scale) | {"balance_weight": 0.0, "cluster_spread": 0.0},
         truth_scale=scale,
         signal_scale=1 / scale,
         noise_scale=scale,
-        cluster_spread=0.0,
         num_clusters=num_tasks,
     )
     params = Reading("solvable", "a pool that is solved exactly", orders).params(**choices)

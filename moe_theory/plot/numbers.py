@@ -56,6 +56,13 @@ def across_replicates(samples: Shaped[np.ndarray, "*R B"]) -> dict[str, Float[np
     return {"mean": samples.mean(axis=-1), "low": low, "high": high, "error": spread / np.sqrt(count)}
 
 
+def means(samples: Mapping[str, Shaped[np.ndarray, "*R B"]]) -> dict[str, Float[np.ndarray, " *R"]]:
+    """Means over replicates by name, and the standard error of each by its name and "_error"."""
+    across = {name: across_replicates(values) for name, values in samples.items()}
+    parts = {"": "mean", "_error": "error"}
+    return {f"{name}{ending}": each[part] for name, each in across.items() for ending, part in parts.items()}
+
+
 def log_axis_cells(
     settings: Mapping[str, Any], system: System, observe: Observe, num_rounds: int, also: Iterable[int] = ()
 ) -> list[Cell]:

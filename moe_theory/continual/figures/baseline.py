@@ -9,17 +9,16 @@ from moe_theory import plot
 from moe_theory.continual import repaired
 from moe_theory.continual.algorithm import system
 from moe_theory.continual.experiments import FIGURE_2, FIGURE_2_DIMS
-from moe_theory.core import baseline
 from moe_theory.core.locality import distance_moved
 from moe_theory.plot import roles
 from moe_theory.runs import Cell
 
 NUM_EXPERTS, LIMIT_EXPERTS, LIMIT_TASKS, LAW = 20, 12, 6, "orthogonal"
 SCALES = repaired.SCALES[:5]
-VARIANTS = {  # words, the locality loss, changes of `Params`, and how it is drawn
-    "printed": ("Algorithm 1", distance_moved, {}, roles.MEASURED),
-    "endless": ("never fixed, no auxiliary loss", distance_moved, repaired.ALONE, roles.RIVAL),
-    "repaired": ("likewise, with a baseline", baseline.repaired, repaired.ALONE, roles.OTHER_RIVAL),
+LOOKS = {  # of the variants: words, and how they are drawn
+    "printed": ("Algorithm 1", roles.MEASURED),
+    "endless": ("never fixed, no auxiliary loss", roles.RIVAL),
+    "repaired": ("likewise, with a baseline", roles.OTHER_RIVAL),
 }
 METRICS = {"forgetting": "(a) forgetting $F_t$", "generalization_error": "(b) error $G_t$"}  # at Fig. 2's sizes
 LATE = {"relative_error": r"(c) error $G_T/\Delta$", "own_share": "(d) own arrivals"}  # over sigma_0
@@ -27,18 +26,16 @@ LATE = {"relative_error": r"(c) error $G_T/\Delta$", "own_share": "(d) own arriv
 
 def compute(setup: plot.Setup) -> xr.Dataset:
     """F_t and G_t at Fig. 2's sizes by variant, and G_T / Delta and own arrivals by variant and sigma_0."""
-    settings: dict[str, dict[str, Any]] = {
-        variant: {"num_experts": NUM_EXPERTS} | changes for variant, (_, _, changes, _) in VARIANTS.items()
-    }
-    systems = {variant: system(FIGURE_2_DIMS, locality=locality) for variant, (_, locality, _, _) in VARIANTS.items()}
-    settings["single"], systems["single"] = {"num_experts": 1}, systems["printed"]
+    settings = {name: (*repaired.VARIANTS[name], NUM_EXPERTS) for name in LOOKS}
+    settings["single"] = (distance_moved, {}, 1)
+    about = setup.rounds, FIGURE_2.record_every, FIGURE_2.observe
     cells = [
-        Cell(variant, systems[variant], setup.params(**own), setup.rounds, FIGURE_2.record_every, FIGURE_2.observe)
-        for variant, own in settings.items()
+        Cell(name, system(FIGURE_2_DIMS, locality=locality), setup.params(num_experts=number, **changes), *about)
+        for name, (locality, changes, number) in settings.items()
     ]
     names = {
         (variant, scale): repaired.cell_name(variant, LAW, LIMIT_EXPERTS, scale)
-        for variant in VARIANTS
+        for variant in LOOKS
         for scale in SCALES
     }
     limit = {cell.name: cell for cell in repaired.REPAIRED[LIMIT_TASKS].cells_under(setup.reading)}
@@ -49,14 +46,10 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         return plot.across_replicates(np.stack([getattr(records, metric) for metric in METRICS]))
 
     def late(variant: str, scale: float) -> dict[str, Any]:
-        run, found = runs[names[variant, scale]], {}
-        for name in LATE:
-            across = plot.across_replicates(getattr(repaired, name)(run))
-            found |= {name: across["mean"], f"{name}_error": across["error"]}
-        return found
+        return plot.means({name: getattr(repaired, name)(runs[names[variant, scale]]) for name in LATE})
 
     data = plot.over(along, {"metric": list(METRICS), "round": runs["single"].rounds}, setting=list(settings))
-    return data.merge(plot.over(late, variant=list(VARIANTS), scale=SCALES))
+    return data.merge(plot.over(late, variant=list(LOOKS), scale=SCALES))
 
 
 @plot.figure(
@@ -77,7 +70,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     (continual.baseline.repaired).
     """
     axes = plot.row(canvas, [*METRICS.values(), *LATE.values()], xscale="log")
-    for variant, (words, _, _, role) in VARIANTS.items():
+    for variant, (words, role) in LOOKS.items():
         here = data.sel(variant=variant)
         for panel, metric in zip(axes, METRICS, strict=False):
             plot.curve(panel, data["round"], data.sel(setting=variant, metric=metric), words, **role)

@@ -74,12 +74,8 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     runs = setup.run(cells)
 
     def values_of(number: int, ratio: float) -> dict[str, float]:
-        found = {}
-        for kind in SYSTEMS:
-            for panel, samples in _values_of(runs[_name(number, ratio) + kind]).items():
-                across = plot.across_replicates(samples)
-                found |= {f"{panel}{kind}": across["mean"], f"{panel}{kind}_error": across["error"]}
-        return found
+        samples = {kind: _values_of(runs[_name(number, ratio) + kind]) for kind in SYSTEMS}
+        return plot.means({f"{panel}{kind}": own for kind, each in samples.items() for panel, own in each.items()})
 
     data = plot.over(values_of, experts=numbers, ratio=RATIOS)
     paths = [setup.params(**limit_params(numbers[-1], scale)) for scale in SCALES]

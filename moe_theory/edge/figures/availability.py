@@ -72,11 +72,8 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     )
 
     def measured(name: str, number: int) -> dict[str, float]:
-        found = {}
-        for share in SHARES:
-            each = plot.across_replicates(getattr(runs[_name(name, number)].records, share).mean(axis=0))
-            found |= {share: each["mean"], f"{share}_error": each["error"]}
-        return found
+        records = runs[_name(name, number)].records
+        return plot.means({share: getattr(records, share).mean(axis=0) for share in SHARES})
 
     data = plot.over(measured, delays=list(DELAYS), experts=EXPERTS)
     return data.merge(plot.over(lambda number: {name: predicted(name, number) for name in THEORY}, experts=EXPERTS))

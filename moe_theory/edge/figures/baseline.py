@@ -50,10 +50,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         run = runs[_name(variant, servers, scale)]
         counts, quarter = run.records.misrouted.astype(float), RECORDS // 4 + 1
         shares = (counts[-1] - counts[-quarter]) / (run.rounds[-1] - run.rounds[-quarter])
-        found = {"relative_error": run.records.flushed[-1] / gaps_of(run).task_gap, "misrouted": shares}
-        across = {name: plot.across_replicates(values) for name, values in found.items()}
-        means = {name: each["mean"] for name, each in across.items()}
-        return means | {f"{name}_error": each["error"] for name, each in across.items()}
+        return plot.means({"relative_error": run.records.flushed[-1] / gaps_of(run).task_gap, "misrouted": shares})
 
     data = plot.over(along, {"round": runs["blind"].rounds}, setting=list(systems))
     return data.merge(plot.over(late, variant=list(VARIANTS), servers=list(SERVERS), scale=SCALES))
