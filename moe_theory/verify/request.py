@@ -124,13 +124,19 @@ Apart = list[tuple[Claim, "AdjustedReading", str]]  # claims that do not apply t
 
 def _varied(groups: Sequence[Group], settings: Mapping[str, Any]) -> tuple[list[Group], Apart]:
     """The groups without the claims whose runs cannot be had at other values of what their statement leaves free, such
-    as those of a competitor; and those claims. Raises: InvalidParamsError for a value outside a region.
+    as those of a competitor; and those claims. Raises: InvalidParamsError for a value outside a region, or for a name
+    that is neither of what is free nor of a parameter.
     """
     axes = {axis.name: axis for _, _, claims in groups for claim in claims for axis in claim.free}
     chosen = {axes[name]: axes[name].parsed(value) for name, value in settings.items() if name in axes}
     kept, apart = [], []
     for experiment, reading, claims in groups:
-        names = {axis.name for axis in chosen}.difference(reading.params()._fields)
+        params = reading.params()
+        for name in settings:
+            if name not in axes and name not in params._fields:
+                known = [*params._fields, *axes]
+                raise InvalidParamsError(str(unknown_name("parameter", name, known, type(params))))
+        names = {axis.name for axis in chosen}.difference(params._fields)
         lacking = {claim.id: sorted(names.difference(axis.name for axis in claim.free)) for claim in claims}
         at = dataclasses.replace(_adjusted(reading), free=chosen) if chosen else reading
         apart += [
