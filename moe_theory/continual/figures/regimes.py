@@ -73,7 +73,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     ]
     runs = setup.run(cells)
 
-    def values_of(number: int, ratio: float) -> dict[str, float]:
+    def values_of(number: int, ratio: float) -> dict[str, Any]:
         samples = {kind: _values_of(runs[_name(number, ratio) + kind]) for kind in SYSTEMS}
         return plot.means({f"{panel}{kind}": own for kind, each in samples.items() for panel, own in each.items()})
 

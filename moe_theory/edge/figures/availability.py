@@ -71,7 +71,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         for number in EXPERTS
     )
 
-    def measured(name: str, number: int) -> dict[str, float]:
+    def measured(name: str, number: int) -> dict[str, Any]:
         records = runs[_name(name, number)].records
         return plot.means({share: getattr(records, share).mean(axis=0) for share in SHARES})
 
