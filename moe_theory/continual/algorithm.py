@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from moe_theory.continual.params import Dims, Params, check_params
 from moe_theory.continual.theory import exploration_rounds
 from moe_theory.core import gating, metrics
+from moe_theory.core.constraints import AT_LEAST_0, SHARE, IndexOf
 from moe_theory.core.errors import InvalidDimsError
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import Fit, fitted, minimum_norm
@@ -40,8 +41,8 @@ class State(NamedTuple):
     pool: Pool
     experts: Float[Array, "M d"]  # local models w^(m)
     gates: Float[Array, "M d"]  # gating parameters theta^(m)
-    visits: Int[Array, " M"]  # loads L_t(m): rounds in which an expert was chosen
-    explored_visits: Int[Array, " M"]  # loads at min(t, T1)
+    visits: Annotated[Int[Array, " M"], AT_LEAST_0]  # loads L_t(m): rounds in which an expert was chosen
+    explored_visits: Annotated[Int[Array, " M"], AT_LEAST_0]  # loads at min(t, T1)
     converged: Bool[Array, " M"]  # convergence flags I(m)
     terminated: Bool[Array, ""]  # whether the gates are no longer updated
     round: Int[Array, ""]  # rounds done, t
@@ -54,13 +55,13 @@ class State(NamedTuple):
 class Info(NamedTuple):
     """Observables of one round."""
 
-    task: Int[Array, ""]  # n_t
-    expert: Int[Array, ""]  # m_t; with top-k routing the first choice
+    task: Annotated[Int[Array, ""], IndexOf("state.pool.truths")]  # n_t
+    expert: Annotated[Int[Array, ""], IndexOf("state.visits")]  # m_t; with top-k routing the first choice
     chosen: Bool[Array, " M"]  # the experts that learned the task
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
-    gate_probabilities: Float[Array, " M"]  # softmax pi_m
-    update_norm: Float[Array, ""]  # |w_t - w_{t-1}| over the experts that learned
-    error: Float[Array, ""]  # E_t(w_t), (14)
+    gate_probabilities: Annotated[Float[Array, " M"], SHARE]  # softmax pi_m
+    update_norm: Annotated[Float[Array, ""], AT_LEAST_0]  # |w_t - w_{t-1}| over the experts that learned
+    error: Annotated[Float[Array, ""], AT_LEAST_0]  # E_t(w_t), (14)
     forgetting: Float[Array, ""]  # F_t, (15)
     generalization_error: Float[Array, ""]  # G_t, (16)
 

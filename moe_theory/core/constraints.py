@@ -10,6 +10,7 @@ Everything is checked on the host, before anything is compiled. Traced parameter
 import dataclasses
 import functools
 import math
+import operator
 from collections.abc import Mapping
 from typing import Annotated, Any, get_args, get_type_hints
 
@@ -112,6 +113,28 @@ class AtMost:
     why: str
 
 
+@dataclasses.dataclass(frozen=True)
+class IndexOf:
+    """Of a state or an info: an index along the first axis of another field, such as "state.visits"."""
+
+    field: str
+    least: int = 0  # below 0 for what stands for none
+
+    def size(self, seen: Any) -> int | None:
+        """The number of places, in what is seen of a round; None where that field is not among it."""
+        try:
+            return operator.attrgetter(self.field)(seen).shape[0]
+        except AttributeError:
+            return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Undefined:
+    """Of a state or an info: NaN, or infinite, is an answer."""
+
+    why: str
+
+
 Real = Float[Scalar, ""]
 NonNegative = Annotated[Real, Within(low=0)]
 Positive = Annotated[Real, Within(low=0, open_low=True)]
@@ -122,6 +145,8 @@ Probability = Annotated[Real, Within(0, 1, why="it is a probability")]
 OpenProbability = Annotated[Real, Within(0, 1, open_low=True, open_high=True, why="it is a probability")]
 Flag = Annotated[Bool[Scalar, ""], OneOf((True, False))]
 Count = Annotated[Int[Scalar, ""], Whole(1)]
+AT_LEAST_0 = Within(low=0)  # of arrays in a state or an info
+SHARE = Within(0, 1)  # the same
 CountOrZero = Annotated[Int[Scalar, ""], Whole(0)]
 Size = Annotated[int, Whole(1)]  # static
 SizeOrZero = Annotated[int, Whole(0)]
@@ -248,9 +273,17 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
+def stated(kind: type) -> dict[str, tuple[Any, ...]]:
+    """What stands beside the fields of a named tuple, of this module; nothing where its annotations cannot be read."""
+    try:
+        return _constraints(kind)
+    except (NameError, TypeError):
+        return {}
+
+
 @functools.cache
 def _constraints(kind: type) -> dict[str, tuple[Any, ...]]:
-    kinds = (Within, Whole, OneOf, Squared, PaddedTo, AtMost)
+    kinds = (Within, Whole, OneOf, Squared, PaddedTo, AtMost, IndexOf, Undefined)
     found = {}
     for name, hint in _hints(kind).items():
         members = [hint, *(member for member in get_args(hint) if get_args(member))]  # of a union too

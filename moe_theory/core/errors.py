@@ -6,9 +6,12 @@ exits with code 2. Each also derives from `ValueError`, so that library users ma
 
 import contextlib
 import difflib
+import importlib
 import reprlib
 import sys
+import traceback
 from collections.abc import Iterable, Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,10 @@ class InvalidParamsError(MoeTheoryError):
 
 class InvalidRunError(MoeTheoryError):
     """Rounds, replicates or recording that cannot be run."""
+
+
+class FaultyRunError(MoeTheoryError):
+    """A number of a run that `debug=True` finds to be none, out of its range or an index of nothing."""
 
 
 class InvalidSystemError(MoeTheoryError):
@@ -159,6 +166,10 @@ def require_docstrings() -> None:
         )
 
 
+FRAMES = 2  # of a user's code that an error names
+# What calls that code: claims, and imports of papers.
+_RUNS_IT = {Path(__file__).parents[1] / "verify", Path(__file__).with_name("papers.py")}
+_RUNS_IT |= {Path(metadata.__file__).parent, Path(importlib.__file__).parent, Path("<frozen")}
 OWN_CODE = (Exception, SystemExit)  # what a user's code may end with, other than Ctrl-C
 
 
@@ -169,6 +180,15 @@ def described(failure: BaseException) -> str:
     except OWN_CODE:
         said = "its message cannot be read"
     return f"{type(failure).__name__}: {said}"
+
+
+def frames(failure: BaseException) -> str:
+    """The last frames of the user's code, the innermost first: " (my_claims.py, line 12: return ...)"."""
+    every = [(Path(each.filename), each) for each in traceback.extract_tb(failure.__traceback__)]
+    outside = [(path, each) for path, each in every if not _RUNS_IT & {path, path.parent, Path(each.filename[:7])}]
+    own = [each for path, each in outside if "site-packages" not in path.parts] or [each for _, each in outside]
+    told = [f"{Path(each.filename).name}, line {each.lineno}: {each.line}" for each in reversed(own[-FRAMES:])]
+    return f" ({'; from '.join(told)})" if told else ""
 
 
 class _Brief(reprlib.Repr):

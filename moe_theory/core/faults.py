@@ -80,8 +80,9 @@ def warn_of_own_programs() -> None:
         return
     for fault in _present(()):
         warnings.warn(
-            f"jaxlib {version.__version__} gives wrong numbers where a jax.jit of yours {fault.name} ({fault.source}). "
-            f"Set XLA_FLAGS=--{fault.option}= before JAX starts, or let moe_theory compile the run.",
+            f"jaxlib {version.__version__} gives wrong numbers where a jax.jit of yours, or a run with debug=True, "
+            f"{fault.name} ({fault.source}). Set XLA_FLAGS=--{fault.option}= before JAX starts, or let moe_theory "
+            "compile the run.",
             RuntimeWarning,
             stacklevel=4,
         )

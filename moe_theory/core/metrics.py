@@ -6,16 +6,18 @@ their truths at the time they arrived: n and c are all the memory needed, howeve
 keeps float32 accurate.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
+
+from moe_theory.core.constraints import AT_LEAST_0
 
 
 class Metrics(NamedTuple):
     """State from which forgetting and generalization error follow at any round."""
 
-    served: Float[Array, " M"]  # arrivals that expert m served (a share 1/k each in top-k routing)
+    served: Annotated[Float[Array, " M"], AT_LEAST_0]  # arrivals of expert m, a share 1/k each in top-k routing
     centres: Float[Array, "M d"]  # the mean of their truths
     forgotten: Float[Array, ""]  # sum over past tau of E_tau(w_t) - E_tau(w_tau)
     remaining: Float[Array, ""]  # sum over tau <= t of E_tau(w_t)

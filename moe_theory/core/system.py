@@ -119,6 +119,7 @@ def simulate(
     observe: Observe = observe_info,
     state: State | None = None,
     plain: bool = False,
+    debug: bool = False,
 ) -> tuple[State, Any]:
     """Run one replicate for `num_rounds` rounds. Runs of other lengths and settings mostly share a compiled program.
 
@@ -130,10 +131,13 @@ def simulate(
     Args:
         observe: what a recorded round keeps, (state, info) -> PyTree; a module-level function compiles once.
         plain: run the step as it is, by `jax.vmap` and `lax.scan` alone: the same to rounding, several times slower.
+        debug: as `plain`, and assert in every round that what state and info hold is finite, and in the range that
+            stands beside its field, and that what indexes an array is inside it (`core/debug.py`).
     Returns: the final state, and the records stacked on a leading axis.
     Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for what cannot be run, such as a key of another
         generator than threefry2x32, or another than the state came from; InvalidSystemError for a state without a
-        `round` that `step` adds 1 to, a `step` that gives another state than `init`, or a type of less than a byte.
+        `round` that `step` adds 1 to, a `step` that gives another state than `init`, or a type of less than a byte;
+        with `debug`, FaultyRunError that names round, replicate and field of the first fault.
     Warns: RuntimeWarning inside a `jax.jit` of the caller's, where the installed jaxlib has a fault that only options
         of the compiler avoid (`core/faults.py`).
 
@@ -153,7 +157,13 @@ def simulate(
     key = typed_key(key)
     digest = lineage.digest_of(key)
     lineage.require_same(state, digest)
-    end, records = engine.run(system, key, state, params, num_rounds, record_every, observe, None, False, plain)
+    run = (state, params, num_rounds, record_every, observe, None, False)
+    if debug:
+        from moe_theory.core.debug import run as run_asserting  # it imports chex
+
+        end, records = run_asserting(system, key, np.zeros(1, np.uint32), *run)
+    else:
+        end, records = engine.run(system, key, *run, plain)
     lineage.remember(end, digest)
     return end, records
 
@@ -170,6 +180,7 @@ def simulate_batch(
     reduce: Callable[[Array], PyTree] | None = None,
     state: State | None = None,
     plain: bool = False,
+    debug: bool = False,
 ) -> tuple[State, Any]:
     """Run B replicates at once; leaves of state and records end in a replicate axis.
 
@@ -186,7 +197,7 @@ def simulate_batch(
             instead of replicates, so that memory does not grow with B.
         state: a batch to go on from, as returned by an earlier call with the same key and replicates, all at the same
             round. Inside a caller's own jit, where this is not checked, each goes on from its own round.
-        plain: as for `simulate`.
+        plain, debug: as for `simulate`.
     Returns: the final states (..., B), and the records (records, ..., B), or what `reduce` makes of them.
     Raises: as `simulate`; InvalidRunError also for more replicates than there is memory for, and for a batch whose
         replicates are at different rounds.
@@ -208,13 +219,17 @@ def simulate_batch(
     root_key = typed_key(root_key)
     digest = lineage.digest_of(root_key, names)
     lineage.require_same(state, digest)
-    arguments = (state, params, num_rounds, record_every, observe, reduce, True, plain)
+    run = (state, params, num_rounds, record_every, observe, reduce, True)
     platform = engine.platform_of(root_key, state, params)
-    if reduce is None and platform is not None:
+    if debug:
+        from moe_theory.core.debug import run as run_asserting
+
+        end, records = run_asserting(system, replicate_keys(root_key, names), names, *run)
+    elif reduce is None and platform is not None:
         width = engine.width_for(shapes, platform, len(names))
-        end, records = engine.run_in_blocks(width, system, root_key, names, *arguments)
+        end, records = engine.run_in_blocks(width, system, root_key, names, *run, plain)
     else:
-        end, records = engine.run(system, replicate_keys(root_key, names), *arguments)
+        end, records = engine.run(system, replicate_keys(root_key, names), *run, plain)
     lineage.remember(end, digest)
     return end, records
 

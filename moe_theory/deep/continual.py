@@ -1,7 +1,7 @@
 """Algorithm 1 of the continual-learning paper with networks for experts: a task is one class against the rest."""
 
 import functools
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from moe_theory.core.system import System
 from moe_theory.core.tasks import streamed
 from moe_theory.deep import baselines, evaluation, gate, networks, training
 from moe_theory.deep.baselines import Kept
-from moe_theory.deep.evaluation import Past, Tables
+from moe_theory.deep.evaluation import UNSEEN, Past, Tables
 from moe_theory.deep.gate import ImageMoments
 from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
@@ -62,8 +62,8 @@ class Info(NamedTuple):
     forgetting: Float[Array, ""]  # F_t, (15)
     generalization_error: Float[Array, ""]  # G_t, (16)
     accuracy: Float[Array, ""]  # A_t: mean test accuracy of the tasks so far
-    class_errors: Float[Array, " K"]  # mean test error of the tasks of each class; NaN before the first
-    class_accuracies: Float[Array, " K"]
+    class_errors: Annotated[Float[Array, " K"], UNSEEN]  # mean test error of each class's tasks; NaN before the first
+    class_accuracies: Annotated[Float[Array, " K"], UNSEEN]
     terminated: Bool[Array, ""]
 
 

@@ -1,7 +1,7 @@
 """Algorithm 1 of the edge-computing paper with networks for experts: servers are busy while they train on a task."""
 
 import functools
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from moe_theory.core.random import uniforms
 from moe_theory.core.system import System
 from moe_theory.core.tasks import streamed
 from moe_theory.deep import evaluation, gate, networks, training
-from moe_theory.deep.evaluation import Past, Tables
+from moe_theory.deep.evaluation import UNSEEN, Past, Tables
 from moe_theory.deep.gate import ImageMoments
 from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
@@ -73,8 +73,8 @@ class Info(NamedTuple):
     generalization_error: Float[Array, ""]  # G_t of (20), mean-squared test error of the current models
     generalization_error_flushed: Float[Array, ""]  # once the tasks in progress are done
     accuracy: Float[Array, ""]  # mean test accuracy of the current models on the tasks routed so far
-    class_errors: Float[Array, " K"]  # mean test error of the tasks of each class; NaN before the first
-    class_accuracies: Float[Array, " K"]
+    class_errors: Annotated[Float[Array, " K"], UNSEEN]  # mean test error of each class's tasks; NaN before the first
+    class_accuracies: Annotated[Float[Array, " K"], UNSEEN]
     dropped: Int[Array, ""]  # tasks dropped so far
 
 

@@ -3,7 +3,7 @@
 Each round evaluates the expert that was trained, once on all test images; earlier tasks are read from that table.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -41,13 +41,16 @@ class Past(NamedTuple):
         return self.experts.shape[0]
 
 
+UNSEEN = constraints.Undefined("no task of a class has come")  # of what is known of each class
+
+
 class Scores(NamedTuple):
     error: Float[Array, ""]  # E_t(w_t) of the newest
     forgetting: Float[Array, ""]  # F_t, (15)
     generalization_error: Float[Array, ""]  # G_t, (16)
     accuracy: Float[Array, ""]  # the mean over these tasks
-    class_errors: Float[Array, " K"]  # the mean over those of each class; NaN before the first
-    class_accuracies: Float[Array, " K"]
+    class_errors: Annotated[Float[Array, " K"], UNSEEN]  # the mean over those of each class; NaN before the first
+    class_accuracies: Annotated[Float[Array, " K"], UNSEEN]
 
 
 def empty_past(dims: Dims) -> Past:

@@ -6,7 +6,7 @@ at the server allows it.
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from moe_theory.core import gating
-from moe_theory.core.constraints import is_known
+from moe_theory.core.constraints import AT_LEAST_0, SHARE, IndexOf, is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import Fit, minimum_norm
@@ -33,6 +33,7 @@ from moe_theory.edge.servers import (
     DROPPED,
     FREE,
     NONE,
+    WAITING,
     Servers,
     due,
     existing,
@@ -48,29 +49,34 @@ from moe_theory.edge.several import Refit, no_refit, several_tasks_each
 Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival]]
 
 
+# What numbers of a state or an info must be (`core/debug.py`).
+SERVER, CHOSEN = IndexOf("state.visits", FREE), IndexOf("state.visits", WAITING)
+KIND = IndexOf("state.pool.truths", NONE)
+
+
 @documented
 class State(NamedTuple):
     """Carried from round to round; the checkpoint."""
 
     pool: Pool
     positions: Float[Array, "M 2"]  # of the servers, on the unit square
-    execution_delay: Int[Array, " M"]  # d^ex, in rounds
+    execution_delay: Annotated[Int[Array, " M"], AT_LEAST_0]  # d^ex, in rounds
     experts: Float[Array, "M p"]  # local models w^(m)
     gates: Float[Array, "M p"]  # gating parameters theta^(m), as the router last saw them
     gate_step: Float[Array, "M p"]  # summed gradients of the tasks completed last: the router's next step
-    busy_until: Int[Array, " M"]  # the first round in which each server can take another task
-    visits: Int[Array, " M"]  # loads L_t(m): tasks routed to each server
-    dropped: Int[Array, ""]  # tasks lost because no server was idle
-    misrouted: Int[Array, ""]  # tasks routed to a server that specialises in another kind (15)
+    busy_until: Annotated[Int[Array, " M"], AT_LEAST_0]  # the first round in which each server can take another task
+    visits: Annotated[Int[Array, " M"], AT_LEAST_0]  # loads L_t(m): tasks routed to each server
+    dropped: Annotated[Int[Array, ""], AT_LEAST_0]  # tasks lost because no server was idle
+    misrouted: Annotated[Int[Array, ""], AT_LEAST_0]  # tasks routed to a server that specialises in another kind (15)
     residuals: Float[Array, "M p"]  # sum over a server's tasks i of w^(m) - w_i
     squared_error: Float[Array, ""]  # sum over all routed tasks i of |w^(m_i) - w_i|^2
     round: Int[Array, ""]  # rounds done, t
-    pending_server: Int[Array, " S"]  # m_i, or `FREE`; where there are slots for all, those of server 0 come first
-    pending_task: Int[Array, " S"]  # kind n_i
+    pending_server: Annotated[Int[Array, " S"], SERVER]  # m_i or `FREE`; with slots for all, server 0's come first
+    pending_task: Annotated[Int[Array, " S"], KIND]  # kind n_i
     pending_serial: Int[Array, " S"]  # how many tasks were routed before
     pending_until: Int[Array, " S"]  # the round at whose start the task is done
     pending_change: Float[Array, "C p"]  # what (9) adds to a model as it was at routing; C is M, or S with capacity
-    pending_norm: Float[Array, " S"]  # its length |w_t - w_{t-1}|
+    pending_norm: Annotated[Float[Array, " S"], AT_LEAST_0]  # its length |w_t - w_{t-1}|
     pending_input: Float[Array, "S p"]  # stale gate input sum_i X_i
     pending_slopes: Float[Array, "S M"]  # stale derivatives of pi_{m_i} in the gate outputs, (25), (26)
     refit: Refit | None = None  # only where servers hold several tasks
@@ -82,18 +88,18 @@ class State(NamedTuple):
 class Info(NamedTuple):
     """Observables of one round. Models and errors are those after it, without the tasks still pending."""
 
-    task: Int[Array, ""]  # n_t
+    task: Annotated[Int[Array, ""], IndexOf("state.pool.truths")]  # n_t
     truth: Float[Array, " p"]  # w_t, the task's own ground truth
-    expert: Int[Array, ""]  # m_t; `DROPPED` or `WAITING` where the task went to no server in this round
-    delay: Int[Array, ""]  # d_t of (1), in rounds; 0 where the task went to no server
-    wait: Int[Array, ""]  # rounds before the server starts on it (`soonest`)
+    expert: Annotated[Int[Array, ""], CHOSEN]  # m_t; `DROPPED` or `WAITING` where it went to no server
+    delay: Annotated[Int[Array, ""], AT_LEAST_0]  # d_t of (1), in rounds; 0 where the task went to no server
+    wait: Annotated[Int[Array, ""], AT_LEAST_0]  # rounds before the server starts on it (`soonest`)
     num_busy: Int[Array, ""]  # servers that the router found at capacity
     num_idle: Int[Array, ""]  # the others
     num_completed: Int[Array, ""]  # tasks done at the start of this round
-    completed_task: Int[Array, " S"]  # their kinds, by slot; `NONE` elsewhere
-    completed_change: Float[Array, ""]  # sum of |w_{t} - w_{t-1}| over them
+    completed_task: Annotated[Int[Array, " S"], KIND]  # their kinds, by slot; `NONE` elsewhere
+    completed_change: Annotated[Float[Array, ""], AT_LEAST_0]  # sum of |w_{t} - w_{t-1}| over them
     gate_outputs: Float[Array, " M"]  # h_m, without the perturbation
-    gate_probabilities: Float[Array, " M"]  # softmax pi_m over all servers, idle or not
+    gate_probabilities: Annotated[Float[Array, " M"], SHARE]  # softmax pi_m over all servers, idle or not
     is_misrouted: Bool[Array, ""]  # whether the server specialises in another kind (15)
     num_specialists: Int[Array, ""]  # servers that specialise in this kind
     specialist_exists: Bool[Array, ""]  # whether there is one

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ import optax
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from moe_theory.core import constraints
+from moe_theory.core.constraints import SHARE
 from moe_theory.core.fields import documented
 from moe_theory.core.system import System
 from moe_theory.generalization import data as source
@@ -46,8 +47,8 @@ class Info(NamedTuple):
     """Observables of a round, at the weights of its start."""
 
     loss: Float[Array, ""]  # what is minimised, the mean of -y f / 2
-    error: Float[Array, ""]  # share of the sample whose sign of f is not y; f = 0 is an error
-    mean_square_gate: Float[Array, ""]  # mean of |a(x_i)|^2 over the sample: 1 at k = 1, 1/k for equal gates
+    error: Annotated[Float[Array, ""], SHARE]  # share of the sample whose sign of f is not y; f = 0 is an error
+    mean_square_gate: Annotated[Float[Array, ""], SHARE]  # mean of |a(x_i)|^2: 1 at k = 1, 1/k for equal gates
 
 
 @functools.lru_cache

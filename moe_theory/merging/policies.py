@@ -22,14 +22,14 @@ Weights are of the padded number of experts (K,): 0 beyond `num_experts`.
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from moe_theory.core.constraints import is_known
+from moe_theory.core.constraints import AT_LEAST_0, SHARE, is_known
 from moe_theory.core.errors import InvalidRunError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.gating import best_expert
@@ -73,14 +73,14 @@ Memory = Any  # a NamedTuple of arrays; its structure and types stay the same fr
 class Pick(NamedTuple):
     """Weights chosen for a slot, and why."""
 
-    weights: Float[Array, " K"]  # x_t on the simplex, at most B of them above 0
-    candidate: Int[Array, ""]  # its index among the policy's candidates; 0 for a policy with only one
+    weights: Annotated[Float[Array, " K"], SHARE]  # x_t on the simplex, at most B of them above 0
+    candidate: Annotated[Int[Array, ""], AT_LEAST_0]  # index among the policy's candidates; 0 if there is one
     num_candidates: Int[Array, ""]  # N_t; 1 for a policy with only one
     depth: Int[Array, ""]  # h_t of its leaf; 0 without a tree
     max_depth: Int[Array, ""]  # H(t) of the tree; 0 without one
-    bonus: Float[Array, ""]  # gamma |g / sqrt(w)| in the norm of Z^-1, the last term of (4); 0 without a network
+    bonus: Annotated[Float[Array, ""], AT_LEAST_0]  # last term of (4), gamma |g / sqrt(w)| by Z^-1; 0 without a network
     prediction: Float[Array, ""]  # psi' f(x, theta); 0 without a network
-    left_out: Int[Array, ""]  # splits that the tree had no room for, so far
+    left_out: Annotated[Int[Array, ""], AT_LEAST_0]  # splits that the tree had no room for, so far
     found: Any = None  # what choosing found out for `learn`, if anything; not in an `Info`
 
 

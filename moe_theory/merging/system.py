@@ -1,12 +1,13 @@
 """Online merging as a `System`: slots of tasks, a monitor of their mix, a policy that chooses weights, its rewards."""
 
 import functools
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
+from moe_theory.core.constraints import SHARE, Undefined
 from moe_theory.core.errors import unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.system import System
@@ -17,6 +18,8 @@ from moe_theory.merging.params import Dims, Params, check_params
 from moe_theory.merging.policies import Memory, Pick, Policy
 from moe_theory.merging.rewards import Environment, Feedback, Reward
 
+UNKNOWN = Undefined("the best weights are not known")  # of regrets
+
 
 @documented
 class State(NamedTuple):
@@ -25,7 +28,7 @@ class State(NamedTuple):
     world: Environment
     memory: Memory
     monitor: Any
-    regret: Float[Array, ""]  # R_t, the regret so far
+    regret: Annotated[Float[Array, ""], UNKNOWN]  # R_t, the regret so far
     reward: Float[Array, ""]  # sum of psi' f*(x) so far
     round: Int[Array, ""]  # slots done
 
@@ -36,12 +39,12 @@ class Info(NamedTuple):
 
     pick: Pick
     feedback: Feedback
-    mix: Float[Array, " V"]  # psi_t, the true one
-    estimated_mix: Float[Array, " V"]  # the monitor's estimate of it
+    mix: Annotated[Float[Array, " V"], SHARE]  # psi_t, the true one
+    estimated_mix: Annotated[Float[Array, " V"], SHARE]  # the monitor's estimate of it
     value: Float[Array, ""]  # psi' f*(x_t)
-    regret: Float[Array, ""]  # psi' (f*(x*) - f*(x_t)) >= 0; NaN where the best weights are unknown
+    regret: Annotated[Float[Array, ""], UNKNOWN]  # psi' (f*(x*) - f*(x_t)) >= 0; NaN where the best weights are unknown
     mean_value: Float[Array, ""]  # of all slots so far
-    cumulative_regret: Float[Array, ""]  # R_t
+    cumulative_regret: Annotated[Float[Array, ""], UNKNOWN]  # R_t
 
 
 @functools.lru_cache

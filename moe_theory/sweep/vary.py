@@ -9,9 +9,18 @@ import jax
 import numpy as np
 from jaxtyping import PyTree, Shaped
 
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
+from moe_theory.core.errors import FaultyRunError, InvalidParamsError, InvalidRunError, unknown_name
 from moe_theory.core.fields import fields_of, long_name
-from moe_theory.core.system import Observe, Params, System, check_replicates, observe_info
+from moe_theory.core.random import root_key
+from moe_theory.core.system import (
+    Observe,
+    Params,
+    System,
+    check_replicates,
+    observe_info,
+    recorded_rounds,
+    simulate_batch,
+)
 from moe_theory.runs.cells import Cell, run_cells
 from moe_theory.runs.progress import Progress, automatic, shown
 
@@ -32,6 +41,7 @@ def vary(
     observe: Observe = observe_info,
     seed: int = 0,
     progress: Progress = automatic,
+    debug: bool = False,
     **axes: Sequence[Any],
 ) -> "xr.Dataset":
     """Run a system at every combination of some parameters' values: one program, on all cores, replicates in each.
@@ -43,11 +53,12 @@ def vary(
         replicates: B, of each setting.
         observe: what a recorded round keeps of one replicate: a NamedTuple, a dictionary or an array.
         progress: where it is reported; by default a line in a notebook, else standard error.
+        debug: as for `simulate`, one setting after another.
         axes: values by the names of parameters, such as num_experts=range(2, 21).
     Returns: a variable for each array that is kept, called `value` where it is one; its dimensions are the axes in the
         order given, round, its own and replicate, its `long_name` is what the comment beside its field says.
     Raises: UnknownNameError for an axis that is no parameter; InvalidRunError, InvalidDimsError, InvalidParamsError
-        or InvalidSystemError for what cannot be run, before anything is.
+        or InvalidSystemError for what cannot be run, before anything is; with `debug`, FaultyRunError.
 
     Examples:
         >>> import moe_theory as mt
@@ -72,12 +83,15 @@ def vary(
         Cell(name, system, params._replace(**setting), num_rounds, record_every, observe, keeps_state=False)
         for name, setting in settings.items()
     ]
-    with shown(progress) as shown_progress:
-        runs = run_cells(cells, count, seed=seed, progress=shown_progress, what=", ".join(values) or "run")
-    found = [runs[name] for name in settings]
+    if debug:
+        found = [_asserted(cell, count, seed) for cell in cells]
+    else:
+        with shown(progress) as shown_progress:
+            runs = run_cells(cells, count, seed=seed, progress=shown_progress, what=", ".join(values) or "run")
+        found = [runs[name].records for name in settings]
     sizes = tuple(len(each) for each in values.values())
-    leaves = [_named(run.records) for run in found]
-    about = {field.name: field for field in fields_of(type(found[0].records))}
+    leaves = [_named(records) for records in found]
+    about = {field.name: field for field in fields_of(type(found[0]))}
     variables, known = {}, dict.fromkeys((*values, ROUND, REPLICATE), 0)  # dimensions and their sizes
     for name, first in leaves[0].items():
         stacked = np.stack([each[name] for each in leaves]).reshape(*sizes, *first.shape)
@@ -88,11 +102,20 @@ def vary(
         variables,
         {
             **{name: (name, each, {"long_name": long_name(name, type(params))}) for name, each in values.items()},
-            ROUND: found[0].rounds,
-            REPLICATE: found[0].replicates,
+            ROUND: recorded_rounds(num_rounds, record_every),
+            REPLICATE: np.arange(count, dtype=np.uint32),
         },
         {"seed": seed, "num_rounds": num_rounds},
     )
+
+
+def _asserted(cell: Cell, count: int, seed: int) -> PyTree:
+    """What is recorded of a cell in which nothing is wrong."""
+    try:
+        run = (cell.params, cell.num_rounds, cell.record_every)
+        return simulate_batch(cell.system, root_key(seed), count, *run, observe=cell.observe, debug=True)[1]
+    except FaultyRunError as fault:
+        raise FaultyRunError(f"{cell.name}: {fault}") from None
 
 
 def cell_name(setting: dict[str, Any]) -> str:

@@ -1,0 +1,140 @@
+"""`debug=True`: the first fault of a run by round, replicate and field, and the same numbers where there is none."""
+
+from typing import Annotated, Any, NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jaxtyping import Array, Float, Int
+
+import moe_theory as mt
+from moe_theory.core.constraints import SHARE, IndexOf, Undefined
+from moe_theory.core.errors import FaultyRunError, InvalidRunError, InvalidSystemError
+
+from ..contract.cases import CASES, Case
+
+ROOT = mt.root_key(7)
+pytestmark = pytest.mark.filterwarnings("ignore:jaxlib .* gives wrong numbers:RuntimeWarning")
+
+
+class State(NamedTuple):
+    round: Any
+    place: Any  # where a walk is, (2,)
+    loads: Any = np.zeros(3, np.int32)
+
+
+class Info(NamedTuple):
+    expert: Annotated[Int[Array, ""], IndexOf("state.loads", least=-1)]
+    share: Annotated[Float[Array, ""], SHARE]
+    regret: Annotated[Float[Array, ""], Undefined("never known")]
+
+
+class Params(NamedTuple):
+    is_bad: Any = True
+
+
+def walking(expert: Any = 0, share: Any = 0.5, place: Any = 0.0, check: Any = lambda state: None) -> mt.System:
+    """A walk, and what a round makes of the number of that round from round 6 on: functions of it, or constants."""
+
+    def init(key: Any, params: Any) -> State:
+        return State(jnp.int32(0), jax.random.normal(key, (2,)))
+
+    def step(key: Any, state: State, params: Any) -> tuple[State, Info]:
+        is_late = (state.round > 4) & params.is_bad
+        moved = state.place + jax.random.normal(key, (2,)) + jnp.where(is_late, jnp.array([0.0, place]), 0.0)
+        check(state)
+        info = Info(jnp.where(is_late, expert, 0), jnp.where(is_late, share, 1.0), jnp.float32(jnp.nan))
+        return State(state.round + 1, moved, state.loads), info
+
+    return mt.System(init, step)
+
+
+FAULTS = {
+    "not-finite": (walking(place=jnp.inf), r"round 6, replicate 3: state\.place\[1\] is (inf|nan), where"),
+    "index": (walking(expert=3), r"round 6, replicate 3: info\.expert is 3, outside \[-1, 3\)"),
+    "range": (walking(share=1.01), r"round 6, replicate 3: info\.share is 1\.0\d+, outside \[0, 1\]"),
+    "its-own": (
+        walking(check=lambda state: chex.assert_trees_all_equal(state.round < 4, jnp.array(True))),
+        "round 5, replicate 3: .*assert_trees_all_equal",
+    ),
+    "gather": (
+        walking(share=lambda: 0)._replace(
+            step=lambda key, state, params: (state._replace(round=state.round + 1), state.place[state.round - 2])
+        ),
+        "round 5, replicate 3: out-of-bounds indexing for array of shape .2,.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_first_fault_is_named_by_round_replicate_and_field(name: str) -> None:
+    """Would catch a fault that is passed over, or called by another's round or replicate."""
+    system, message = FAULTS[name]
+    with pytest.raises(FaultyRunError, match=message):
+        mt.simulate_batch(system, ROOT, [3, 8, 5], Params(), 20, 10, debug=True)
+
+
+def test_the_first_is_the_earliest_and_of_its_round_the_first_replicate() -> None:
+    """Would catch the first replicate's fault, or the first that a program meets, in place of the earliest."""
+    until = {2: 9, 5: 4, 6: 4, 1: 12}  # by replicate, the round from which it is wrong
+
+    def step(key: Any, state: State, params: Any) -> tuple[State, Any]:
+        return state._replace(round=state.round + 1), jnp.where(state.round + 1 < state.loads[0], 0.0, jnp.nan)
+
+    def init(key: Any, params: Any) -> State:
+        names = jax.vmap(lambda name: jax.random.key_data(jax.random.fold_in(ROOT, name)))(jnp.array([*until]))
+        return State(jnp.int32(0), jnp.zeros(2), jnp.zeros(3, jnp.int32) + 0 * names[0, 0].astype(jnp.int32))
+
+    system = mt.System(init, step)
+    begun, _ = mt.simulate_batch(system, ROOT, [*until], (), 1)
+    begun = begun._replace(loads=jnp.stack([jnp.array([*until.values()], jnp.int32)] * 3))
+    with pytest.raises(FaultyRunError, match=r"round 4, replicate 5: info is nan"):
+        mt.simulate_batch(system, ROOT, [*until], (), 20, state=begun, debug=True)
+
+
+def test_a_run_without_faults_is_the_plain_one() -> None:
+    """Would catch a run that assertions change, or another form of records, reduced or not."""
+    system, params = walking(), Params(False)
+    for reduce in (None, jnp.mean):
+        runs = [
+            mt.simulate_batch(system, ROOT, 3, params, 7, 3, reduce=reduce, **how)
+            for how in ({"debug": True}, {"plain": True})
+        ]
+        chex.assert_trees_all_close(*runs, rtol=1e-6)
+    alone = [mt.simulate(system, ROOT, params, 7, 3, **how) for how in ({"debug": True}, {"plain": True})]
+    chex.assert_trees_all_equal_shapes_and_dtypes(*alone)
+    chex.assert_trees_all_close(*alone, rtol=1e-6)
+
+
+def test_every_setting_of_many_is_looked_at() -> None:
+    system = walking(expert=3)
+    with pytest.raises(FaultyRunError, match=r"is_bad = True: round 6, replicate 0: info\.expert"):
+        mt.vary(system, Params(), 8, 2, is_bad=[False, True], debug=True)
+    ours, theirs = (mt.vary(system, Params(), 8, 2, is_bad=[False], debug=debug) for debug in (True, False))
+    assert ours.sizes == theirs.sizes
+    np.testing.assert_allclose(ours.share, theirs.share)
+
+
+def test_what_is_no_fault_of_a_number_keeps_its_error() -> None:
+    """Would catch a broken system, or a run inside another program, that is called a fault of its numbers."""
+    broken = mt.System(walking().init, lambda key, state, params: state)
+    with pytest.raises(InvalidSystemError):
+        mt.simulate(broken, ROOT, Params(), 2, debug=True)
+    with pytest.raises(InvalidRunError, match="call it outside"):
+        jax.jit(lambda key: mt.simulate(walking(), key, Params(), 2, debug=True))(ROOT)
+    with pytest.raises(FaultyRunError, match="in what `observe` records: out-of-bounds"):
+        mt.simulate(walking(), ROOT, Params(False), 3, observe=lambda state, info: state.place[state.round], debug=True)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_nothing_is_wrong_with_the_systems_that_there_are(case: Case) -> None:
+    """Would catch an index that JAX clips, a NaN that nobody says may be, and a range that is not kept."""
+    system, params = case.build(), case.params
+    num_rounds = 2 if case.name.startswith("deep") else 4
+    runs = [
+        mt.simulate_batch(system, ROOT, 3, params, num_rounds, 2, **how) for how in ({"debug": True}, {"plain": True})
+    ]
+    chex.assert_trees_all_close(*runs, rtol=1e-4, atol=1e-5)
