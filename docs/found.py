@@ -3,9 +3,9 @@
 A sentence is printed only while the recorded runs give its statements the statuses that it rests on.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from moe_theory.core.papers import all_papers
+from moe_theory.core.papers import Paper, all_papers
 from moe_theory.report import bibliography
 from moe_theory.report.wording import BY_READING, statement_counts, statement_status
 from moe_theory.verify import recorded
@@ -75,14 +75,20 @@ _SENTENCES: dict[str, list[tuple[str, dict[str, str]]]] = {  # each with stateme
 }
 
 
-def counts(link: Callable[[str], str], networks: str) -> str:
+def own_papers() -> dict[str, Paper]:
+    """Those of this distribution, whatever others are installed."""
+    return {name: paper for name, paper in all_papers().items() if paper.package.startswith("moe_theory.")}
+
+
+def counts(among: Mapping[str, Paper], link: Callable[[str], str], networks: str) -> str:
     """How many statements of each paper have each status, as a table, and when and how that was recorded.
 
     Args:
+        among: the papers whose statements are counted.
         link: gives where a paper's name leads to.
         networks: the page that has the verdicts on several data.
     """
-    own = [name for name, paper in all_papers().items() if not paper.answers_for]
+    own = [name for name, paper in among.items() if not paper.answers_for]
     found = {paper: statement_counts(judged_statements(paper)) for paper in own}
     shown = dict.fromkeys([HOLDS, FALSE, *StatementStatus, BY_READING])  # the first ones are what a phone has room for
     statuses = [status for status in shown if any(status in each for each in found.values())]
@@ -90,11 +96,11 @@ def counts(link: Callable[[str], str], networks: str) -> str:
     for paper, each in found.items():
         cells = (str(each.get(status, "")) for status in statuses)
         lines.append(row(f"[{paper}]({link(paper)})", *cells, str(sum(each.values()))))
-    dates = sorted(record.finished[:10] for record in recorded.read().values())
+    dates = sorted(record.finished[:10] for paper, record in recorded.read().items() if paper in among)
     said = (
         f"Recorded {' to '.join(dict.fromkeys((dates[0], dates[-1])))}; `make verdicts` judges anew." if dates else ""
     )
-    return "\n".join([*lines, "", f"{proved(own)} {searched(own)}{said}{on_other_data(networks)}"])
+    return "\n".join([*lines, "", f"{proved(own)} {searched(own)}{said}{on_other_data(among, networks)}"])
 
 
 def searched(papers: Sequence[str]) -> str:
@@ -118,11 +124,11 @@ def proved(papers: Sequence[str]) -> str:
     return f"{share} false or vacuous ones are proved, {caveated} with a caveat; {rest}."
 
 
-def on_other_data(page: str) -> str:
+def on_other_data(among: Mapping[str, Paper], page: str) -> str:
     """How many claims have the same verdict on other data than the recorded runs are on, under the first reading."""
     own, said, others = {}, "", recorded.elsewhere()
     for each in recorded.recorded_verdicts():
-        if each.data:
+        if each.data and each.paper in among:
             own.setdefault(each.claim, each)
     for data in dict.fromkeys(each.data for each in others):
         of = [each for each in others if each.data == data and each.claim in own]
@@ -134,10 +140,10 @@ def on_other_data(page: str) -> str:
     return said
 
 
-def sentences() -> str:
+def sentences(among: Mapping[str, Paper]) -> str:
     """A paper a line: authors, title and year, linked, and what was found."""
     lines = []
-    for name in all_papers():
+    for name in among:
         entry = bibliography.entry_of(name)
         if entry is not None:
             lines.append(" ".join([f"- `{name}`: {_cited(entry)}.", *_said(name)]))

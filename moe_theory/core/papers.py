@@ -11,6 +11,7 @@ import importlib
 import importlib.machinery
 import importlib.util
 import pkgutil
+import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from importlib import metadata
@@ -22,6 +23,7 @@ from moe_theory.core.errors import (
     InvalidParamsError,
     UndeclaredError,
     described,
+    frames,
     require_docstrings,
     shortened,
     unknown_name,
@@ -105,6 +107,12 @@ class Paper:
                 f"paper {self.name!r}: most_verdicts={self.most_verdicts} must be at least 1: the error is split over "
                 "as many verdicts. Raise most_verdicts."
             )
+        for each in self.readings:
+            if shlex.quote(each) != each:
+                raise InvalidPaperError(
+                    f"paper {self.name!r}: the reading {each!r} must be one word of a command line, such as "
+                    f"{'-'.join(each.split())!r}. Rename it."
+                )
 
     def reading_names(self, group: str) -> tuple[str, ...]:
         """Names of the readings that a word stands for: all, the default ones, or for a first look the quick one."""
@@ -308,8 +316,8 @@ def _imported(name: str) -> Paper:
         paper = point.load()
     except OWN_CODE as failure:
         raise InvalidPaperError(
-            f"paper {name!r}: {point.value!r} cannot be imported ({described(failure)}). Fix the "
-            "distribution that registers it, or uninstall it."
+            f"paper {name!r}: {point.value!r} cannot be imported ({described(failure)})"
+            f"{frames(failure)}. Fix the distribution that registers it, or uninstall it."
         ) from failure
     if not isinstance(paper, Paper) or paper.name != name:
         raise InvalidPaperError(f"paper {name!r}: the entry point {point.value!r} must be a Paper of this name.")

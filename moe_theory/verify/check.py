@@ -8,14 +8,13 @@ import jax
 import numpy as np
 
 from moe_theory.core.constraints import shown
-from moe_theory.core.errors import OWN_CODE, InvalidClaimError, InvalidRunError, MoeTheoryError, described
+from moe_theory.core.errors import OWN_CODE, InvalidClaimError, InvalidRunError, MoeTheoryError, described, frames
 from moe_theory.core.fields import documented
 from moe_theory.core.system import check_system
 from moe_theory.runs import Cell, Progress, quiet, run_cells
 from moe_theory.verify import registry
 from moe_theory.verify.claim import Claim, Runs
 from moe_theory.verify.evidence import collect, failed_hypotheses, labels_of
-from moe_theory.verify.interim import frames
 from moe_theory.verify.request import require_one
 
 REPLICATES = 8

@@ -9,7 +9,7 @@ import numbers
 import operator
 import traceback
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from typing import Any
 
 from moe_theory.core.errors import OWN_CODE, InvalidStatementError, described, shortened
@@ -97,8 +97,9 @@ def run(source: str) -> tuple[int, str]:
     InvalidStatementError for what is not exact, and what the program raises.
     """
     tree = ast.parse(source)
+    own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     for node in ast.walk(tree):
-        _require_exact(node)
+        _require_exact(node, own)
     program = compile(ast.fix_missing_locations(_Checked().visit(tree)), PROGRAM, "exec")
     safe = {name: value for name, value in vars(builtins).items() if name not in FORBIDDEN}
     safe |= {"__import__": _imported, "pow": _power, "print": _printed}
@@ -111,8 +112,8 @@ def run(source: str) -> tuple[int, str]:
     return 0, said.getvalue()
 
 
-def _require_exact(node: ast.AST) -> None:
-    """Raise InvalidStatementError for what rounds, or may."""
+def _require_exact(node: ast.AST, own: Set[str]) -> None:
+    """Raise InvalidStatementError for what rounds, or may; `own` are the names that the program itself gives."""
     line = f"line {getattr(node, 'lineno', 0)}"
     if isinstance(node, ast.Constant) and isinstance(node.value, (float, complex)):
         raise InvalidStatementError(f"{line}: {node.value!r} is rounded; write it as a Fraction")
@@ -122,7 +123,7 @@ def _require_exact(node: ast.AST) -> None:
     for each in names:
         if each in ROUNDING or each.startswith("__"):
             raise InvalidStatementError(f"{line}: {each} may round")
-    if isinstance(node, ast.Name) and node.id in FORBIDDEN:
+    if isinstance(node, ast.Name) and node.id in FORBIDDEN - own:
         raise InvalidStatementError(f"{line}: {node.id} is no exact arithmetic; use integers and Fraction")
     if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
         raise InvalidStatementError(f"{line}: a number is printed as it is, without a format")
@@ -139,6 +140,8 @@ class _Checked(ast.NodeTransformer):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         self.generic_visit(node)
+        if type(node.op) not in OPERATORS:
+            return node
         read = ast.parse(ast.unparse(node.target), mode="eval").body
         value = self.called("_computed", ast.Constant(type(node.op).__name__), read, node.value)
         return ast.Assign([node.target], value)

@@ -6,12 +6,10 @@ many looks there are, so that a verdict does not depend on when its last look wa
 
 import dataclasses
 import difflib
-import traceback
 from collections.abc import Iterator, Mapping, Set
-from pathlib import Path
 from typing import Any
 
-from moe_theory.core.errors import OWN_CODE, InvalidClaimError, InvalidRunError, described, unknown_name
+from moe_theory.core.errors import OWN_CODE, InvalidClaimError, InvalidRunError, described, frames, unknown_name
 from moe_theory.runs import Run
 from moe_theory.verify import evidence, judgement
 from moe_theory.verify.claim import Claim, Runs
@@ -19,7 +17,6 @@ from moe_theory.verify.evidence import Samples
 from moe_theory.verify.verdict import Look, Status, Stop, Verdict
 
 FIRST_SHARE = 32  # of an experiment's replicates are its first look,
-FRAMES = 2  # of a claim's own code that an ERROR names
 FIRST_LOOK = 64  # but at no fewer than this
 MOST_REPLICATES = 1 << 22  # of a run without another limit
 
@@ -38,19 +35,6 @@ def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
 def alpha_spent(error: float, number: int) -> float:
     """Share of a verdict's error that look `number`, from 1 on, may spend."""
     return error / (number * (number + 1))
-
-
-def frames(failure: BaseException) -> str:
-    """The last frames of the user's code, the innermost first: " (my_claims.py, line 12: return ...)"."""
-    every = traceback.extract_tb(failure.__traceback__)
-    outside = [
-        frame
-        for frame in every
-        if Path(frame.filename).parent != Path(__file__).parent and not frame.filename.startswith("<frozen")
-    ]
-    own = [frame for frame in outside if "site-packages" not in Path(frame.filename).parts] or outside
-    told = [f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}" for frame in reversed(own[-FRAMES:])]
-    return f" ({'; from '.join(told)})" if told else ""
 
 
 class SequentialTest:

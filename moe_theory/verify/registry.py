@@ -9,13 +9,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from moe_theory.core.errors import OWN_CODE, InvalidClaimError, UnknownNameError, described, unknown_name
+from moe_theory.core.errors import OWN_CODE, InvalidClaimError, UnknownNameError, described, frames, unknown_name
 from moe_theory.core.notebook import Listing
 from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_of, paper_place, undeclared
 from moe_theory.runs.reading import read_bytes
 from moe_theory.verify import statement as declarations
 from moe_theory.verify.claim import Claim, ReadingLike, registered
-from moe_theory.verify.interim import frames
 from moe_theory.verify.statement import declared
 
 SPECIAL_NAMES = ("all", "quick")

@@ -86,6 +86,23 @@ def test_an_error_cannot_be_split_over_no_verdict():
         dataclasses.replace(find_paper("continual"), most_verdicts=0)
 
 
+def test_a_reading_is_one_word_of_a_command():
+    """Would catch a command to repeat a verdict that a shell takes apart."""
+    continual = find_paper("continual")
+    with pytest.raises(InvalidPaperError, match=r"the reading 'as stated' must be one word .* such as 'as-stated'"):
+        dataclasses.replace(continual, readings={"as stated": next(iter(continual.readings.values()))})
+
+
+def test_a_slip_in_a_paper_is_told_by_its_line(monkeypatch, tmp_path):
+    """Would catch an error without a place, and one whose place is in what imports papers."""
+    (tmp_path / "slipped.py").write_text("import json\n\nPAPER = json.nothing\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    point = metadata.EntryPoint("slipped", "slipped:PAPER", papers.GROUP)
+    monkeypatch.setattr(papers, "_entry_points", lambda: {"slipped": point})
+    with pytest.raises(InvalidPaperError, match=r"\(slipped\.py, line 3: PAPER = json\.nothing\)\. Fix"):
+        find_paper("slipped")
+
+
 def test_a_paper_is_where_it_says(monkeypatch):
     """Would catch a KeyError from the search for its record."""
     module = types.ModuleType("queues_alone")

@@ -1,0 +1,87 @@
+"""The papers in `examples/`, as strangers install them: the commands find them, and find what their records say."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAPERS = sorted(path.name for path in (ROOT / "examples").iterdir() if (path / "pyproject.toml").exists())
+LINES = 300
+QUICK = {"cyclic": "cyclic.two-tasks cyclic.alike-tasks", "single": "single.never-negative"}
+
+
+@pytest.fixture
+def stranger(tmp_path):
+    """What runs a command where one of these papers is installed, as pip would have done it."""
+
+    def run(name, *words):
+        about = tmp_path / "installed" / f"{name}-0.1.dist-info"
+        about.mkdir(parents=True, exist_ok=True)
+        project = tomllib.loads((ROOT / "examples" / name / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        points = project["entry-points"]["moe_theory.papers"].items()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {project['version']}\n")
+        (about / "entry_points.txt").write_text("\n".join(["[moe_theory.papers]", *map(" = ".join, points)]))
+        path = [str(ROOT / "examples" / name), str(about.parent), str(ROOT / "docs")]
+        path += filter(None, [os.environ.get("PYTHONPATH")])
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def statuses(path):
+    """By claim, those of a run or a record."""
+    return {each["claim"]: each["status"] for each in json.loads(path.read_text(encoding="utf-8"))["verdicts"]}
+
+
+def recorded(name):
+    return statuses(ROOT / "examples" / name / name / "recorded.json")
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_it_is_judged_as_it_is_recorded(name, stranger, tmp_path):
+    """Would catch a change that a paper of others does not survive: what it imports, declares, proves or records."""
+    stranger(name, "-m", "moe_theory.cli", "verify", *QUICK[name].split(), "--seed", "0", "--out", "run")
+    found = statuses(tmp_path / "run" / "verdicts.json")
+    assert len(found) > 0
+    assert found == {claim: status for claim, status in recorded(name).items() if claim in found}
+    listed = json.loads(stranger(name, "-m", "moe_theory.cli", "statements", name, "--json"))
+    assert len(listed) >= 3
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_it_is_one_module_of_few_lines(name):
+    (module,) = (ROOT / "examples" / name / name).glob("*.py")
+    assert len(module.read_text(encoding="utf-8").splitlines()) < LINES
+
+
+def test_our_own_texts_do_not_change_where_others_papers_are_installed(stranger):
+    """Would catch a README that counts a stranger's statements among those of the four papers."""
+    stranger(PAPERS[0], str(ROOT / "docs" / "readme.py"), "--check")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", PAPERS)
+def test_all_of_it_runs(name, stranger, tmp_path):
+    """Would catch a figure, a sweep, a search, a citation or a test of its own that does not."""
+    say = [name, "-m", "moe_theory.cli"]
+    stranger(*say, "verify", name, "--seed", "0", "--out", "run")
+    found = statuses(tmp_path / "run" / "verdicts.json")
+    assert found == recorded(name)
+    assert "unbroken" in stranger(*say, "challenge", name, "--seconds", "10", "--out", "searched")
+    assert "replicates" in stranger(*say, "sweep", str(ROOT / "examples" / name / "sweep.toml"), "--out", "swept")
+    assert ".svg" in stranger(*say, "figures", name, "--out", "drawn")
+    assert "@inproceedings" in stranger(*say, "cite", "run")
+    stranger(name, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / "examples" / name / f"test_{name}.py"))
