@@ -1,7 +1,7 @@
-"""Fills the generated parts of README.md, and draws the picture at its head.
+"""Fills the generated parts of README.md and of the paper on this package, and draws the README's picture.
 
     python docs/readme.py            # what `make readme` runs, from the repository's root
-    python docs/readme.py --check    # exits 1 if the README is not what the checked-in data make of it
+    python docs/readme.py --check    # exits 1 if either is not what the checked-in data make of it
 
 A part stands between `<!-- generated: NAME, by `make readme` -->` and `<!-- end of NAME -->`; the rest is written by
 hand. Statuses come from the papers' recorded runs, the picture's curves from figures/overview/overview.csv, speed from
@@ -23,7 +23,7 @@ from benchmarks.report import CORES, cost, peer_name, read, times_engine
 from moe_theory.report import overview
 from moe_theory.verify.statement import statements
 
-README = ROOT / "README.md"
+OURS = found.own_papers()
 BENCH = FIGURES / "bench" / "bench.json"
 RIVALS = {
     "NumPy loop": "a loop in NumPy takes {} times as long",
@@ -38,21 +38,25 @@ PICTURES = {  # by their files' names: a narrow one for phones, each for light a
     "overview-wide-dark": (overview.DARK, overview.WIDE),
 }
 WITNESS = "generalization.theorem-1"  # whose script the README runs
-STALE = "README.md is not what the checked-in data make of it: run `make readme`, and commit what it changes"
+STALE = "{} is not what the checked-in data make of it: run `make readme`, and commit what it changes"
 
 
 def main(arguments: list[str]) -> None:
-    """Write the README and its picture, or only compare them. A part without a place, or the other way, is an error."""
-    before = README.read_text(encoding="utf-8")
-    after = filled(before, PARTS)
-    if arguments == ["--check"]:
-        pictures = [picture_path(name).read_text(encoding="utf-8") for name in PICTURES]
-        if after != before or any(drawn_from() not in picture for picture in pictures):
-            raise SystemExit(STALE)
-    elif arguments:
+    """Write texts and picture, or only compare them. A part without a place, or the other way, is an error."""
+    if arguments not in ([], ["--check"]):
         raise SystemExit("usage: python docs/readme.py [--check]")
+    for path, parts in TEXTS.items():
+        before = path.read_text(encoding="utf-8")
+        after = filled(before, parts)
+        if not arguments:
+            path.write_text(after, encoding="utf-8")
+        elif after != before:
+            raise SystemExit(STALE.format(path.name))
+    if arguments:
+        pictures = [picture_path(name).read_text(encoding="utf-8") for name in PICTURES]
+        if any(drawn_from() not in picture for picture in pictures):
+            raise SystemExit(STALE.format("the README's picture"))
     else:
-        README.write_text(after, encoding="utf-8")
         data, about = overview.read(DATA), drawn_from()
         for name, (theme, size) in PICTURES.items():
             picture_path(name).write_text(overview.picture(data, theme, size, about), encoding="utf-8")
@@ -72,11 +76,11 @@ def drawn_from() -> str:
 
 
 def filled(text: str, made: dict[str, Callable[[], str]]) -> str:
-    """The README with its generated parts made anew. Raises: ValueError for a part that it has not exactly once."""
+    """A text with its generated parts made anew. Raises: ValueError for a part that it has not exactly once."""
     for name, make in made.items():
         start, end = f"<!-- generated: {name}, by `make readme` -->\n", f"<!-- end of {name} -->"
         if text.count(start) != 1 or text.count(end) != 1:
-            raise ValueError(f"README.md must have {start.strip()} and {end} once each.")
+            raise ValueError(f"the text must have {start.strip()} and {end} once each.")
         before, rest = text.split(start)
         text = before + start + make().rstrip("\n") + "\n" + end + rest.split(end)[1]
     return text
@@ -90,6 +94,12 @@ def output() -> str:
 
 
 def speed() -> str:
+    """What is said of speed, and where more is."""
+    where = "Measured by `make bench`: [all tables](figures/bench/table.md), [how](docs/pages/speed.md)."
+    return f"**Speed.** {cost_of_a_round()} {where}"
+
+
+def cost_of_a_round() -> str:
     """The cost of a round and how many times as long others take, by what was timed in turn with them on one core."""
     ((title, cores), (engine, *others)) = next(iter(read([BENCH]).peers().items()))
     ratios = {RIVALS.get(peer_name(each)): times_engine(each) for each in others}
@@ -97,16 +107,21 @@ def speed() -> str:
     *first, last = (rival.format(f"{ratio:.{0 if ratio >= 10 else 2}f}") for rival, ratio in shown.items())
     said = f"For it {', '.join(first)} and {last}."
     where = f"(`{title.partition(',')[0]}`,{title.partition(',')[2]}, {CORES[cores]})"
-    taken = f"**Speed.** A round of one replicate takes {cost(engine):,.0f} ns {where}. {said}"
-    return f"{taken} Measured by `make bench`: [all tables](figures/bench/table.md), [how](docs/pages/speed.md)."
+    return f"A round of one replicate takes {cost(engine):,.0f} ns {where}. {said}"
 
 
-PARTS: dict[str, Callable[[], str]] = {
-    "output": output,
-    "found": lambda: (
-        f"{found.counts('moe_theory/{}/statements'.format, 'docs/pages/networks.md')}\n\n{found.sentences()}"
-    ),
-    "speed": speed,
+TEXTS: dict[Path, dict[str, Callable[[], str]]] = {
+    ROOT / "README.md": {
+        "output": output,
+        "found": lambda: "\n\n".join(
+            (found.counts(OURS, "moe_theory/{}/statements".format, "docs/pages/networks.md"), found.sentences(OURS))
+        ),
+        "speed": speed,
+    },
+    ROOT / "paper" / "paper.md": {
+        "counts": lambda: found.counts(OURS, "../moe_theory/{}/statements".format, "../docs/pages/networks.md"),
+        "speed": cost_of_a_round,
+    },
 }
 
 

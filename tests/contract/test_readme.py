@@ -78,13 +78,18 @@ def test_it_is_short_and_begins_with_two_commands_of_make():
 
 def test_a_sentence_is_printed_only_while_its_statements_have_the_statuses_that_it_rests_on(monkeypatch):
     """Guards the public sentences about the papers against a run that is recorded later."""
-    said = found.sentences()
+    said = found.sentences(found.own_papers())
     for paper, known in found._SENTENCES.items():
         names = {each.statement.id for each in judged_statements(paper)}
         assert {id for _, rests_on in known for id in rests_on} <= names
         assert any(words in said for words, _ in known)
     monkeypatch.setattr(found, "statement_status", lambda judged: "open")
-    assert not [words for known in found._SENTENCES.values() for words, _ in known if words in found.sentences()]
+    assert not [
+        words
+        for known in found._SENTENCES.values()
+        for words, _ in known
+        if words in found.sentences(found.own_papers())
+    ]
 
 
 @pytest.mark.usefixtures("compiled_to_run")
@@ -131,12 +136,13 @@ def test_the_generated_parts_are_what_the_data_make(capsys, monkeypatch, tmp_pat
     readme.main(["--check"])  # else: make readme, and commit what it changes
     aged = tmp_path / "README.md"
     aged.write_text(README.replace("|  | holds |", "|  | fails |", 1), encoding="utf-8")
-    monkeypatch.setattr(readme, "README", aged)
+    (page, parts), *others = readme.TEXTS.items()
+    monkeypatch.setattr(readme, "TEXTS", {aged: parts, **dict(others)})
     with pytest.raises(SystemExit, match="make readme"):
         readme.main(["--check"])
-    assert readme.filled(aged.read_text(encoding="utf-8"), readme.PARTS) == README
+    assert readme.filled(aged.read_text(encoding="utf-8"), parts) == page.read_text(encoding="utf-8") == README
     with pytest.raises(ValueError, match="end of found"):
-        readme.filled(README.replace("<!-- end of found -->", ""), readme.PARTS)
+        readme.filled(README.replace("<!-- end of found -->", ""), parts)
     aged.write_text(README, encoding="utf-8")
     monkeypatch.setattr(readme.overview, "status_of", lambda panel: "holds")
     with pytest.raises(SystemExit, match="make readme"):  # the pictures have other statuses on them
@@ -175,7 +181,7 @@ def test_the_letters_of_its_pictures_are_read_at_the_sizes_that_they_have_there(
 
 
 def test_its_table_counts_every_statement_and_shows_what_fails_on_a_phone():
-    head, _, *rows = [line for line in found.counts(str, "").splitlines() if line.startswith("|")]
+    head, _, *rows = [line for line in found.counts(found.own_papers(), str, "").splitlines() if line.startswith("|")]
     columns = [cell.strip() for cell in head.strip("|").split("|")]
     assert {"holds", "false"} <= set(columns[:3])
     counts = dict.fromkeys(columns[1:], 0)
