@@ -5,11 +5,12 @@ from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from moe_theory.core import constraints, gating
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.fields import documented
+from moe_theory.core.locality import Locality, check_locality
 from moe_theory.core.random import uniforms
 from moe_theory.core.system import System
 from moe_theory.core.tasks import streamed
@@ -50,6 +51,8 @@ class State(NamedTuple):
     pending_norm: Float[Array, " M"]  # |w_t - w_{t-1}|
     pending_input: Float[Array, "M p"]  # of the gate when it was routed
     pending_slopes: Float[Array, "M M"]  # derivatives of the locality loss in the gate outputs then, for a cost of 1
+    pending_task: PyTree = None  # kinds of the tasks in progress, (M,), for a locality loss of one's own
+    memory: PyTree = None  # what that remembers
 
     @property
     def max_rounds(self) -> int:
@@ -88,6 +91,7 @@ def system(
     execution: Law = uniform,
     embed: gate.Embed = gate.mean_image,
     stream: Stream | None = None,
+    locality: Locality | None = None,
 ) -> System:
     """The experiment as a `System` on a data set; the tasks are to recognise `classes`, one each.
 
@@ -96,9 +100,10 @@ def system(
         transfer, execution: laws of delays, of `moe_theory.edge.delays` or your own.
         embed: what the gate reads of a task's images, as a vector.
         stream: what arrives in each round, and how the pool moves; unless given what `sent` makes of `tasks.draw`.
+        locality: what servers are charged for as they complete their tasks, as `moe_theory.edge.system` has it.
     Source: Algorithm 1 and Section VI of `edge`.
-    Raises: InvalidDimsError unless there are `num_classes` classes, all in the data set; from `init`,
-        InvalidParamsError for a policy out of range, and for laws that do not fit the parameters.
+    Raises: InvalidDimsError unless there are `num_classes` classes, all in the data set; InvalidParamsError for a
+        locality that is no `Locality`, and from `init` for a policy out of range, and laws that do not fit.
 
     Examples:
         >>> import jax
@@ -110,11 +115,14 @@ def system(
         (2,)
     """
 
+    if locality is not None:
+        check_locality(locality)
+
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
         _check_policies(policies, params)
         check_laws(dims.servers, params.delays, transfer, execution)
-        return begin(key, dims, params, pool_of(source, classes), execution, embed)
+        return begin(key, dims, params, pool_of(source, classes), execution, embed, locality)
 
     def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:
         arrival, place = draw(key, dims, state.pool, params, state.round + 1)
@@ -122,7 +130,7 @@ def system(
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         pool, arrival = streamed((stream or stationary)(key, dims, state, params), "pool", "arrival")
-        return learn(state._replace(pool=pool), arrival, params, dims, policies, embed)
+        return learn(state._replace(pool=pool), arrival, params, dims, policies, embed, locality)
 
     return System(init, step)
 
@@ -134,6 +142,7 @@ def begin(
     pool: Pool,
     execution: Law = uniform,
     embed: gate.Embed = gate.mean_image,
+    locality: Locality | None = None,
 ) -> State:
     """The state before round 1: random experts and execution delays, idle servers spread evenly.
 
@@ -173,6 +182,8 @@ def begin(
         pending_norm=gates[:, 0],
         pending_input=gates,
         pending_slopes=jnp.zeros((num_experts, num_experts), dtype),
+        pending_task=None if locality is None else counts,
+        memory=None if locality is None else locality.init(dims),
     )
 
 
@@ -183,6 +194,7 @@ def learn(
     dims: Dims,
     policies: tuple[Policy, ...] = tuple(POLICIES.values()),
     embed: gate.Embed = gate.mean_image,
+    locality: Locality | None = None,
 ) -> tuple[State, Info]:
     """One round on an explicit arrival, nothing random inside: gate steps, completions, routing, in this order.
 
@@ -190,6 +202,8 @@ def learn(
     probabilities of the rounds in which they were routed. Then the task goes to the idle server that the policy ranks
     first, which is busy for the task's delay and has its new model afterwards; with no server idle it is dropped.
 
+    Args:
+        locality: the one that `begin` was given.
     Source: Eqs. (1)-(13), Algorithm 1 and Section VI of `edge`.
     Raises: as `begin`; InvalidParamsError for a policy out of range, or without one score for each server;
         InvalidRunError for a round beyond `Dims.max_rounds`, where its number is known.
@@ -227,6 +241,7 @@ def learn(
             experts=networks.with_expert(state.experts, task.server, trained.weights),
             past=evaluation.record(state.past, time, arrival.task, task.server, arrival.tests, trained.rows),
             pending_rows=_select(task.mask, rows, state.pending_rows),
+            pending_task=None if locality is None else jnp.where(task.slot, arrival.task, state.pending_task),
         )
         return after, jnp.sqrt(trained.squared_change)
 
@@ -234,11 +249,12 @@ def learn(
         return jnp.stack([gating.scored(policy(outputs, *given), outputs) for policy in policies])[params.policy]
 
     # As one product: another order of its sums would change last bits of recorded runs.
-    servers = Servers(complete, take, gradient=functools.partial(jnp.einsum, "sm,sp->mp"))
+    product = functools.partial(jnp.einsum, "sm,sp->mp")
+    servers = Servers(complete, take, gradient=product, locality=locality)
     ready, _, _ = due(state, params, servers)
     after, task = offer(ready, arrival, gate_input, params, chosen, servers)
     after = after._replace(moments=moments, dropped=after.dropped + (task.server == DROPPED))
-    locality = jnp.sum(jnp.where(task.mask, after.pending_norm, 0))
+    length = jnp.sum(jnp.where(task.mask, after.pending_norm, 0))
     scores = evaluation.scores(after.past, after.tables, time)
     flushed = _select(after.pending_server != FREE, after.pending_rows, after.tables)
     flushed = evaluation.scores(after.past, flushed, time)
@@ -249,8 +265,8 @@ def learn(
         delay=task.delay,
         num_busy=jnp.sum(existing(ready, params) & (ready.busy_until > time), dtype=jnp.int32),
         gate_outputs=gating.gate_outputs(after.gates, gate_input),
-        locality=locality,
-        drive=gate.drive(gate_input, locality, params),
+        locality=length,
+        drive=gate.drive(gate_input, length, params),
         variance=gate.variance(moments, time),
         total_variance=gate.total_variance(moments, time),
         generalization_error=scores.generalization_error,

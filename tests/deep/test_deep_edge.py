@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import moe_theory as mt
+from moe_theory.core import baseline
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.locality import Locality, distance_moved
 from moe_theory.core.random import uniforms
-from moe_theory.core.system import check_system
+from moe_theory.core.system import check_system, fields
 from moe_theory.deep import edge, tasks, training
 from moe_theory.deep.params import Dims, Params
 from moe_theory.deep.tasks import on_device, pool_of
@@ -85,3 +87,28 @@ def test_a_policy_without_a_score_for_every_server_is_refused():
     state = jax.eval_shape(system.init, ROOT, PARAMS)
     with pytest.raises(InvalidParamsError, match=r"scores of shape \(2,\), not one an expert: \(3,\)"):
         jax.eval_shape(system.step, ROOT, state, PARAMS)
+
+
+def test_servers_are_charged_as_a_locality_loss_of_ones_own_says():
+    """Would catch a loss that is charged at routing, twice or to another server, or changes the printed run."""
+    dims = dataclasses.replace(DIMS, max_rounds=12)
+    none = Locality(lambda move, memory, arrival, params: (0 * move.costs, memory))
+    seen = ("info.expert", "info.locality", "info.num_busy", "state.gates")
+    runs = {}
+    for name, locality in {"default": None, "printed": distance_moved, "none": none, "own": baseline.last_move}.items():
+        system = edge.system(dims, corners(), CLASSES, locality=locality)
+        runs[name] = jax.device_get(mt.simulate(system, ROOT, PARAMS, 12, observe=fields(*seen)))
+    for one, other in zip(runs["default"][1], runs["printed"][1], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
+    assert abs(runs["default"][1].gates).max() > 0
+    assert (runs["none"][1].gates == 0).all()
+    state, records = runs["own"]
+    begun = records.expert >= 0
+    in_progress = int((state.pending_server >= 0).sum())
+    assert int(state.memory.num_moves) == begun.sum() - in_progress
+    for server in range(3):  # its last move that is done
+        moves = records.locality[begun & (records.expert == server)]
+        done = moves[:-1] if state.pending_server[server] >= 0 else moves
+        np.testing.assert_allclose(state.memory.last[server], done[-1] if len(done) else 0, rtol=1e-6)
+    with pytest.raises(InvalidParamsError, match="must be a Locality"):
+        edge.system(dims, corners(), CLASSES, locality=abs)
