@@ -48,10 +48,10 @@ class Info(NamedTuple):
 
 
 def chain(key, dims, params):
-    """Unit vectors of a plane, theta apart and, before the turning, a thousandth of it; w* orthogonal to the first."""
+    """Unit vectors of a plane, theta apart and, before the turning, a T-th of it; w* orthogonal to the first."""
     begins = jnp.floor(params.lingering * dims.num_tasks)
     places = jnp.arange(dims.num_tasks)
-    turned = jnp.maximum(places - begins, 0) + jnp.minimum(places, begins) / 1000
+    turned = jnp.maximum(places - begins, 0) + jnp.minimum(places, begins) / dims.num_tasks
     angles = params.angle * turned
     tasks = jnp.zeros((dims.num_tasks, dims.num_features))
     return tasks.at[:, 0].set(jnp.cos(angles)).at[:, 1].set(jnp.sin(angles)), tasks[0].at[1].set(1.0)
@@ -201,8 +201,8 @@ ANYWHERE = mt.statement(
     "random-order",
     paper="cyclic",
     where="our statement on random orders",
-    says="After k tasks in random order, whatever they are, one drawn afresh has this mean loss at most, if w* has any "
-    "direction. $$\\mathbb{E} \\ell \\le k^k / (k + 1)^{k + 1} < 1 / (e k)$$",
+    says="After k tasks in random order, whatever they are, one drawn afresh has this loss at most, in the mean over "
+    "directions of w*. $$\\mathbb{E} \\ell \\le k^k / (k + 1)^{k + 1} < 1 / (e k)$$",
     proof="random_order.py",
     free=(Scale("alikeness", 0, 0.99), Size("num_tasks", 2, 12), Size("num_features", 2, 20)),
 )
