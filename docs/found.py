@@ -88,7 +88,7 @@ def counts(among: Mapping[str, Paper], link: Callable[[str], str], networks: str
         link: gives where a paper's name leads to.
         networks: the page that has the verdicts on several data.
     """
-    own = [name for name, paper in among.items() if not paper.answers_for]
+    own = [name for name, paper in among.items() if paper.citation]  # a variant of ours is no paper
     found = {paper: statement_counts(judged_statements(paper)) for paper in own}
     shown = dict.fromkeys([HOLDS, FALSE, *StatementStatus, BY_READING])  # the first ones are what a phone has room for
     statuses = [status for status in shown if any(status in each for each in found.values())]

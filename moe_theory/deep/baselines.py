@@ -1,7 +1,9 @@
-"""Baselines against forgetting, to compare a router with: replay of images, or a penalty on the weights.
+"""Against forgetting: replay of images and a penalty on the weights, to compare a router with, and a router whose moves
+are charged against a baseline.
 
-Both are of an expert, so that they go with any number of experts, one above all. `Dims.num_kept` and
-`Dims.consolidates` make room for them; `Params.replay_weight` and `Params.ewc_strength` turn them on.
+The first two are of an expert, so that they go with any number of experts, one above all. `Dims.num_kept`,
+`Dims.consolidates` and `Dims.compares` make room for them; `Params.replay_weight`, `Params.ewc_strength` and
+`Params.baseline_weight` turn them on.
 
 Source: Chaudhry et al., "On Tiny Episodic Memories in Continual Learning" (2019), with a ring buffer for each class;
 Kirkpatrick et al., "Overcoming catastrophic forgetting in neural networks" (2017), with the running sum of Schwarz et
@@ -15,9 +17,24 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
+from moe_theory.core.baseline import Baseline, repaired
+from moe_theory.core.locality import Locality, Move
 from moe_theory.deep.params import Dims, Params
 
 NO_IMAGE = -1
+
+
+def _weighed(move: Move, memory: Baseline, arrival: Any, params: Params) -> tuple[Float[Array, " M"], Baseline]:
+    against, memory = repaired.cost(move, memory, arrival, params)
+    return move.costs + params.baseline_weight * (against - move.costs), memory
+
+
+AGAINST_BASELINE = Locality(_weighed, repaired.init)  # as far as `Params.baseline_weight` has it
+
+
+def locality_of(dims: Dims, own: Locality | None, printed: Any) -> Any:
+    """The locality loss of a system: one of a user's own, or the printed one, with a baseline where there is room."""
+    return own or (AGAINST_BASELINE if dims.compares else printed)
 
 
 class Kept(NamedTuple):

@@ -76,7 +76,7 @@ def system(
     *,
     stream: Stream | None = None,
     optimizer: Optimizer = optax.sgd,
-    locality: Locality = distance_moved,
+    locality: Locality | None = None,
     **parts: Any,
 ) -> System:
     """The experiment as a `System` on a data set; the tasks are to recognise `classes`, one each.
@@ -85,7 +85,8 @@ def system(
         embed: what the gate reads of a task's images, as a vector.
         stream: what arrives in each round, and how the pool moves; unless given what `tasks.draw` draws.
         optimizer, locality, parts: optimizer, locality, router and auxiliary, as `moe_theory.continual.system` has
-            them; their `params` are those of networks.
+            them; their `params` are those of networks. Where `Dims.compares`, the locality loss has the baseline that
+            `Params.baseline_weight` asks for, unless given.
     Source: Algorithm 1, Section 6 and Appendix A of `continual`.
     Raises: InvalidDimsError unless there are `num_classes` of them, all in the data set; InvalidParamsError for a
         locality that is no `Locality`.
@@ -100,7 +101,8 @@ def system(
         (2, 64)
     """
 
-    check_locality(locality)
+    if locality is not None:
+        check_locality(locality)
 
     def init(key: Key[Array, ""], params: Params) -> State:
         return begin(key, dims, params, pool_of(source, classes), embed, optimizer, locality)
@@ -124,7 +126,7 @@ def begin(
     pool: Pool,
     embed: gate.Embed = gate.mean_image,
     optimizer: Optimizer = optax.sgd,
-    locality: Locality = distance_moved,
+    locality: Locality | None = None,
 ) -> State:
     """The state before round 1: random experts, gates at zero.
 
@@ -149,7 +151,7 @@ def begin(
         past=evaluation.empty_past(dims),
         kept=baselines.nothing_kept(dims, experts.params) if dims.num_kept or dims.consolidates else None,
         optimizer_state=optimizer(jnp.asarray(params.learning_rate, gates.dtype)).init(gates),
-        memory=locality.init(dims),
+        memory=baselines.locality_of(dims, locality, distance_moved).init(dims),
     )
 
 
@@ -161,6 +163,7 @@ def learn(
     embed: gate.Embed = gate.mean_image,
     *,
     router: Router = perturbed,
+    locality: Locality | None = None,
     **parts: Any,
 ) -> tuple[State, Info]:
     """One round of Algorithm 1 on an explicit arrival: nothing random inside.
@@ -169,7 +172,7 @@ def learn(
     step on locality and auxiliary loss, unless their update has been terminated.
 
     Args:
-        router, parts: router, optimizer, locality and auxiliary, as for `system`.
+        router, locality, parts: router, locality, optimizer and auxiliary, as for `system`.
     Source: Algorithm 1, Section 6 and Appendices A.3, A.4 of `continual`.
     Raises: as `begin`; InvalidRunError for a round beyond `Dims.max_rounds`, where its number is known.
 
@@ -216,17 +219,16 @@ def learn(
         scores = router(*given)
         return jnp.where(jnp.isnan(scores), -jnp.inf, scores)
 
-    after, routing, learned = advance(
-        state, gate_input, arrival.perturbation, arrival, params, experts, router=ranked, **parts
-    )
-    locality, scores = jnp.sqrt(learned.squared_moves[0]), learned.errors
+    about = {"router": ranked, "locality": baselines.locality_of(dims, locality, distance_moved), **parts}
+    after, routing, learned = advance(state, gate_input, arrival.perturbation, arrival, params, experts, **about)
+    moved, scores = jnp.sqrt(learned.squared_moves[0]), learned.errors
     info = Info(
         task=arrival.task,
         expert=routing.ranked[0],
         gate_outputs=routing.gate_outputs,
         gate_probabilities=routing.gate_probabilities,
-        locality=locality,
-        drive=gate.drive(gate_input, locality, params),
+        locality=moved,
+        drive=gate.drive(gate_input, moved, params),
         variance=gate.variance(moments, time),
         total_variance=gate.total_variance(moments, time),
         terminated=after.terminated,

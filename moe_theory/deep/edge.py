@@ -14,7 +14,7 @@ from moe_theory.core.locality import Locality, check_locality
 from moe_theory.core.random import uniforms
 from moe_theory.core.system import System
 from moe_theory.core.tasks import streamed
-from moe_theory.deep import evaluation, gate, networks, training
+from moe_theory.deep import baselines, evaluation, gate, networks, training
 from moe_theory.deep.evaluation import UNSEEN, Past, Tables
 from moe_theory.deep.gate import ImageMoments
 from moe_theory.deep.networks import Weights
@@ -100,7 +100,8 @@ def system(
         transfer, execution: laws of delays, of `moe_theory.edge.delays` or your own.
         embed: what the gate reads of a task's images, as a vector.
         stream: what arrives in each round, and how the pool moves; unless given what `sent` makes of `tasks.draw`.
-        locality: what servers are charged for as they complete their tasks, as `moe_theory.edge.system` has it.
+        locality: what servers are charged for as they complete their tasks, as `moe_theory.edge.system` has it. Unless
+            given the printed loss, with the baseline that `Params.baseline_weight` asks for where `Dims.compares`.
     Source: Algorithm 1 and Section VI of `edge`.
     Raises: InvalidDimsError unless there are `num_classes` classes, all in the data set; InvalidParamsError for a
         locality that is no `Locality`, and from `init` for a policy out of range, and laws that do not fit.
@@ -150,6 +151,7 @@ def begin(
     Raises: InvalidDimsError for a pool of another number of classes; InvalidParamsError for `params` outside their
         range; InvalidSystemError for an `embed` that gives no vector.
     """
+    locality = baselines.locality_of(dims, locality, None)
     check_params(dims, params, len(pool.train.counts))
     num_experts, dtype = dims.max_experts, jnp.result_type(float)
     num_features = gate.num_features(embed, pool, dims.num_samples)
@@ -224,6 +226,7 @@ def learn(
         >>> int(state.visits.sum() + state.dropped)
         2
     """
+    locality = baselines.locality_of(dims, locality, None)
     check_params(dims, params, len(state.pool.train.counts))
     _check_policies(policies, params)
     time, pixels = state.round + 1, state.pool.train.pixels[arrival.images]

@@ -56,6 +56,8 @@ CIFAR100 = _on_digits("continual-cifar100")
 TINY_IMAGENET = _on_digits("continual-tiny-imagenet")
 EDGE_MNIST = _on_digits("edge-mnist")
 DRIVE = _on_digits("gate-drive")
+BASELINE = _on_digits("continual-baseline")
+EDGE_BASELINE = _on_digits("edge-baseline")
 
 
 def claims_for(of: Preset, data: str) -> list[Claim]:

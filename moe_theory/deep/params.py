@@ -43,6 +43,7 @@ SGD, ADAM = "sgd", "adam"
 OPTIMIZERS = (SGD, ADAM)
 
 Share = Annotated[Real, Within(0, 1, open_low=True, why="it is a share of a task's images")]
+Part = Annotated[Real, Within(0, 1, why="1 is the whole baseline")]
 BETWEEN = "a delay is between them"
 
 
@@ -74,6 +75,7 @@ class Dims:
     optimizer: str = SGD  # of an expert, initialised anew for every task
     num_kept: int = 0  # training images of each class that an expert keeps, for replay
     consolidates: bool = False  # whether an expert keeps how important its weights are, for their consolidation
+    compares: bool = False  # whether the cost of moves is remembered, for a baseline in the locality loss
 
     def __post_init__(self) -> None:
         constraints.check_sizes(self)
@@ -137,6 +139,7 @@ class Params(NamedTuple):
     squared_loss: Flag = False  # whether experts minimise the squared error, or the cross entropy
     replay_weight: NonNegative = 0.0  # of the images that an expert keeps, beside its task's 1
     ewc_strength: NonNegative = 0.0  # of the penalty on weights that earlier tasks need
+    baseline_weight: Part = 0.0  # of the baseline in the locality loss, `core.baseline.repaired`; the papers' is 0
     policy: CountOrZero = 0  # which of a system's policies routes: adaptive, nearest, fastest, uniform
     gate_lag: GateLag = 1  # rounds from a completion to its gate step
     min_transfer_delay: Annotated[Delay, AtMost("max_transfer_delay", BETWEEN)] = 0  # rounds
@@ -186,6 +189,7 @@ def check_params(dims: Dims, params: Params, num_classes: int | None = None) -> 
     for name, room, way_out in (
         ("replay_weight", dims.num_kept, "num_kept"),
         ("ewc_strength", dims.consolidates, "consolidates"),
+        ("baseline_weight", dims.compares, "compares"),
     ):
         if values.get(name) and not room:
             raise InvalidParamsError(f"{name}={values[name]} needs room for what is kept. Set Dims.{way_out}.")

@@ -55,13 +55,13 @@ class Preset:
         Experts with and without termination (a single expert needs no router), at each scale of the gate's input, or
         servers under every policy.
         """
-        fixed = {**self.choices, "num_rounds": self.num_rounds}
+        fixed, others = {**self.choices, "num_rounds": self.num_rounds}, self.others.items()
         if self.paper == EDGE:
             return {
                 server_cell(number, policy): {**fixed, "num_experts": number, "policy": place}
                 for number in self.experts
                 for place, policy in enumerate(POLICIES)
-            }
+            } | {name: {**fixed, "num_experts": self.experts[0], "policy": 0, **own} for name, own in others}
         return {
             expert_cell(number, terminate, scale): {
                 **fixed,
@@ -72,7 +72,7 @@ class Preset:
             for scale in self.scales or (None,)
             for number in self.experts
             for terminate in ((True,) if number == 1 else (True, False))
-        } | {name: {**fixed, "num_experts": 1, "terminate": True, **own} for name, own in self.others.items()}
+        } | {name: {**fixed, "num_experts": 1, "terminate": True, **own} for name, own in others}
 
     def system(self, source: Source) -> System:
         """The system that all cells run, on a data set or a function that reads it.
@@ -169,7 +169,20 @@ def _mlp(rounds: int) -> Dims:
 
 # One network and what it is given against forgetting, on classes that arrive one after the other.
 _AMONG = {"positive_share": 1.0, "multi_class": True, "incremental": True, "replay_weight": 0.0, "ewc_strength": 0.0}
-_BASELINES = {"M = 1, replay": {"replay_weight": 1.0}, "M = 1, EWC": {"ewc_strength": 100.0}}
+_PLAIN = {"baseline_weight": 0.0}
+
+# Algorithm 1 against a baseline in its locality loss.
+_AGAINST = {
+    "M = 4, baseline": {"num_experts": 4, "terminate": False, "baseline_weight": 1.0},
+    "M = 4, baseline and termination": {"num_experts": 4, "baseline_weight": 1.0},
+    "M = 4, larger gate": {"num_experts": 4, "gate_scale": STRONG},
+}
+_SERVERS_AGAINST = {"M = 5, baseline": {"baseline_weight": 1.0}}
+_BASELINES = {
+    "M = 1, replay": {"replay_weight": 1.0},
+    "M = 1, EWC": {"ewc_strength": 100.0},
+    "M = 4, baseline": {"num_experts": 4, "terminate": False, "baseline_weight": 1.0},
+}
 
 _ALL = (
     Preset("continual-mnist", "Fig. 5", CONTINUAL, "mnist", _DIGITS, (1, 4, 7), _five_layer(7, 60), _GATE | _SGD),
@@ -191,8 +204,17 @@ _ALL = (
     ),
     Preset(
         "baselines", "beside Sec. 6", CONTINUAL, "mnist", _DIGITS, (1, 4),
-        dataclasses.replace(_five_layer(4, 60), num_kept=10, consolidates=True), _GATE | _SGD | _AMONG,
-        others=_BASELINES,
+        dataclasses.replace(_five_layer(4, 60), num_kept=10, consolidates=True, compares=True),
+        _GATE | _SGD | _AMONG | _PLAIN, others=_BASELINES,
+    ),
+    Preset(
+        "continual-baseline", "beside Fig. 5", CONTINUAL, "mnist", _DIGITS, (1, 4),
+        dataclasses.replace(_five_layer(4, 60), compares=True), _GATE | _SGD | _PLAIN, others=_AGAINST,
+    ),
+    Preset(
+        "edge-baseline", "beside Fig. 4", EDGE, "mnist", _DIGITS, (5,),
+        dataclasses.replace(_five_layer(5, 100), compares=True), _EDGE | _SGD | _PLAIN,
+        others=_SERVERS_AGAINST,
     ),
     Preset(
         "continual-mnist-small", "Fig. 5", CONTINUAL, "digits", _DIGITS, (1, 4, 7),
@@ -213,7 +235,15 @@ _ALL = (
     Preset("edge-mnist-small", "Fig. 4", EDGE, "digits", _DIGITS, (5, 10), Dims(10, 3, 100), _EDGE),
     Preset(
         "baselines-small", "beside Sec. 6", CONTINUAL, "digits", _DIGITS, (1, 4),
-        Dims(4, 3, 60, num_kept=10, consolidates=True), _GATE | _AMONG, others=_BASELINES,
+        Dims(4, 3, 60, num_kept=10, consolidates=True, compares=True), _GATE | _AMONG | _PLAIN, others=_BASELINES,
+    ),
+    Preset(
+        "continual-baseline-small", "beside Fig. 5", CONTINUAL, "digits", _DIGITS, (1, 4),
+        Dims(4, 3, 60, compares=True), _GATE | _PLAIN, others=_AGAINST,
+    ),
+    Preset(
+        "edge-baseline-small", "beside Fig. 4", EDGE, "digits", _DIGITS, (5,), Dims(5, 3, 100, compares=True),
+        _EDGE | _PLAIN, others=_SERVERS_AGAINST,
     ),
     Preset("gate-drive-small", "Sec. 6", CONTINUAL, "digits", _DIGITS, (4,), Dims(7, 3, 60), {}, (WEAK, STRONG)),
 )  # fmt: skip

@@ -16,6 +16,7 @@ ROOT = Path(moe_theory.__file__).parent
 # From the top; entries on one line stand beside each other and may not import one another.
 LAYERS = [
     {"deep"},
+    {"reinforced"},
     {"continual", "edge", "generalization", "merging"},
     {"cli"},
     {"tour"},

@@ -62,7 +62,7 @@ def test_the_package_s_own_papers_are_complete():
     assert list(papers)[-1] == "deep"  # whose claims are about the others' statements
     for paper in papers.values():
         assert set(paper.default_readings) <= set(paper.readings)
-        assert paper.import_figures()
+        assert paper.import_figures() or not paper.citation
         assert paper.statements
         assert set(paper.answers_for) <= set(papers)
 

@@ -1,0 +1,8 @@
+"""Algorithm 1 against a baseline: what each claim of a paper becomes for it.
+
+moe-theory verify continual --system examples/repaired.py:repaired --reading orthogonal-signal
+"""
+
+from moe_theory import continual
+
+repaired = dict(locality=continual.baseline.repaired)

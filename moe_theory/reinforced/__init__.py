@@ -1,0 +1,24 @@
+"""Algorithm 1 with a baseline in its locality loss, a variant of ours: what it conserves, where it stays, how long it
+takes to settle.
+
+Source: `docs/pages/derivations/repaired.md`. The loss is `core.baseline`, the algorithm that of `continual`.
+"""
+
+from moe_theory.continual.params import Params, Reading
+from moe_theory.core.papers import Paper
+
+# The one reading, by name: `Params` as they stand.
+READINGS: dict[str, Reading] = {
+    "as-stated": Reading("as-stated", "nothing is left open that changes these statements", Params())
+}
+# No paper of others, so that nothing cites it and no count of what is found of papers has it.
+PAPER = Paper(
+    name="reinforced",
+    package=__name__,
+    title="Algorithm 1 with a baseline",
+    readings=READINGS,
+    statements="moe_theory.reinforced.statements",
+    most_verdicts=100,
+    rank=4,
+)
+reading = PAPER.reading  # a reading by its name, as `reading("as-stated")`

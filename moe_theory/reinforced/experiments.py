@@ -1,0 +1,195 @@
+"""Runs of Algorithm 1 against a baseline where experts learn at once and see no noise, as its theorems have it, up to
+settling and beyond. Those of slow learners with noise, beside the printed algorithm, are `continual.repaired`'s.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from moe_theory.continual import repaired
+from moe_theory.continual.algorithm import Info, State, system
+from moe_theory.continual.interventions import whole_truth
+from moe_theory.continual.params import Dims, Params
+from moe_theory.core import baseline
+from moe_theory.core.linear import minimum_norm
+from moe_theory.core.locality import Locality
+from moe_theory.core.system import System, fields
+from moe_theory.core.tasks import ORTHOGONAL
+from moe_theory.runs import Run
+from moe_theory.verify import Experiment
+from moe_theory.verify.region import Choice, Size
+
+LAST_ROUND = 10**7  # a stride beyond the longest run
+NUM_TASKS, NUM_EXPERTS = 3, 6
+SCALE = 1e-4  # sigma_0 where it is one: outputs are of order 1e-5, so that a softmax is 1/M
+SCALES = (1e-6, 1e-5, 1e-4, 1e-3)
+MANY = (6, 12, 24, 48)  # M, with `NUM_TASKS`
+FEWER = (4, 6, 8)  # N, with 16 experts
+TWICE, AS_MANY, ONE_FEWER = "M = 2 N", "M = N", "M = N - 1"
+FREE_SCALE = Choice("sigma_0", {"0.0001": SCALE, "1e-06": 1e-6, "0.01": 0.01})  # with all orders in it
+FREE_TASKS, FREE_FEATURES = Size("num_tasks", 2, 7), Size("num_features", 7, 20)
+FREE_SHARE = Choice(  # of an expert's own last move in the baseline
+    "own",
+    {"0.7": baseline.repaired, "1": baseline.last_move, "0.4": baseline.compared(0.4), "0": baseline.mean_move},
+)
+FREE_FIT = Choice("fit", {"at once": whole_truth, "nearest model": minimum_norm})
+FREE_LAW = Choice("signals", {law.replace(" ", "-"): {"signal_law": number} for law, number in repaired.LAWS.items()})
+OBSERVED = fields("info.forgetting", "info.generalization_error")
+TRADED = fields(
+    sums=lambda state, info: jnp.sum(state.gates * jnp.sum(state.pool.signals, axis=0), axis=-1),  # sum_n theta_m'v_n
+    lasts=lambda state, info: state.memory.last,
+    square=lambda state, info: jnp.sum(jnp.square(state.pool.signals[0])),  # |v|^2
+)
+
+
+class Settling(NamedTuple):
+    """The algorithm's state, and whether it has settled."""
+
+    state: State
+    last: Int[Array, " M"]  # the task that each expert had last, -1 for none
+    settled: Int[Array, ""]  # the first round after which the state was settled, 0 for none
+    moved: Float[Array, ""]  # the longest move after that round, over sigma_0
+    forgetting: Float[Array, ""]  # F_t of that round
+    generalization_error: Float[Array, ""]  # G_t of it
+
+    pool, round = property(lambda self: self.state.pool), property(lambda self: self.state.round)
+
+
+def is_settled(state: State, last: Int[Array, " M"], params: Params) -> Bool[Array, ""]:
+    """Whether for every task n all experts whose outputs theta'v_n are within lambda of the largest had n last."""
+    exists = jnp.arange(last.shape[0])[:, None] < params.num_experts
+    outputs = jnp.sum(state.gates[:, None, :] * state.pool.signals[None, :, :], axis=-1)  # (M, N)
+    highest = jnp.max(jnp.where(exists, outputs, -jnp.inf), axis=0)
+    is_near = exists & (outputs >= highest - params.perturbation_scale)
+    return jnp.all(~is_near | (last[:, None] == jnp.arange(outputs.shape[1])))
+
+
+@functools.lru_cache
+def system_with_settling(dims: Dims, locality: Locality) -> System:
+    """Algorithm 1 with a locality loss and experts that learn at once, as a `System` that sees when it settles."""
+    plain = system(dims, fit=whole_truth, locality=locality)
+
+    def init(key: Key[Array, ""], params: Params) -> Settling:
+        zero, whole = jnp.zeros((), jnp.result_type(float)), jnp.zeros((), jnp.int32)
+        return Settling(plain.init(key, params), jnp.full(dims.max_experts, -1), whole, zero, zero, zero)
+
+    def step(key: Key[Array, ""], before: Settling, params: Params) -> tuple[Settling, Info]:
+        state, info = plain.step(key, before.state, params)
+        last = jnp.where(info.chosen, info.task, before.last)
+        was, moved = before.settled > 0, jnp.maximum(before.moved, info.update_norm / params.truth_scale)
+        begins = ~was & is_settled(state, last, params)
+        after = Settling(
+            state=state,
+            last=last,
+            settled=jnp.where(begins, state.round, before.settled),
+            moved=jnp.where(was, moved, before.moved),
+            forgetting=jnp.where(begins, info.forgetting, before.forgetting),
+            generalization_error=jnp.where(begins, info.generalization_error, before.generalization_error),
+        )
+        return after, info
+
+    return System(init, step)
+
+
+def without_noise(scale: float, num_experts: int, num_tasks: int, num_features: int) -> dict[str, Any]:
+    """The parameters of `continual.repaired` at a sigma_0, with orthogonal signals of length 1 and no noise."""
+    changes = {"noise_scale": 0.0, "signal_scale": 1 / (scale * math.sqrt(num_features))}
+    return repaired.params_of(scale, num_experts, num_tasks, ORTHOGONAL, **repaired.ALONE, **changes)
+
+
+def settling(
+    name: str,
+    sizes: Mapping[str, tuple[float, int, int]],
+    num_features: int = repaired.NUM_FEATURES,
+    locality: Locality = baseline.repaired,
+    **about: Any,
+) -> Experiment:
+    """Runs of system_with_settling, each as long as `repaired.horizon` has it.
+
+    Args:
+        sizes: sigma_0, M and N of each cell.
+        about: further fields.
+    """
+    most = max(num_experts for _, num_experts, _ in sizes.values())
+    dims = {cell: Dims(most, size[2], num_features, repaired.NUM_SAMPLES) for cell, size in sizes.items()}
+    cells = {cell: without_noise(*size, num_features) for cell, size in sizes.items()}
+    lengths = {
+        cell: math.ceil(repaired.horizon(Params()._replace(**own), dims[cell].num_tasks)) for cell, own in cells.items()
+    }
+    first = next(iter(sizes))
+    return Experiment(
+        name=name,
+        dims=dims[first],
+        system=system_with_settling(dims[first], locality),
+        systems={cell: system_with_settling(each, locality) for cell, each in dims.items()},
+        cells=cells,
+        num_rounds=max(lengths.values()),
+        lengths=lengths,
+        record_every=LAST_ROUND,
+        observe=OBSERVED,
+        is_double=True,
+        **about,
+    )
+
+
+def once_settled(setting: Mapping[str, Any]) -> Experiment:
+    """With twice as many experts as tasks, as many, and one fewer; sigma_0, N, d and the baseline of a setting."""
+    num_tasks, scale = setting.get("num_tasks", NUM_TASKS), setting.get("sigma_0", SCALE)
+    numbers = {TWICE: 2 * num_tasks, AS_MANY: num_tasks, ONE_FEWER: num_tasks - 1}
+    return settling(
+        "once-settled",
+        {cell: (scale, number, num_tasks) for cell, number in numbers.items()},
+        setting.get("num_features", repaired.NUM_FEATURES),
+        setting.get("own", baseline.repaired),
+        replicates=4096,
+        of=once_settled,
+    )
+
+
+def trading(setting: Mapping[str, Any]) -> Experiment:
+    """Against each expert's own last move alone, over sigma_0; N, d and what experts learn by of a setting."""
+    num_tasks, num_features = setting.get("num_tasks", NUM_TASKS), setting.get("num_features", repaired.NUM_FEATURES)
+    dims = Dims(NUM_EXPERTS, num_tasks, num_features, repaired.NUM_SAMPLES)
+    return Experiment(
+        name="trading",
+        dims=dims,
+        system=system(dims, fit=setting.get("fit", whole_truth), locality=baseline.last_move),
+        cells={f"sigma_0 = {scale:g}": without_noise(scale, NUM_EXPERTS, num_tasks, num_features) for scale in SCALES},
+        num_rounds=300,
+        record_every=100,
+        observe=TRADED,
+        replicates=1024,
+        is_double=True,
+        of=trading,
+    )
+
+
+def beside_printed(setting: Mapping[str, Any]) -> Experiment:
+    """Slow learners with noise, as printed and against the baseline; N of a setting."""
+    made = repaired.experiment(setting.get("num_tasks", NUM_TASKS))
+    return dataclasses.replace(made, name="beside-printed", replicates=256, of=beside_printed)
+
+
+ONCE_SETTLED, TRADING, BESIDE_PRINTED = once_settled({}), trading({}), beside_printed({})
+SETTLES = settling(
+    "settles",
+    {
+        f"{of}, sigma_0 = {scale:g}": (scale, number, NUM_TASKS)
+        for of, number in ((TWICE, 2 * NUM_TASKS), (AS_MANY, NUM_TASKS))
+        for scale in SCALES
+    },
+    replicates=4096,
+)
+SETTLES_MANY = settling("settles-many", {f"M = {number}": (SCALE, number, NUM_TASKS) for number in MANY})
+SETTLES_TASKS = settling("settles-tasks", {f"N = {number}": (SCALE, 16, number) for number in FEWER}, num_features=9)
+
+
+def settling_time(run: Run) -> Int[np.ndarray, " B"]:
+    """The round after which a run had settled, or its length if it has not."""
+    return np.where(run.state.settled > 0, run.state.settled, run.rounds[-1])

@@ -1,0 +1,49 @@
+"""Theorem 2: a settled state stays settled, and no model moves again.
+
+In a settled state all experts whose outputs for a task n are within lambda of the largest had n last, and so have w_n
+for a model. The expert m that is chosen for n is one of them, as r < lambda: it does not move, and its cost c = 0 - own
+b_m - (1 - own) mean is at most 0. With pi = 1/M its output for n rises by (M - 1) e, e = -u c / M >= 0, and all others'
+fall by e; outputs for other tasks stay. The largest afterwards is at least the largest of the rest, which kept their
+distances, so that no expert comes nearer to it than before: whoever is within lambda was, and had n last. The program
+takes every settled state of three experts with outputs for two tasks on a grid, every choice and two sizes of e.
+
+Robust: any M, N, lambda and share own in [0, 1], however costs have been so far.
+
+Objection: with pi the true softmax the others fall by unequal amounts. Where m alone is within lambda it rises and the
+rest fall, so that the same holds; where several are, an expert just beyond lambda can come within.
+
+Caveat: experts learn at once and gates see no noise.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import product
+
+M, N, LAMBDA = 3, 2, 1
+GRID = range(4)
+
+
+def near(outputs):
+    return [m for m in range(M) if outputs[m] >= max(outputs) - LAMBDA]
+
+
+def is_settled(H, last):
+    return all(last[m] == n for n in range(N) for m in near([row[n] for row in H]))
+
+
+num_states, num_steps, left = 0, 0, 0
+for last in product(range(N), repeat=M):
+    for flat in product(GRID, repeat=M * N):
+        H = [flat[m * N : (m + 1) * N] for m in range(M)]
+        if not is_settled(H, last):
+            continue
+        num_states += 1
+        for n, e in product(range(N), (Fraction(0), Fraction(1, 3), Fraction(5, 2))):
+            for m in near([row[n] for row in H]):
+                after = [[h + (k == n) * ((M - 1) * e if j == m else -e) for k, h in enumerate(H[j])] for j in range(M)]
+                num_steps += 1
+                left += not (is_settled(after, last) and last[m] == n)
+print(f"settled states: {num_states}; rounds from them: {num_steps}; of these that move a model or unsettle: {left}")
+is_proved = num_states > 0 and left == 0
+print("proved: a settled state stays settled" if is_proved else "not proved")
+sys.exit(not is_proved)

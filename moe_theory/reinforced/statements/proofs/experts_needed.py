@@ -1,0 +1,33 @@
+"""Corollary 1: a settled state has at least as many experts as tasks.
+
+The expert with the largest output for task n is within lambda of it, so that in a settled state it had n last. An
+expert had one task last: those with the largest outputs for different tasks differ, and there are N of them. The
+program takes every choice of experts with the largest outputs and of last tasks for M < N up to N = 5, and finds some
+for M = N.
+
+Robust: any lambda >= 0, baseline, signals, learners: only the definition of a settled state is used.
+
+Objection: none is needed of outputs that are equal: each of several largest had n last.
+
+Caveat: that M >= N is enough is not said. A run that has not settled can be as good as settled for long.
+"""
+
+import sys
+from itertools import product
+
+
+def num_settled(num_experts, num_tasks):
+    return sum(
+        all(last[leaders[n]] == n for n in range(num_tasks))
+        for leaders in product(range(num_experts), repeat=num_tasks)
+        for last in product(range(num_tasks), repeat=num_experts)
+    )
+
+
+fewer = {(m, n): num_settled(m, n) for n in range(2, 6) for m in range(1, n) if m**n * n**m < 10**6}
+equal = {(n, n): num_settled(n, n) for n in range(2, 5)}
+for found in (fewer, equal):
+    print(", ".join(f"M = {m}, N = {n}: {count}" for (m, n), count in found.items()))
+is_proved = not any(fewer.values()) and all(equal.values())
+print("proved: with M < N no state is settled" if is_proved else "not proved")
+sys.exit(not is_proved)
