@@ -73,6 +73,14 @@ verdicts: $(STAMP)
 	$(BIN)/moe-theory challenge $(PAPERS) --seconds 90 --out runs/verdicts
 	$(BIN)/moe-theory record $(PAPERS:%=runs/verdicts/%) runs/verdicts
 
+# What each claim of two papers becomes for Algorithm 1 against a baseline: up to 25 minutes of a core each.
+beside: $(STAMP)
+	for name in continual edge; do \
+	  $(BIN)/moe-theory verify $$name --system examples/repaired.py:repaired --reading orthogonal-signal --budget 25m \
+	    --out runs/beside/$$name || exit 1; \
+	done
+	$(BIN)/python docs/beside.py runs/beside/continual runs/beside/edge
+
 readme: $(STAMP)
 	$(BIN)/python docs/readme.py
 

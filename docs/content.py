@@ -288,6 +288,22 @@ def regimes() -> dict[str, list[Any]]:
     }
 
 
+def decided_of(paper: str) -> list[tuple[Judged, Verdict | None]]:
+    """A paper's statements, each with the verdict that decides it."""
+    return [
+        (known, wording.decisive(known, verdicts())) for known in (judged(each, verdicts()) for each in answered(paper))
+    ]
+
+
+def beside() -> list[tuple[str, list[dict[str, Any]]]]:
+    """Statements of each paper as printed and for Algorithm 1 against a baseline, as `make beside` wrote them."""
+    table = pd.read_csv(gallery.ROOT / "docs" / "beside.csv", keep_default_na=False, dtype={"differs": bool})
+    table["id"] = table.statement.str.partition(".")[2]
+    return [
+        (str(paper), rows.to_dict("records")) for paper, rows in table.groupby(table.statement.str.partition(".")[0])
+    ]
+
+
 def breakable(name: str) -> Markup:
     """A dotted name that a line may end in behind its dots and hyphens."""
     return Markup(re.sub(r"([.-])", r"\1<wbr>", str(escape(name))))

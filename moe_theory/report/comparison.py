@@ -166,7 +166,7 @@ def comparison(report: Report, patterns: Sequence[str] = (), paths: Sequence[Pat
         del width
         own = report.own_system
         columns = ("statement", "printed", own, "measured: printed", f"measured: {own}")
-        rows = [(each.name, each.printed_words, each.own_words, *map(_measured, each.numbers)) for each in pairs]
+        rows = [(each.name, each.printed_words, each.own_words, *map(numbers_of, each.numbers)) for each in pairs]
         styles = [
             STATUS_STYLES.get(statement_status(each.own)) if each.differs or each.is_lost else "dim" for each in pairs
         ]
@@ -179,7 +179,8 @@ def comparison(report: Report, patterns: Sequence[str] = (), paths: Sequence[Pat
     return Document(body, parts, SCHEMA)
 
 
-def _measured(verdict: Verdict | None) -> str:
+def numbers_of(verdict: Verdict | None) -> str:
+    """What was measured, and what is claimed of it."""
     if verdict is None or not verdict.replicates:
         return ""
     return str(verdict.status) if math.isnan(verdict.observed) else f"{measured(verdict)}; {plain(claimed(verdict))}"

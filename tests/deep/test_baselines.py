@@ -1,5 +1,5 @@
-"""What a single network is given against forgetting: catches images that are not replayed, importance that is not that
-of the weights, and a penalty that does not hold them."""
+"""What is done against forgetting: catches images that are not replayed, importance that is not that of the weights, a
+penalty that does not hold them, and a baseline that is not the locality loss's."""
 
 import dataclasses
 
@@ -10,6 +10,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import deep
+from moe_theory.core import baseline
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.deep import baselines, datasets, networks, presets, tasks, training
 
@@ -95,7 +96,11 @@ def test_the_penalty_holds_the_weights_that_matter():
 
 
 def test_what_has_no_room_is_refused():
-    for changes, named in (({"replay_weight": 1.0}, "num_kept"), ({"ewc_strength": 1.0}, "consolidates")):
+    for changes, named in (
+        ({"replay_weight": 1.0}, "num_kept"),
+        ({"ewc_strength": 1.0}, "consolidates"),
+        ({"baseline_weight": 1.0}, "compares"),
+    ):
         with pytest.raises(InvalidParamsError, match=named):
             run_of(ALONE, PARAMS._replace(**changes))
     with pytest.raises(InvalidDimsError, match="num_kept=11"):
@@ -104,6 +109,24 @@ def test_what_has_no_room_is_refused():
 
 def test_the_preset_compares_them_with_experts():
     of = presets.preset("baselines-small")
-    assert list(of.cells()) == ["M = 1", "M = 4", "M = 4, no termination", "M = 1, replay", "M = 1, EWC"]
+    own = ["M = 1", "M = 4", "M = 4, no termination", "M = 1, replay", "M = 1, EWC", "M = 4, baseline"]
+    assert list(of.cells()) == own
     pool = tasks.pool_of(datasets.load(of.data), of.classes)
     assert len(pool.train.counts) == of.dims.num_classes
+
+
+@pytest.mark.parametrize("paper", [deep.continual, deep.edge], ids=["continual", "edge"])
+def test_the_baseline_of_a_preset_is_that_of_the_part(paper):
+    """Would catch room that changes the printed run, and a weight that is another baseline than `locality=`."""
+    dims = dataclasses.replace(ALONE, max_experts=3)
+    params = deep.Params(num_experts=3, num_rounds=6, terminate=False, max_execution_delay=2, min_execution_delay=1)
+
+    def gates(dims, weight, **parts):
+        system = paper.system(dims, DATA, (0, 1, 2), **parts)
+        return mt.simulate(system, mt.root_key(0), params._replace(baseline_weight=weight), 6)[0].gates
+
+    room = dataclasses.replace(dims, compares=True)
+    printed, against = gates(dims, 0.0), gates(dims, 0.0, locality=baseline.repaired)
+    np.testing.assert_allclose(gates(room, 0.0), printed, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(gates(room, 1.0), against, rtol=1e-5, atol=1e-7)
+    assert abs(printed - against).max() > 1e-4

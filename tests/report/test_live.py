@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from test_browser import CONTRAST, CONTRASTS, PHONE, overflow, sync_api
 
-from moe_theory import continual
+from moe_theory import continual, reinforced
 from moe_theory.continual import corrected as continual_corrected
 from moe_theory.continual import solvable
 from moe_theory.continual import theory as continual_theory
@@ -24,7 +24,9 @@ from moe_theory.merging import corrected as merging_corrected
 from moe_theory.merging import tree
 from moe_theory.merging.figures.simplex import area, polygon
 from moe_theory.merging.params import Params
+from moe_theory.reinforced import experiments
 from moe_theory.report import overview
+from moe_theory.runs import run_cells
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pages" / "live.md"
@@ -32,7 +34,7 @@ STYLE = PAGE.parent / "style"
 REGIMES = ROOT / "figures" / "continual" / "regimes.csv"
 WITNESS = ROOT / "moe_theory" / "continual" / "statements" / "witnesses" / "lemma_11.py"
 DELTA, FEATURES, EXPERTS, SEED = 0.05, 10, 3, 7
-REPLICATES = {"regimes": 1, "theorem-1": 20, "equation-17": 400, "lemma-11": 400, "gates": 400, "tree": 1000}
+REPLICATES = {"regimes": 1, "theorem-1": 20, "equation-17": 400, "lemma-11": 400, "gates": 400, "settling": 60, "tree": 1000}
 DEPTH = 4  # of a tree whose leaves' widths are enumerated
 SETTINGS = {
     "regimes": [
@@ -52,6 +54,7 @@ SETTINGS = {
         {"tasks": tasks, "experts": experts, "round": round}
         for tasks, experts, round in ((2, 3, 200), (3, 10, 100), (5, 2, 50))
     ],
+    "settling": [{"experts": experts} for experts in (3, 6)],
     "tree": [
         {"depth": depth, "split": split, "ratio": ratio, "smoothness": smoothness}
         for depth, split, ratio, smoothness in ((0, "random", 0.9, 1), (DEPTH, "random", 0.7, 1), (8, "cyclic", 0.5, 2))
@@ -110,6 +113,20 @@ def of_gates(tasks, experts, round):
     return {"own": 1}, {"remainder": bound * experts / (rate * scale), "move": 1}
 
 
+def of_settling(experts):
+    return {"enough": 3 * math.log(3)}, {"needed": 3}
+
+
+@cache
+def rounds_until_settled(experts):
+    """The mean over many runs of the package."""
+    cell = {3: experiments.AS_MANY, 6: experiments.TWICE}[experts]
+    cells = experiments.ONCE_SETTLED.cells_under(reinforced.reading("as-stated"))
+    run = run_cells([each for each in cells if each.name == cell], 2048)[cell]
+    assert (run.state.settled > 0).all()
+    return float(run.state.settled.mean())
+
+
 def of_tree(depth, ratio, smoothness, split):
     params = Params(num_experts=EXPERTS, max_active=EXPERTS, smoothness=smoothness, smoothness_ratio=ratio)
     diameter = float(tree.leaf_terms(jnp.array([depth]), params)[0])
@@ -138,6 +155,7 @@ PACKAGE = {
     "equation-17": of_equation_17,
     "lemma-11": of_lemma_11,
     "gates": of_gates,
+    "settling": of_settling,
     "tree": of_tree,
 }
 
@@ -204,6 +222,7 @@ EXPECTED = {
     "equation-17": ("forgetting", lambda settings: of_equation_17(**settings)[1]["forgetting"]),
     "lemma-11": ("covered", lambda settings: of_lemma_11(**settings)[1]["exact"]),
     "gates": ("move", lambda settings: 1.0),
+    "settling": ("settled", lambda settings: rounds_until_settled(**settings)),
     "tree": ("width", lambda settings: mean_width(settings["depth"])),
 }
 
@@ -236,6 +255,13 @@ def test_gates_are_minus_the_models(computed, place):
     assert 0 < max(run["left"] for run in here["found"]) <= here["holds"]["remainder"]
     if SETTINGS["gates"][place]["tasks"] == 2:
         assert np.mean([run["own"] for run in here["found"]]) < 0.5
+
+
+@pytest.mark.parametrize("place", range(len(SETTINGS["settling"])))
+def test_every_task_gets_an_expert_of_its_own_against_a_baseline_alone(computed, place):
+    found = computed["settling"][place]["found"]
+    assert all(run["own"] == 1 and run["settled"] and not run["printed"] for run in found)
+    assert np.mean([run["ownPrinted"] for run in found]) < 0.4
 
 
 def test_algorithm_1_is_the_witnesses(computed):
@@ -325,6 +351,6 @@ def test_fits_a_phone_and_prints_what_was_not_looked_at(opened):
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert overflow(page) <= 0
-    assert page.locator("svg[role=img]").count() == 12
+    assert page.locator("svg[role=img]").count() == 13
     assert page.get_by_role("button").count() == page.get_by_role("slider").count() == 0
     assert page.locator(".live").first.evaluate("each => getComputedStyle(each).colorScheme") == "light"

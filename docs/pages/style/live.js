@@ -322,6 +322,71 @@
     }),
   };
 
+  // ---- a baseline in the locality loss: orthonormal signals, experts that learn at once, no noise, alpha = 0, no end ----
+  const OWN_SHARE = 0.7; // of an expert's own last move in the baseline
+  const THREE = 3; // tasks
+  const WINDOWS = [30, 100, 300, 1000, 3000, 10000]; // ends of those that shares are counted in
+
+  // Outputs are kept in units of sigma_0; so are moves. With a baseline, or as printed.
+  const settlingRun = (random, experts, truths, isCompared) => {
+    const outputs = Array.from({ length: experts }, () => new Float64Array(THREE));
+    const last = new Array(experts).fill(-1);
+    const [moves, weights] = [new Float64Array(experts), new Float64Array(experts)]; // the last move of each, exp of outputs
+    const [rate, lambda] = [SMALL_RATE, SMALL ** 0.25];
+    const origin = new Float64Array(truths[0].length);
+    let [average, settled, own, from] = [0, 0, 0, 0];
+    const shares = [];
+    const isSettled = () => {
+      for (let task = 0; task < THREE; task++) {
+        let highest = -Infinity;
+        for (const each of outputs) highest = Math.max(highest, each[task]);
+        for (let m = 0; m < experts; m++) if (outputs[m][task] >= highest - lambda && last[m] !== task) return false;
+      }
+      return true;
+    };
+    for (let time = 1; time <= WINDOWS[WINDOWS.length - 1]; time++) {
+      const task = random.below(THREE);
+      let [chosen, best] = [0, -Infinity];
+      for (let m = 0; m < experts; m++) {
+        const score = outputs[m][task] + lambda * random.uniform(); // (1)
+        if (score > best) [chosen, best] = [m, score];
+      }
+      const model = last[chosen] < 0 ? origin : truths[last[chosen]];
+      let square = 0;
+      for (let k = 0; k < origin.length; k++) square += (truths[task][k] - model[k]) ** 2;
+      const move = Math.sqrt(square);
+      const cost = isCompared ? move - OWN_SHARE * moves[chosen] - (1 - OWN_SHARE) * average : move;
+      let total = 0;
+      for (let m = 0; m < experts; m++) total += weights[m] = Math.exp(SMALL * outputs[m][task]);
+      const slope = (rate * cost * weights[chosen]) / total; // (2), (6)
+      for (let m = 0; m < experts; m++) outputs[m][task] -= slope * (Number(m === chosen) - weights[m] / total); // (9)
+      own += Number(last[chosen] === task);
+      [last[chosen], moves[chosen]] = [task, move];
+      average += (move - average) / time;
+      if (settled === 0 && isSettled()) settled = time;
+      if (WINDOWS.includes(time)) {
+        shares.push(own / (time - from));
+        [own, from] = [0, time];
+      }
+    }
+    return { shares, settled };
+  };
+
+  const settling = {
+    defaults: { experts: 6 },
+    replicates: 40,
+    replicate(seed, index, { experts }) {
+      const random = generator(seed, index);
+      const truths = range(1, THREE).map(() => Float64Array.from({ length: 7 }, () => random.normal()));
+      const [own, printed] = [true, false].map((isCompared) =>
+        settlingRun(generator(seed, index + 2 ** 20), experts, truths, isCompared));
+      const curve = [own.shares, printed.shares];
+      return { settled: own.settled, printed: printed.settled, own: own.shares[5], ownPrinted: printed.shares[5], curve };
+    },
+    printed: () => ({ enough: THREE * Math.log(THREE) }),
+    holds: () => ({ needed: THREE }),
+  };
+
   // ---- the tree of merging: boxes of [0, 1]^3, halved, and the simplex of three experts' weights ----
   const EXPERTS = 3;
   const ALONE = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]; // the simplex's corners
@@ -431,7 +496,7 @@
     },
   };
 
-  const experiments = { "theorem-1": theorem1, "equation-17": equation17, "lemma-11": lemma11, gates, regimes, tree };
+  const experiments = { "theorem-1": theorem1, "equation-17": equation17, "lemma-11": lemma11, gates, settling, regimes, tree };
   for (const each of Object.values(experiments)) {
     each.simulate = (seed, settings, count = each.replicates) =>
       range(0, count - 1).map((index) => each.replicate(seed, index, settings));
@@ -748,6 +813,48 @@
             line("printed", [10, 2000], () => printed.own),
             line("measured", watched, (_, place) => mean(columns[place])),
             dot("measured", round, mean(columns[columns.length - 1])),
+          ]),
+        ];
+      },
+    },
+
+    settling: {
+      controls: { experts: listed("experts M", [2, 3, 4, 6, 8, 12]) },
+      tiles({ settings: { experts }, results, printed, holds }) {
+        const of = (key) => percent(mean(results.map((each) => each[key])));
+        const done = results.filter(({ settled }) => settled > 0);
+        const enough = experts >= holds.needed ? "M ≥ N: a settled state stays" : "M < N: no state is settled";
+        return {
+          measured: ["own arrivals against the baseline", of("own"), `${done.length} of ${results.length} runs settled`],
+          printed: ["own arrivals as printed", of("ownPrinted"), `asked for: M above N ln N = ${number(printed.enough, 2)}`],
+          holds: ["experts that are needed", number(holds.needed), enough],
+        };
+      },
+      says({ settings: { experts }, results }) {
+        const done = results.flatMap(({ settled }) => (settled > 0 ? [settled] : []));
+        const when = done.length
+          ? `${done.length} of ${results.length} runs settle, half of them within ${number(quantile(done, 0.5))} rounds; ` +
+            "from then on no model moves"
+          : "no run settles, as some expert has two tasks";
+        const printed = percent(mean(results.map((each) => each.ownPrinted)));
+        return (
+          `With three tasks and M = ${experts}, ${when}. As printed, ${printed} of the last arrivals meet an expert that had ` +
+          `their task last, where ${percent(1 / THREE)} would by chance.`
+        );
+      },
+      draw({ results }, width) {
+        const middles = WINDOWS.map((end, place) => Math.sqrt(end * (WINDOWS[place - 1] ?? 10)));
+        const columns = [0, 1].map((which) => middles.map((_, place) => results.map(({ curve }) => curve[which][place])));
+        const x = logarithmic("round t", [10, 100, 1000, 10000], { show: number });
+        const show = (value) => `${Math.round(100 * value)} %`;
+        const y = linear("arrivals whose expert had the same task last", parts(0, 5, 5), { low: -0.02, high: 1.03, show });
+        return [
+          chart(width, 310, "The share of arrivals whose expert had the same task last, as rounds pass", x, y, [
+            level(1 / THREE),
+            note(10000, 1 / THREE + 0.04, "by chance", "end"),
+            band(middles, columns[0]),
+            line("printed", middles, (_, place) => mean(columns[1][place])),
+            line("measured", middles, (_, place) => mean(columns[0][place])),
           ]),
         ];
       },

@@ -1,0 +1,33 @@
+"""Writes docs/beside.csv: statements of a paper as printed and for Algorithm 1 against a baseline, as runs found them.
+
+python docs/beside.py runs/beside/continual runs/beside/edge    # what `make beside` runs
+"""
+
+import csv
+import sys
+from pathlib import Path
+
+from gallery import ROOT
+
+from moe_theory.report.comparison import compared, numbers_of, read_own
+from moe_theory.verify.variant import variant_of
+
+TABLE = ROOT / "docs" / "beside.csv"
+COLUMNS = ("statement", "differs", "printed", "own", "printed_numbers", "own_numbers", "does_not_apply")
+
+
+def main(folders: list[str]) -> None:
+    """Write the table of these runs."""
+    variant = variant_of(f"{ROOT / 'examples' / 'repaired.py'}:repaired")
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(COLUMNS)
+        for folder in folders:
+            for pair in compared(read_own(Path(folder), variant)):
+                numbers = map(numbers_of, pair.numbers)
+                reasons = "; ".join(dict.fromkeys(pair.apart.values()))
+                rows.writerow([pair.name, int(pair.differs), pair.printed_words, pair.own_words, *numbers, reasons])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
