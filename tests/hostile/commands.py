@@ -466,6 +466,34 @@ def modules(chance: random.Random, seeds: Seeds) -> Input:
     return Input(words, {"own.py": text.encode(errors="surrogateescape")})
 
 
+def systems(chance: random.Random, seeds: Seeds) -> Input:
+    """Parts of an algorithm of a user's own, which are none, of another shape, or fail."""
+    part = chance.choice(("router", "fit", "locality", "auxiliary", "optimizer", "stream", SAID))
+    made = chance.choice(
+        ("part", "part", "part", "locality.Locality(part)", "locality.Locality(part, part)", "SAID", "1")
+    )
+    top = chance.choice(TOPS) if chance.random() < 0.2 else ""
+    body = chance.choice(
+        (*BODIES, "return given[0]", "return given[1]", "return given[-1].nothing", "return 0 * given[0]")
+    )
+    text = f"""
+from moe_theory.core import locality
+SAID = {SAID!r}
+{top}
+def part(*given):
+    {body}
+mine = {{{part!r}: {made}}}
+none, other = {{}}, {{1: part}}
+"""
+    name = chance.choice(("mine", "mine", "mine", "mine", "none", "other", "SAID", "nothing", "", SAID))
+    claim = chance.choice(("continual.lemma-4", "edge.lemma-2", "merging.lemma-1", SAID))
+    words = ["verify", claim, "--system", f"{{here}}/own.py:{name}", "--reading", "quick", "--replicates", "64"]
+    words += ["--out", "{here}/out", *chance.choice(([], ["--json"], ["--list"]))]
+    if chance.random() < 0.2:
+        words = ["statements", "--system", f"{{here}}/own.py:{name}", "--from", "{here}/out"]
+    return Input(words, {"own.py": text.encode(errors="surrogateescape")})
+
+
 OWN = """
 from moe_theory import statement
 from moe_theory.continual.experiments import HISTORY
@@ -782,6 +810,7 @@ CLASSES: dict[str, tuple[int, Callable[[random.Random, Seeds], Input]]] = {  # w
     "checkpoints": (3, checkpoints),
     "specifications": (4, specifications),
     "modules": (3, modules),
+    "systems": (2, systems),
     "options": (8, options),
     "environments": (4, environments),
     "journals": (1, journals),
