@@ -198,6 +198,6 @@ def test_runs_bear_on_the_paper_of_their_figure(preset, paper, glob, tmp_path):
 
 def test_claims_are_cited_for_the_papers_of_their_figures():
     found = cited("deep")
-    assert list(found) == ["continual", "edge"]
+    assert list(found) == ["continual", "edge", "reinforced"]
     assert found["edge"] == ids("deep.edge-figure-4.*")
-    assert set(found["continual"]) | set(found["edge"]) == set(ids("deep"))
+    assert {id for of in found.values() for id in of} == set(ids("deep"))

@@ -47,7 +47,7 @@ def test_everything_else_works_without_it(tmp_path):
     assert "bound" in listed
     assert not {"deep", "data"} & {*listed}
     papers = {each["paper"] for each in json.loads(said["claims --json"])}
-    assert papers == {"continual", "edge", "generalization", "merging"}
+    assert papers == {"continual", "edge", "generalization", "merging", "reinforced"}
     assert "deep" not in json.loads(said["figures --list --json"])
     assert (tmp_path / "report" / "report.html").is_file()
     assert (tmp_path / "paper" / "report.html").is_file()
