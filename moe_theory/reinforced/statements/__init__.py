@@ -103,7 +103,7 @@ def off_the_decay(run):
 
 TIME = statement(
     "settling",
-    where="What is open, in the derivation",
+    where="When it settles",
     says=r"""With as many experts as tasks or more, runs settle as sigma_0 falls, in this order of rounds.
     $$T_s = \Theta(\sigma_0^{-1/4}), \quad M \geq N$$""",
     note="""A proof lacks one step: that rest points of the gates at which some task has two kinds of experts near its
@@ -138,7 +138,7 @@ def rounds_until_settled(run):
 
 TIME_OF_EXPERTS = statement(
     "settling-experts",
-    where="What is open, in the derivation",
+    where="When it settles, by experts",
     says=r"Runs take longer to settle with more experts, by a power between these. $$M^{3/2} \leq T_s \leq M^2$$",
     note="""An expert meets a task every N M rounds, and its output moves by an M-th of eta times a cost, so that M^2 is
     what a steady lead would take.""",
@@ -159,9 +159,9 @@ def rounds_with_experts(run):
 
 ERROR = statement(
     "less-error",
-    where="Where it helps, in the derivation",
-    says="At the end the error is below that of Algorithm 1 as printed, with orthogonal signals and M > N, at every "
-    "sigma_0. $$G_T < G_T^{\\mathrm{printed}}$$",
+    where="Beside Algorithm 1 as printed",
+    says="At the end the error is below that of Algorithm 1 as printed, with orthogonal signals and M > N, for "
+    "sigma_0 of 1e-4 to 0.1. $$G_T < G_T^{\\mathrm{printed}}$$",
     free=(Size("num_tasks", 2, 5), experiments.FREE_LAW),
 )
 PRINTED_SCALES = repaired.SCALES[:4]
