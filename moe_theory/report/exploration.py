@@ -81,11 +81,12 @@ def picture(exploration: Exploration) -> Picture:
 
 def rows(exploration: Exploration) -> list[dict[str, Any]]:
     """A row for each point: where it is, what is said there and why."""
-    names, found = [axis.name for axis in exploration.axes], []
+    found = []
     for point in exploration.points:
         verdict = point.verdict
         low, high = verdict.interval
-        place = {name: repr(value) for name, value in zip(names, point.coordinates, strict=True)}
+        said = [(axis, axis.said(value)) for axis, value in zip(exploration.axes, point.coordinates, strict=True)]
+        place = {axis.name: value if axis.labels else repr(value) for axis, value in said}
         about = ("status", "at", "predicted", "observed", "standard_error")
         numbers = {name: getattr(verdict, name) for name in about} | {"low": low, "high": high}
         ends = {name: getattr(verdict, name) for name in ("margin", "replicates", "stopped", "reason")}
@@ -248,7 +249,9 @@ def _set_axis(panel: "Axes", axis: Axis, direction: str) -> None:
         along.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         along.set_minor_formatter(NullFormatter())
     if axis.is_listed:
-        labels = [str(value).lower() if isinstance(value, bool) else f"{value:g}" for value in axis.values]
+        labels = axis.labels or [
+            f"{value:g}" if not isinstance(value, bool) else str(value).lower() for value in axis.values
+        ]
         set_["ticks"]([float(value) for value in axis.values], labels)
     set_["lim"](*axis.value_at([-0.02, 1.02]))
     set_["label"](axis.name, labelpad=4)

@@ -48,6 +48,7 @@ class Axis:
     values: tuple[Number, ...]  # of the coarse grid
     is_log: bool
     is_listed: bool  # whether only these values are meant
+    labels: tuple[str, ...] = ()  # of a choice, whose values are their places
 
     @property
     def low(self) -> Number:
@@ -56,6 +57,10 @@ class Axis:
     @property
     def high(self) -> Number:
         return self.values[-1]
+
+    def said(self, value: Number) -> Any:
+        """A value as settings have it."""
+        return self.labels[int(value)] if self.labels and value in self.values else value
 
     def between(self, lower: Number, upper: Number) -> Number | None:
         """The value halfway between two; None where there is none."""
@@ -105,7 +110,7 @@ class Search:
 
     def monitor(self, coordinates: Coordinates, pace: dict) -> StudyMonitor:
         """The study at one point. Raises: InvalidParamsError for a point that its system refuses."""
-        settings = {axis.name: value for axis, value in zip(self.axes, coordinates, strict=True)}
+        settings = {axis.name: axis.said(value) for axis, value in zip(self.axes, coordinates, strict=True)}
         groups = set_to((self.claim.experiment, self.reading, [self.claim]), settings)
         (study,) = resolve(groups, self.replicates, self.seed, self.point_error, module=self.module).studies
         return StudyMonitor(study, pace=pace)
@@ -184,18 +189,21 @@ class Exploration:
 
     def to_json(self) -> dict[str, Any]:
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        names = [axis.name for axis in self.axes]
+
+        def at(coordinates: Coordinates) -> dict[str, Any]:
+            return {axis.name: axis.said(value) for axis, value in zip(self.axes, coordinates, strict=True)}
+
         return {
             "schema": SCHEMA,
             **plain,
-            "own": dict(zip(names, self.own, strict=True)),
+            "own": at(self.own),
             "axes": [dataclasses.asdict(axis) for axis in self.axes],
             "summary": self.summary(),
             "versions": versions(),
             "is_x64": is_x64(),
             "points": [
                 {
-                    "at": dict(zip(names, point.coordinates, strict=True)),
+                    "at": at(point.coordinates),
                     "level": point.level,
                     "verdict": point.verdict.to_json(),
                 }
@@ -205,11 +213,11 @@ class Exploration:
 
     def _region(self, status: Status) -> str:
         if len(self.axes) == 1:
-            ranges = [_range([point.coordinates[0] for point in run]) for run in self._runs(status)]
+            ranges = [_range(self.axes[0], [point.coordinates[0] for point in run]) for run in self._runs(status)]
             return f"for {self.axes[0].name} {' and '.join(ranges)}"
         chosen = [point.coordinates for point in self.points if point.verdict.status is status]
         sides = [
-            f"{axis.name} {_range(list(values))}"
+            f"{axis.name} {_range(axis, list(values))}"
             for axis, values in zip(self.axes, zip(*chosen, strict=True), strict=True)
         ]
         share = self.shares()[status]
@@ -238,7 +246,8 @@ def explore(
 
     Args:
         claim: its id.
-        over: axes, such as "signal_scale=0.5..20" (logarithmic from a ratio of 10 on) or "num_clusters=1,2,3".
+        over: axes, such as "signal_scale=0.5..20" (logarithmic from a ratio of 10 on) or "num_clusters=1,2,3"; of a
+            choice that the claim's statement leaves free two or more of its labels.
         reading: everything else; None takes the paper's first default.
         points: of the coarse grid, on each axis that is a range.
         refine: how often neighbouring points with different statuses are halved.
@@ -325,6 +334,9 @@ def carry_out_search(
         free[axis.name].recorded_at(first, experiment.dims) if axis.name in free else getattr(defaults, axis.name)
         for axis in search.axes
     ]
+    for place, axis in enumerate(search.axes):
+        if axis.labels:  # one that is not on the map lies before it
+            own[place] = axis.labels.index(own[place]) if own[place] in axis.labels else -1
     return Exploration(
         **{name: getattr(claim, name) for name in ("where", "statement", "formula", "kind")},
         **{name: getattr(search, name) for name in ("axes", "most_points", "error", "point_error", "seed")},
@@ -383,8 +395,10 @@ def _halves(axes: Sequence[Axis], box: Box) -> list[Box]:
     return list(itertools.product(*pieces))
 
 
-def _range(values: list[Number]) -> str:
+def _range(axis: Axis, values: list[Number]) -> str:
     low, high = min(values), max(values)
+    if axis.labels:
+        return f"at {' and '.join(axis.said(value) for value in sorted(set(values)))}"
     return f"at {shown(low)}" if low == high else f"from {shown(low)} to {shown(high)}"
 
 
@@ -421,8 +435,13 @@ def _parse(text: str, defaults: Any, num_points: int, free: Mapping[str, FreeAxi
     name, described = axis_name(text), text.partition("=")[2]
     is_listed = ".." not in described
     parts = described.split("," if is_listed else "..", maxsplit=-1 if is_listed else 1)
-    if isinstance(free.get(name), Choice):
-        raise InvalidParamsError(f"--over {text}: {name} has no numbers. Set it by `moe-theory verify --set` instead.")
+    if isinstance(choice := free.get(name), Choice):
+        labels = tuple(dict.fromkeys(choice.parsed(part.strip()) for part in described.split(",")))
+        if len(labels) < 2:
+            raise InvalidParamsError(
+                f"--over {text}: an axis needs at least two different values of {', '.join(choice.ends)}. Add one."
+            )
+        return Axis(name, tuple(range(len(labels))), False, True, labels)
     values: list[Any] = [free[name].parsed(part) if name in free else typed(name, part, defaults) for part in parts]
     if not all(math.isfinite(value) for value in values):
         raise InvalidParamsError(f"--over {text}: values of {name} must be finite numbers.")

@@ -23,8 +23,8 @@ CLAIMS = registry.select_claims(["deep"])
 
 
 def level_of(cell: str, params: Params) -> float:
-    """An error that is as the papers say: less with more experts, with termination, by the adaptive gate; and as we say,
-    least against a baseline.
+    """An error that is as the papers say: less with more experts, with termination, by the adaptive gate. And as
+    we say: least against a baseline.
     """
     if params.baseline_weight:
         return 0.1

@@ -34,7 +34,15 @@ STYLE = PAGE.parent / "style"
 REGIMES = ROOT / "figures" / "continual" / "regimes.csv"
 WITNESS = ROOT / "moe_theory" / "continual" / "statements" / "witnesses" / "lemma_11.py"
 DELTA, FEATURES, EXPERTS, SEED = 0.05, 10, 3, 7
-REPLICATES = {"regimes": 1, "theorem-1": 20, "equation-17": 400, "lemma-11": 400, "gates": 400, "settling": 60, "tree": 1000}
+REPLICATES = {
+    "regimes": 1,
+    "theorem-1": 20,
+    "equation-17": 400,
+    "lemma-11": 400,
+    "gates": 400,
+    "settling": 60,
+    "tree": 1000,
+}
 DEPTH = 4  # of a tree whose leaves' widths are enumerated
 SETTINGS = {
     "regimes": [

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import moe_theory as mt
 from moe_theory.cli import verify as command
 from moe_theory.core.errors import InvalidParamsError, InvalidReportError, InvalidRunError, InvalidStatementError
+from moe_theory.report import exploration
 from moe_theory.report.challenge import bars, document, headline
 from moe_theory.runs import Run, quiet
 from moe_theory.verify import Experiment, challenges, recorded, registry, session
@@ -327,10 +329,35 @@ def test_a_map_of_what_is_free_reaches_the_cells(declare):
     found = explore("planted.small", "fixed=0..4", points=3, refine=0, replicates=64, progress=quiet)
     assert [point.verdict.observed for point in found.points] == pytest.approx([-2, 0, 2], abs=0.1)
     assert (found.own, found.kept) == ((1.0,), {})
-    with pytest.raises(InvalidParamsError, match="law has no numbers"):
-        explore("planted.small", "law=plain,slow", progress=quiet)
+    with pytest.raises(InvalidParamsError, match=r"at least two different values of plain, slow"):
+        explore("planted.small", "law=plain,plain", progress=quiet)
+    with pytest.raises(InvalidParamsError, match=r"unknown law 'plain\.\.slow'"):
+        explore("planted.small", "law=plain..slow", progress=quiet)
     with pytest.raises(InvalidParamsError, match=r"fixed=9 must be in \[0, 4\]"):
         explore("planted.small", "fixed=0..9", progress=quiet)
+
+
+def test_a_map_of_a_choice_is_of_its_labels(declare):
+    """Catches labels that are drawn, told or kept as their places, and a law that is not built with."""
+    declare(lambda params, law: float(params.fixed) - (2 if law == "plain" else 0), (Scale("fixed", 0.0, 4.0), LAWS))
+    over = ["law=slow,plain", "fixed=1,3"]
+    found = explore("planted.small", over, progress=quiet)
+    statuses = {tuple(row["at"].values()): row["verdict"]["status"] for row in found.to_json()["points"]}
+    assert statuses == {
+        ("slow", 1.0): "REFUTED", ("slow", 3.0): "REFUTED", ("plain", 1.0): "SUPPORTED", ("plain", 3.0): "REFUTED"
+    }  # fmt: skip
+    assert found.to_json()["own"] == {"law": "plain", "fixed": 1.0}
+    assert any("law at slow and plain" in line for line in found.summary())
+    assert [row["law"] for row in exploration.rows(found)] == ["slow", "slow", "plain", "plain"]
+    figure = Figure()
+    exploration.picture(found).draw(figure)
+    assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["slow", "plain"]
+    line = explore("planted.small", "law=plain,slow", progress=quiet)
+    assert line.summary() == [
+        "SUPPORTED at 1 of 2 points, for law at plain",
+        "REFUTED at 1 of 2 points, for law at slow",
+    ]
+    assert b"slow" in exploration.picture(line).rendered()
 
 
 def test_an_order_keeps_the_grid_of_a_limit():
