@@ -15,8 +15,8 @@ from moe_theory.cli.output import command_line, open_console, show_document
     "--over",
     multiple=True,
     metavar="NAME=LOW..HIGH",
-    help="An axis, such as signal_scale=0.5..20 or num_clusters=1,2,3, or labels of a choice that the claim's statement "
-    "leaves free; repeat it for a second one.",
+    help="An axis, such as signal_scale=0.5..20 or num_clusters=1,2,3, or labels of a choice that the statement leaves "
+    "free; repeat it for a second one.",
 )
 @click.option(
     "--reading", metavar="NAME", help="Reading for everything else.", show_default="the paper's first default"
