@@ -44,6 +44,7 @@ from moe_theory.sweep.systems import Sweepable, sweepable
 if TYPE_CHECKING:
     import xarray as xr
 
+SUMMED = 1_000_000  # numbers that statistics are taken of at once, unless a round has more
 CACHED_BYTES = 256_000_000  # of cells that have been read, so that several variables read a chunk once
 ROUND, STATISTIC, REPLICATE = "round", "statistic", "replicate"
 MOMENTS = ("count", "mean", "standard_error", "min", "max")  # statistics before the quantiles
@@ -301,7 +302,14 @@ class Results(Shown):
         pieces = [arrays for _, arrays in self._readable(place)]
         if not pieces:
             return None
-        return {name: _statistics([piece[name] for piece in pieces], self.sweep.quantiles) for name in self.kept}
+        alike: dict[Any, list[str]] = {}  # observables of one shape, whose statistics are taken at once
+        for name in self.kept:
+            alike.setdefault((pieces[0][name].shape[:-1], pieces[0][name].dtype), []).append(name)
+        found = {}
+        for names in alike.values():
+            stacked = [np.stack([piece[name] for name in names], axis=1) for piece in pieces]
+            found |= dict(zip(names, np.moveaxis(_statistics(stacked, self.sweep.quantiles), 1, 0), strict=True))
+        return {name: found[name] for name in self.kept}
 
     def _replicates(self, place: int) -> tuple[np.ndarray, Arrays] | None:
         read = self._readable(place)
@@ -523,12 +531,17 @@ def _joined(pieces: Sequence[Arrays | None], name: str) -> np.ndarray:
 
 
 def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "R ... S"]:
-    """Statistics over the replicates of arrays (R, ..., B), in float64; a round at a time, to save memory."""
+    """Statistics over the replicates of arrays (R, ..., B), in float64; some rounds at a time, to save memory."""
+    num_rounds = len(pieces[0])
+    step = max(1, SUMMED // max(sum(piece[0].size for piece in pieces), 1))
     with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite, or their squares
-        return np.stack([_row([piece[row] for piece in pieces], quantiles) for row in range(len(pieces[0]))])
+        parts = [
+            _rows([piece[first : first + step] for piece in pieces], quantiles) for first in range(0, num_rounds, step)
+        ]
+    return np.concatenate(parts)
 
 
-def _row(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "... S"]:
+def _rows(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "... S"]:
     wide: list[Any] = [piece.astype(np.float64) for piece in pieces]
     merged: Moments = moments.merge([moments.over_replicates(piece) for piece in wide])
     columns = [merged.count, merged.mean, merged.standard_error, merged.minimum, merged.maximum]
