@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from moe_theory.core.errors import OutputError
+from moe_theory.core.errors import OutputError, shortened
 from moe_theory.runs.arrays import NUMBERS, read_arrays
 from moe_theory.runs.reading import open_file, read_bytes
 
@@ -73,6 +73,7 @@ def whole_set(folder: Path, names: Iterable[str], way_out: str = WAY_OUT) -> Ite
     mark = uuid.uuid4().hex[:12]
     temporaries = {name: folder / f".{name}.{mark}{SUFFIX}" for name in names}
     unfinished = list(temporaries.values())
+    local(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield temporaries
@@ -256,9 +257,21 @@ def remove_leftovers(folder: Path, pattern: str = "") -> None:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+def local(path: str | os.PathLike[str]) -> Path:
+    """The path, which is one of this machine's file systems. Raises: OutputError for the address of another store, such
+    as s3://bucket/x, which would become a folder called `s3:`.
+    """
+    if re.match(r"[A-Za-z][\w+.-]+:/", os.fspath(path)):
+        raise OutputError(
+            f"{shortened(os.fspath(path))} is an address, and no folder: results are kept on a file system, by renaming "
+            "and locking files. Name a folder, and copy it there when it is complete."
+        )
+    return Path(path)
+
+
 def made_folder(folder: str | os.PathLike[str]) -> Path:
     """The folder, created if need be. Raises: OutputError where it cannot be."""
-    path = Path(folder)
+    path = local(folder)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as failure:
@@ -345,7 +358,7 @@ def prepare_folder(path: str | os.PathLike[str], names: Iterable[str] = ()) -> P
     """The folder at `path`, made if need be and shown to be writable, with no folder where the files `names` will go.
     Raises: OutputError in one line that says what is in the way.
     """
-    folder = Path(path)
+    folder = local(path)
     for name in names:
         if (folder / name).is_dir():
             raise OutputError(f"--out {folder}: {name} is a folder there, and is to be a file. Name another --out.")

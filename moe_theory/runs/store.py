@@ -11,7 +11,7 @@ import numpy as np
 
 from moe_theory.core.errors import DamagedChunkError, MissingChunkError, OtherChunkError, OutputError
 from moe_theory.runs.arrays import most_bytes
-from moe_theory.runs.files import WAY_OUT, digest, remove_leftovers, unpack, write_whole
+from moe_theory.runs.files import WAY_OUT, digest, local, remove_leftovers, unpack, write_whole
 from moe_theory.runs.locks import Holder, Locks
 from moe_theory.runs.reading import read_bytes
 
@@ -40,7 +40,7 @@ class Store:
 
     def __init__(self, folder: Path, way_out: str = WAY_OUT) -> None:
         """`way_out`: what a user may do about a folder that cannot be written, for messages."""
-        self.folder: Path = folder
+        self.folder: Path = local(folder)
         self.way_out: str = way_out
         self._opened: Locks | None = None
 

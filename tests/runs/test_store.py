@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,6 +131,23 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, finished, monkeypat
     assert [path.read_bytes() for path in chunk_files(tmp_path)] == [
         path.read_bytes() for path in chunk_files(finished)
     ]
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/x", "gs://bucket", "abfs://x@y/z", "hdfs:/x"])
+def test_an_address_is_no_folder(address, tmp_path, monkeypatch):
+    """Would catch results in a local folder that is called `s3:`, which its user looks for in vain."""
+    monkeypatch.chdir(tmp_path)
+    for write in (
+        lambda: SWEEP.run(address),
+        lambda: Store(Path(address)),
+        lambda: files.write_whole(Path(address) / "x.json", "{}"),
+        lambda: files.made_folder(address),
+        lambda: files.prepare_folder(address),
+    ):
+        with pytest.raises(OutputError, match="is an address, and no folder"):
+            write()
+    assert list(tmp_path.iterdir()) == []
+    assert files.local("C:/x") == Path("C:/x")
 
 
 @pytest.fixture
