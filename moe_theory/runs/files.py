@@ -263,8 +263,8 @@ def local(path: str | os.PathLike[str]) -> Path:
     """
     if re.match(r"[A-Za-z][\w+.-]+:/", os.fspath(path)):
         raise OutputError(
-            f"{shortened(os.fspath(path))} is an address, and no folder: results are kept on a file system, by renaming "
-            "and locking files. Name a folder, and copy it there when it is complete."
+            f"{shortened(os.fspath(path))} is an address, and no folder: results are kept in files, by renaming "
+            "and locking them. Name a folder, and copy it there when it is complete."
         )
     return Path(path)
 
