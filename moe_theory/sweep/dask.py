@@ -9,17 +9,20 @@ import contextlib
 import functools
 import importlib.util
 import logging
+import pkgutil
 import re
 import signal
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from importlib import metadata
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
-from moe_theory.core.errors import ExecutorLostError, InvalidRunError, MoeTheoryError
+from moe_theory.core.errors import ExecutorLostError, InvalidRunError, MoeTheoryError, shortened
 from moe_theory.runs.files import read_json
 
 FIRST_PATIENCE = 6.0  # seconds in which a scheduler must answer at first: its address may be mistyped
@@ -87,12 +90,50 @@ class DaskPool:
                 self._silence.callback(logger.setLevel, logger.level)
                 logger.setLevel(logging.CRITICAL + 1)
             self._client = self._connect(patience)
-            self._executor = _TaskExecutor(self._client, self.description)
             self._is_lost = False
             self._empty_since = None
             while not self._count() and not self._is_told:
                 time.sleep(0.1)
+            self._await_memory()
+            self._executor = _TaskExecutor(self._client, self.description, self._able())
         return self._executor
+
+    def _await_memory(self) -> None:
+        """Wait until Dask has not paused all workers that there are, or log a warning after a while."""
+        began = time.monotonic()
+        while (hosts := self._paused()) and time.monotonic() - began < EMPTY:
+            time.sleep(0.2)
+        if hosts:
+            message = (
+                "all workers of %s are at their memory limit and paused (%s): it waits for them. Start them with a "
+                "larger --memory-limit, or fewer on a host"
+            )
+            _LOG.warning(message, self.description, ", ".join(sorted(hosts)))
+
+    def _paused(self) -> set[str]:
+        """Hosts of the workers, if all that there are have been paused."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        is_paused = all(worker.get("status") == "paused" for worker in workers)
+        return {worker["host"] for worker in workers} if is_paused else set()
+
+    def _able(self) -> list[str] | None:
+        """The workers that have this version of the package, where some have not: these are named, and left out. None
+        where all have it. Raises: InvalidRunError where none has.
+        """
+        ours, get = metadata.version("moe-theory"), pkgutil.resolve_name  # which a worker without the package has
+        found = self._client.run(get, "moe_theory:__version__", on_error="return")
+        other = {worker: _words(version) for worker, version in found.items() if version != ours}
+        if not other:
+            return None
+        hosts = Counter(f"{worker.rpartition('://')[2].rpartition(':')[0]}: {why}" for worker, why in other.items())
+        listed = "; ".join(f"{host} ({count} workers)" if count > 1 else host for host, count in hosts.most_common(4))
+        said = f"run moe-theory {ours} ({listed}{'; ...' if len(hosts) > 4 else ''})"
+        way_out = "install the same version where they run"
+        if len(other) == len(found):
+            raise InvalidRunError(f"no worker of {self.description} can {said}: {way_out}.")
+        about = len(other), len(found), self.description, said, way_out
+        _LOG.warning("%d of %d workers of %s cannot %s: they get no tasks; to use them, %s", *about)
+        return [worker for worker in found if worker not in other]
 
     def is_loss(self, failure: BaseException) -> bool:
         """Whether the scheduler was lost, and its tasks with it; Dask reruns the tasks of a lost worker by itself."""
@@ -115,7 +156,8 @@ class DaskPool:
             timeout = max(1.0, min(deadline - time.monotonic(), ATTEMPT))
             try:
                 address = self._scheduler()
-                asyncio.run(_greet(address, timeout))
+                with ThreadPoolExecutor(1) as aside:  # as a notebook has a loop that runs in this thread
+                    aside.submit(_greet, address, timeout).result()
                 return Client(address, timeout=timeout, set_as_default=False)
             except (OSError, ValueError) as failure:
                 if time.monotonic() >= deadline:
@@ -160,8 +202,12 @@ class DaskPool:
         self._silence.close()
 
 
-async def _greet(address: str, timeout: float) -> None:
+def _greet(address: str, timeout: float) -> None:
     """Raise OSError unless a Dask process answers in time: a client would wait for one that says nothing for ever."""
+    asyncio.run(_connected(address, timeout))
+
+
+async def _connected(address: str, timeout: float) -> None:
     from distributed import Security
     from distributed.comm.core import connect
 
@@ -240,9 +286,10 @@ async def _end(nannies: list[Any]) -> None:
 class _TaskExecutor(Executor):
     """Dask's executor, with errors that say what to do."""
 
-    def __init__(self, client: Any, about: str) -> None:
+    def __init__(self, client: Any, about: str, workers: Sequence[str] | None) -> None:
+        """`workers`: addresses of those that get tasks; all, and those that come later, unless given."""
         self._client, self._about = client, about
-        self._executor = client.get_executor(pure=False)
+        self._executor = client.get_executor(pure=False, **({} if workers is None else {"workers": list(workers)}))
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future:
         """Submit a task. Raises: BrokenExecutor where the scheduler is lost."""
@@ -270,6 +317,11 @@ class _TaskExecutor(Executor):
 
     def _loss(self) -> BrokenExecutor:
         return BrokenExecutor(f"the scheduler of {self._about} was lost")
+
+
+def _words(found: Any) -> str:
+    """Why a worker cannot, or its version."""
+    return shortened(str(found)) if isinstance(found, BaseException) else f"moe-theory {shortened(str(found))}"
 
 
 def _pass_on_cancelling(inner: Callable[[], Future | None], outer: Future) -> None:

@@ -1,5 +1,6 @@
 """Dask's workers: catches chunks that a loss changes or drops, errors taken for losses, and workers left behind."""
 
+import asyncio
 import contextlib
 import gc
 import importlib.util
@@ -19,10 +20,11 @@ from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.runs import Progress, compilation
 from moe_theory.sweep import runner
 from moe_theory.sweep.dask import dask_pool
+from moe_theory.sweep.results import Sweep
 
 from .swept import SWEEP, files
 
-pytest.importorskip("distributed")
+Client = pytest.importorskip("distributed").Client
 # Connections to processes that were killed are for the garbage collector.
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:Port .* already in use"
@@ -84,7 +86,9 @@ class Cluster:
             process.wait()
 
     def _run(self, what, *options):
-        command = [sys.executable, "-m", f"distributed.cli.{what}", *options]
+        return self._begin([sys.executable, "-m", f"distributed.cli.{what}", *options])
+
+    def _begin(self, command):
         self.processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
         return self.processes[-1]
 
@@ -187,6 +191,59 @@ def test_that_there_are_no_workers_is_told_and_waited_out(cluster, monkeypatch, 
     pool.close()
 
 
+WITHOUT = """
+import sys
+sys.modules["moe_theory"] = None
+sys.argv = ["dask-worker", *sys.argv[1:]]
+from distributed.cli.dask_worker import main
+main()
+"""
+
+
+def test_a_worker_without_the_package_is_told_and_gets_no_tasks(cluster, caplog, tmp_path):
+    """Would catch a run that waits for ever, as such a worker ends when it is sent a task."""
+    sweep = Sweep(system="continual", rounds=4, replicates=32, chunk_width=16)
+    cluster.start(0)
+    cluster._begin([sys.executable, "-c", WITHOUT, cluster.address, "--no-nanny", "--nthreads", "1"])
+    with pytest.raises(
+        InvalidRunError, match=r"no worker of Dask tcp.* can run moe-theory .* \(127\.0\.0\.1: .*install"
+    ):
+        sweep.run(tmp_path, dask=cluster.address)
+    cluster.add_workers(1)
+    with Client(cluster.address, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=LIMIT)
+    sweep.run(tmp_path, dask=cluster.address)
+    assert "1 of 2 workers" in caplog.text
+    assert "they get no tasks; to use them, install the same version" in caplog.text
+
+
+def test_workers_that_are_all_paused_are_told(cluster, monkeypatch, caplog):
+    """Would catch a run that waits for workers at their memory limit, as Dask does without a word."""
+    monkeypatch.setattr("moe_theory.sweep.dask.EMPTY", 0.5)
+    cluster.start(0)
+    cluster._begin(
+        [sys.executable, "-m", "distributed.cli.dask_worker", cluster.address, "--no-nanny", "--memory-limit", "40MB"]
+    )
+    with Client(cluster.address, set_as_default=False) as client:
+        client.wait_for_workers(1, timeout=LIMIT)
+        wait_until(lambda: {w["status"] for w in client.scheduler_info(n_workers=-1)["workers"].values()} == {"paused"})
+    pool = dask_pool(cluster.address)
+    pool.open()
+    assert "are at their memory limit and paused (127.0.0.1): it waits for them" in caplog.text
+    pool.close()
+
+
+def test_a_sweep_runs_where_an_event_loop_does(cluster, tmp_path):
+    """As every notebook has one. Would catch `asyncio.run` in the caller's thread."""
+    cluster.start(1)
+    sweep = Sweep(system="continual", rounds=4, replicates=16)
+
+    async def cell():
+        return sweep.run(tmp_path, dask=cluster.address)
+
+    assert asyncio.run(cell()).coverage.is_complete
+
+
 def test_what_a_task_does_wrong_is_no_loss():
     pool = dask_pool("local:1")
     executor = pool.open()
@@ -222,6 +279,7 @@ def test_an_interrupt_from_the_terminal_ends_local_workers_without_a_word():
     code = """
 import signal, threading, time
 from moe_theory.sweep.dask import dask_pool
+from moe_theory.sweep.results import Sweep
 if __name__ == "__main__":
     asked = threading.Event()  # an exception of the signal may come where Python drops it
     signal.signal(signal.SIGINT, lambda number, frame: asked.set())
