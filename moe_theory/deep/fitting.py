@@ -18,7 +18,7 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.deep.datasets import DataSet, Images
 from moe_theory.deep.gate import mean_image
 from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
-from moe_theory.deep.runs import WITHOUT_EFFECT, Plan, digest_of, pilot
+from moe_theory.deep.runs import WITHOUT_EFFECT, Plan, digest_of, pilot, set_by
 from moe_theory.deep.tasks import pool_of, sample_rows
 from moe_theory.runs.files import read_json, write_whole
 from moe_theory.verify.interim import alpha_spent
@@ -110,10 +110,15 @@ def check(plan: Plan, minutes: float | None, kappa: float | None, is_literal: bo
         raise InvalidParamsError(f"kappa={kappa} must be above 0. Raise kappa.")
     if kappa is not None and "gate_scale" in plan.settings:
         raise InvalidParamsError("gate_scale and kappa decide the same: drop one of both.")
-    if is_literal and (kappa is not None or plan.preset.scales):
+    if is_literal and (kappa is not None or _compares_scales(plan)):
         raise InvalidParamsError("--literal leaves the gate's input as it is: drop it, or what scales that input.")
-    if kappa is not None and plan.preset.scales:
+    if kappa is not None and _compares_scales(plan):
         raise InvalidParamsError(f"{plan.preset.name} compares scales of the gate's input: drop kappa.")
+
+
+def _compares_scales(plan: Plan) -> bool:
+    """Whether its cells differ in the scale of the gate's input."""
+    return "gate_scale" in set_by(plan.preset)
 
 
 def fit(
@@ -130,7 +135,7 @@ def fit(
         if not {"expert_rate", "final_rate"} & {*plan.settings}:
             plan, more, _ = converging(plan)
             told += more
-    if kappa is not None or not (plan.preset.scales or "gate_scale" in plan.settings):
+    if kappa is not None or not (_compares_scales(plan) or "gate_scale" in plan.settings):
         plan, more, _ = at_drive(plan, DRIVES[plan.preset.paper] if kappa is None else kappa)
         told += more
     return FittedPlan(plan, told, sizes)
