@@ -1,5 +1,6 @@
 """Names that a sweep's specification may use for mobile edge computing."""
 
+from moe_theory.core.baseline import LOCALITIES
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import system
 from moe_theory.edge.params import READINGS, Dims, check_params
@@ -8,6 +9,7 @@ from moe_theory.sweep.systems import Observable, Sweepable, observables
 
 TRANSFERS = {"uniform": delays.uniform, "geometric": delays.geometric, "by_distance": delays.by_distance}
 EXECUTIONS = {"uniform": delays.uniform, "geometric": delays.geometric}
+LOSSES = LOCALITIES | {"printed": None}  # None is (11), without a memory of moves
 EXPERTS = ("expert_index",)  # padded ones included, which are zero
 
 SWEEPABLE = Sweepable(
@@ -15,7 +17,7 @@ SWEEPABLE = Sweepable(
     dims=Dims,
     default_dims={"num_tasks": 10, "num_features": 15, "num_samples": 10},
     readings=READINGS,
-    choices={"policy": POLICIES, "transfer": TRANSFERS, "execution": EXECUTIONS},
+    choices={"policy": POLICIES, "transfer": TRANSFERS, "execution": EXECUTIONS, "locality": LOSSES},
     build=system,
     check=check_params,
     observables=observables(

@@ -275,3 +275,25 @@ def test_a_baseline_gives_each_task_an_expert_where_none_gives_it_any():
     assert rows["repaired"].relative_error[2] < 0.3 < 0.6 < rows["endless"].relative_error[0]
     assert rows["endless"].settled == rows["printed"].settled == 0
     assert rows["endless"].own_share[2] < 0.6
+
+
+def test_a_sweep_of_servers_names_locality_losses(tmp_path):
+    """Would catch a choice that does not reach the servers, and a printed loss that is another than by default."""
+    sizes = {"num_tasks": NUM_TASKS, "num_features": NUM_FEATURES, "num_samples": NUM_SAMPLES}
+    sweep = mt.Sweep(
+        system="edge",
+        rounds=40,
+        axes={"locality": ["printed", "repaired"]},
+        params={"num_experts": 4},
+        dims={"max_experts": 4, "max_delay": 10, **sizes},
+        replicates=32,
+        observables=["generalization_error"],
+        keep="replicates",
+    )
+    found = sweep.run(tmp_path).to_xarray().generalization_error.isel(round=-1)
+    dims, params = edge.Dims(4, NUM_TASKS, NUM_FEATURES, NUM_SAMPLES, max_delay=10), edge.Params(num_experts=4)
+    for name, locality in (("printed", None), ("repaired", baseline.repaired)):
+        system = edge.system(dims, locality=locality)
+        _, info = mt.simulate_batch(system, mt.root_key(0), 32, params, 40)
+        np.testing.assert_allclose(found.sel(locality=name).values, info.generalization_error[-1], rtol=1e-4)
+    assert not np.allclose(found.sel(locality="printed"), found.sel(locality="repaired"))
