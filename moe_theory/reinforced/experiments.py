@@ -30,7 +30,6 @@ NUM_TASKS, NUM_EXPERTS = 3, 6
 SCALE = 1e-4  # sigma_0 where it is one: outputs are of order 1e-5, so that a softmax is 1/M
 SCALES = (1e-6, 1e-5, 1e-4, 1e-3)
 MANY = (6, 12, 24, 48)  # M, with `NUM_TASKS`
-FEWER = (4, 6, 8)  # N, with 16 experts
 TWICE, AS_MANY, ONE_FEWER = "M = 2 N", "M = N", "M = N - 1"
 FREE_SCALE = Choice("sigma_0", {"0.0001": SCALE, "1e-06": 1e-6, "0.01": 0.01})  # with all orders in it
 FREE_TASKS, FREE_FEATURES = Size("num_tasks", 2, 7), Size("num_features", 7, 20)
@@ -187,7 +186,6 @@ SETTLES = settling(
     replicates=4096,
 )
 SETTLES_MANY = settling("settles-many", {f"M = {number}": (SCALE, number, NUM_TASKS) for number in MANY})
-SETTLES_TASKS = settling("settles-tasks", {f"N = {number}": (SCALE, 16, number) for number in FEWER}, num_features=9)
 
 
 def settling_time(run: Run) -> Int[np.ndarray, " B"]:

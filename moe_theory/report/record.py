@@ -1,5 +1,6 @@
 """Records of runs: what a paper keeps of `moe-theory verify`, its `recorded.json`, for `why`, pages and site."""
 
+import dataclasses
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -199,9 +200,11 @@ def own(*folders: Path) -> PaperRecord:
 
 
 def elsewhere(folders: Sequence[Path]) -> PaperRecord:
-    """What is published of runs on a data set that is not the paper's own: verdicts on every claim of the paper.
+    """What is published of runs on a data set that is not the paper's own, once those in some folders are part of it:
+    verdicts on every claim of the paper. Those that they have replace what is recorded on the same claims.
 
-    Raises: InvalidReportError for verdicts on several papers, several data sets, or none.
+    Raises: InvalidReportError for verdicts on several papers, several data sets, or none, at another seed or precision
+        than the record, or after which a claim is without a verdict.
     """
     report = read_printed(folders)
     about = {(verdict.paper, verdict.data) for verdict in report.verdicts}
@@ -209,9 +212,15 @@ def elsewhere(folders: Sequence[Path]) -> PaperRecord:
         found = ", ".join(sorted(f"{paper} on {data}" for paper, data in about)) or "nothing"
         raise InvalidReportError(f"these have verdicts on {found}, not on one paper's claims on one data set.")
     ((paper, data),) = about
+    name = f"recorded-{re.sub('[^a-z0-9]+', '-', data.lower())}.json"
+    path, new = recorded.file_of(find_paper(paper), name), {verdict.claim for verdict in report.verdicts}
+    if path.is_file():
+        before = as_report(recorded.parsed(path.read_text(encoding="utf-8"), str(path)))
+        others = [verdict for verdict in before.verdicts if verdict.claim not in new]
+        if others:
+            report = merged([dataclasses.replace(before, verdicts=others), report], [str(path), "the new runs"])
     if missing := {claim.id for claim in select_claims([paper])} - {verdict.claim for verdict in report.verdicts}:
         raise InvalidReportError(f"there is no verdict on {min(missing)}, and {len(missing) - 1} more are missing.")
-    name = f"recorded-{re.sub('[^a-z0-9]+', '-', data.lower())}.json"
     return _kept(report, paper, report.error, None, name)
 
 

@@ -161,13 +161,17 @@ def test_a_record_stays_where_it_is_when_a_module_becomes_a_folder(file, tmp_pat
     assert (folder.name, folder.parent.name) == ("recorded.json", "edge")
 
 
-def test_runs_on_other_data_are_kept_beside_the_record(tmp_path):
+def test_runs_on_other_data_are_kept_beside_the_record(tmp_path, monkeypatch):
     runs = [verdict(each.id, data="Fashion-MNIST") for each in CLAIMS]
     kept = record.elsewhere([folder_of(tmp_path, *runs)])
     assert kept.path.name == "recorded-fashion-mnist.json"
     assert len(kept.run.verdicts) == len(CLAIMS)
+    part = folder_of(tmp_path, *runs[1:], name="part")
+    monkeypatch.setattr(recorded, "file_of", lambda paper, name=recorded.NAME: tmp_path / name)
     with pytest.raises(InvalidReportError, match="no verdict on"):
-        record.elsewhere([folder_of(tmp_path, *runs[1:], name="part")])
+        record.elsewhere([part])
+    record.write(kept._replace(path=tmp_path / kept.path.name))
+    assert [each["claim"] for each in record.elsewhere([part]).run.verdicts] == [each.id for each in CLAIMS]
 
 
 def kept_search(folder: Path, statement: str, settings: int) -> Challenge:
