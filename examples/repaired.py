@@ -5,4 +5,4 @@ moe-theory verify continual --system examples/repaired.py:repaired --reading ort
 
 from moe_theory import continual
 
-repaired = dict(locality=continual.baseline.repaired)
+repaired = {"locality": continual.baseline.repaired}

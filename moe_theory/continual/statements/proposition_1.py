@@ -62,7 +62,7 @@ TASK_MODELS = statement(
     slowly.
     $$\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = \frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2$$""",
     note="""With a baseline in (6), continual.baseline.repaired, and orthogonal signals each task gets an expert of its
-    own, and experts that learn at once never move again: the page on it has the proof.""",
+    own, and experts that learn at once never move again: reinforced.absorption has the proof.""",
 )
 CLUSTER_SETS = TASK_SETS.twin(
     "proposition-1-fewer-experts-set",

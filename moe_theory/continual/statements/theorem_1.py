@@ -71,7 +71,7 @@ DECAY = statement(
     witness="theorem_1.py",
     disproof="orthonormal_decay.py",
     note="""With a baseline in (6), continual.baseline.repaired, it holds from the round on after which gates are
-    settled, for experts that learn at once: the page on it has the proof.""",
+    settled, for experts that learn at once: reinforced.forgetting has the proof.""",
 )
 GENERALIZATION_ERROR = statement(
     "theorem-1-generalization-error",
