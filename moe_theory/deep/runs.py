@@ -163,7 +163,7 @@ class Plan:
 
     @functools.cached_property
     def store(self) -> Store | None:
-        """What keeps the runs in the folder."""
+        """What keeps the runs in the folder. Raises: OutputError for an address in place of one."""
         return None if self.folder is None else Store(self.folder, WAY_OUT)
 
     @functools.cached_property

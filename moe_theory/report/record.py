@@ -215,7 +215,7 @@ def elsewhere(folders: Sequence[Path]) -> PaperRecord:
     name = f"recorded-{re.sub('[^a-z0-9]+', '-', data.lower())}.json"
     path, new = recorded.file_of(find_paper(paper), name), {verdict.claim for verdict in report.verdicts}
     if path.is_file():
-        before = as_report(recorded.parsed(path.read_text(encoding="utf-8"), str(path)))
+        before = as_report(recorded.kept_at(path))
         others = [verdict for verdict in before.verdicts if verdict.claim not in new]
         if others:
             report = merged([dataclasses.replace(before, verdicts=others), report], [str(path), "the new runs"])

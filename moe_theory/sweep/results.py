@@ -127,7 +127,8 @@ class Results(Shown):
         Args:
             partial: whether to accept missing chunks: statistics are then of fewer replicates, see `count`, and nan for
                 cells without any.
-        Raises: InvalidRunError where there is no sweep; MissingChunkError where chunks are missing.
+        Raises: InvalidRunError where there is no sweep; MissingChunkError where chunks are missing; OutputError for an
+            address in place of a folder.
         """
         store = Store(Path(path))
         manifest = read_manifest(store.folder)

@@ -65,7 +65,7 @@ def read() -> dict[str, Recorded]:
     Raises: InvalidReportError for a file that is damaged or of another schema.
     """
     paths = {name: file_of(paper) for name, paper in all_papers().items()}
-    found = {n: parsed(path.read_text(encoding="utf-8"), str(path)) for n, path in paths.items() if path.is_file()}
+    found = {name: kept_at(path) for name, path in paths.items() if path.is_file()}
     return {name: run for name, run in found.items() if run.paper == name}  # `record` refuses another paper's file
 
 
@@ -80,11 +80,16 @@ def file_of(paper: Paper, name: str = NAME) -> Path:
     return (file.parent if "." in paper.package else file.with_suffix("")) / name
 
 
+def kept_at(path: Path) -> Recorded:
+    """A record in a file of a paper. Raises: InvalidReportError for one that is damaged or of another schema."""
+    return parsed(path.read_text(encoding="utf-8"), str(path))
+
+
 def elsewhere() -> list[Verdict]:
     """The verdicts of recorded runs on other data than the papers' own runs are on."""
     patterns = [file_of(paper, "recorded-*.json") for paper in all_papers().values()]
     found = [path for pattern in patterns for path in sorted(pattern.parent.glob(pattern.name))]
-    return [verdict for path in found for verdict in parsed(path.read_text(encoding="utf-8"), str(path)).whole()]
+    return [verdict for path in found for verdict in kept_at(path).whole()]
 
 
 def judged_statements(pattern: str = "*") -> list[Judged]:

@@ -451,7 +451,7 @@ def test_a_paper_s_recorded_verdicts_are_a_page(tmp_path, monkeypatch, capsys):
     assert [each["title"].rpartition(": ")[2] for each in strip] == [wording.statement_status(each) for each in known]
     assert entry_of("generalization").fields["url"] in made.attributes("href")
     deep = pages.of_paper("deep")
-    assert {each.paper for each in deep.statements} == {"continual", "edge"}
+    assert {each.paper for each in deep.statements} == {"continual", "edge", "reinforced"}
     assert {each.paper for each in pages.of_paper("continual").verdicts} == {"continual", "deep"}
     for arguments in (["report"], ["report", "--paper", "edge", str(tmp_path)], ["report", "--paper", "edges"]):
         with pytest.raises(SystemExit) as stop:

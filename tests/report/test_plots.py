@@ -289,4 +289,4 @@ def test_widths(width, expected):
 def test_all_papers_figures_are_listed():
     titles = plots.all_titles()
     assert {"continual", "edge", "overview"} <= set(titles)
-    assert all(titles.values())
+    assert {name for name, figures in titles.items() if not figures} == {"reinforced"}  # drawn by continual and edge
