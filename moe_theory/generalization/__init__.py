@@ -34,7 +34,6 @@ from moe_theory.generalization.training import learn as learn
 from moe_theory.generalization.training import system as system
 from moe_theory.generalization.training import true_risk as true_risk
 
-
 # The one place that names the paper: whatever lists papers asks for this.
 PAPER = Paper(
     name="generalization",

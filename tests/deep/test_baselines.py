@@ -115,7 +115,10 @@ def test_the_preset_compares_them_with_experts():
     assert len(pool.train.counts) == of.dims.num_classes
 
 
-@pytest.mark.parametrize("paper", [deep.continual, deep.edge], ids=["continual", "edge"])
+@pytest.mark.parametrize(
+    "paper",
+    [pytest.param(deep.continual, id="continual"), pytest.param(deep.edge, id="edge", marks=pytest.mark.thorough)],
+)
 def test_the_baseline_of_a_preset_is_that_of_the_part(paper):
     """Would catch room that changes the printed run, and a weight that is another baseline than `locality=`."""
     dims = dataclasses.replace(ALONE, max_experts=3)

@@ -130,7 +130,7 @@ def rounds_until_settled(experts):
     """The mean over many runs of the package."""
     cell = {3: experiments.AS_MANY, 6: experiments.TWICE}[experts]
     cells = experiments.ONCE_SETTLED.cells_under(reinforced.reading("as-stated"))
-    run = run_cells([each for each in cells if each.name == cell], 2048)[cell]
+    run = run_cells([each for each in cells if each.name == cell], 512)[cell]
     assert (run.state.settled > 0).all()
     return float(run.state.settled.mean())
 

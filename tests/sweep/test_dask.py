@@ -225,7 +225,6 @@ def test_workers_that_are_all_paused_are_told(cluster, monkeypatch, caplog):
         [sys.executable, "-m", "distributed.cli.dask_worker", cluster.address, "--no-nanny", "--memory-limit", "40MB"]
     )
     with Client(cluster.address, set_as_default=False) as client:
-        client.wait_for_workers(1, timeout=LIMIT)
         wait_until(lambda: {w["status"] for w in client.scheduler_info(n_workers=-1)["workers"].values()} == {"paused"})
     pool = dask_pool(cluster.address)
     pool.open()
