@@ -205,6 +205,8 @@ def test_a_worker_without_the_package_is_told_and_gets_no_tasks(cluster, caplog,
     sweep = Sweep(system="continual", rounds=4, replicates=32, chunk_width=16)
     cluster.start(0)
     cluster._begin([sys.executable, "-c", WITHOUT, cluster.address, "--no-nanny", "--nthreads", "1"])
+    with Client(cluster.address, set_as_default=False) as client:
+        client.wait_for_workers(1, timeout=LIMIT)
     with pytest.raises(
         InvalidRunError, match=r"no worker of Dask tcp.* can run moe-theory .* \(127\.0\.0\.1: .*install"
     ):
