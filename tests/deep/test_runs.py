@@ -83,6 +83,7 @@ def kept(undisturbed, tmp_path_factory):
 
 
 def test_a_resumed_run_equals_an_undisturbed_one(undisturbed, tmp_path):
+    runs.run_plan(plan_of(replicates=1))  # between tests what was compiled may be freed
     plan, before = plan_of(tmp_path), engine.num_programs()
     for number in (1, 2, 2):  # of two parts a run
         with pytest.raises(CutError):
@@ -143,11 +144,13 @@ def test_a_run_without_weights_that_is_to_go_on_is_computed_anew(undisturbed, tm
     assert set(found.values()) == {Stored.ENDED}
 
 
-def test_numbers_of_rounds_share_their_programs(undisturbed):
+def test_numbers_of_rounds_share_their_programs():
     """Arrays are padded, so that another number of rounds compiles nothing."""
-    del undisturbed
+    runs.run_plan(plan_of(replicates=1))  # between tests what was compiled may be freed
     before = engine.num_programs()
-    runs.run_plan(plan_of(preset=dataclasses.replace(TINY, dims=dataclasses.replace(DIMS, max_rounds=2 * EVERY))))
+    runs.run_plan(
+        plan_of(replicates=1, preset=dataclasses.replace(TINY, dims=dataclasses.replace(DIMS, max_rounds=2 * EVERY)))
+    )
     assert engine.num_programs() == before
 
 

@@ -26,8 +26,7 @@ TERMINATION = statement(
 TASKS = statement(
     "proposition-3-more-experts",
     where="Proposition 3 (M > N version)",
-    note="""With a baseline in (6), continual.baseline.repaired, orthogonal signals and gates that are never fixed each
-    task comes to go to experts of its own alone: reinforced.settling.""",
+    note="With a baseline in (6) and gates that are never fixed a task gets experts of its own: reinforced.settling.",
     witness="lemma_15.py",
     disproof="opposite_truths_routing.py",
     says=r"""After T2 an arriving task goes to each of its specialists equally often, and to no other expert.
@@ -46,7 +45,7 @@ TASKS = statement(
 )
 CLUSTERS = TASKS.twin(
     "proposition-3-fewer-experts",
-    note="With a baseline in (6) some expert has two tasks all the same: reinforced.experts-needed.",
+    note="",
     where="Proposition 3 (full version, M < N)",
     says=r"""After T2, with fewer experts than tasks, an arriving task goes to each specialist of its cluster equally
     often.
