@@ -86,8 +86,7 @@ GENERALIZATION_ERROR = statement(
     where="Theorem 2, Eq. (22)",
     says="With fewer experts than tasks the expected overall generalization error is below a load bound with gaps "
     "inside and across clusters." + EQUATION_22,
-    note="""The last line of Appendix J has exponents lower by 1 than the theorem. With a baseline in (6) some
-    expert has two tasks all the same: reinforced.experts-needed.""",
+    note="The last line of Appendix J has exponents lower by 1. With a baseline in (6): reinforced.experts-needed.",
     hypotheses=SUPPOSED,
     why="""It supposes that from T1 on an expert meets tasks of one cluster only, so that what it learned before fades
     as r^(L_T - L_T1). That rests on Lemma 15 and Proposition 3, which fail: an expert that is chosen for another
