@@ -87,7 +87,7 @@ def system_with_sorting(dims: Dims, locality: Locality) -> System:
 
 
 def horizon(params: Params, num_tasks: int) -> Any:
-    """Rounds of a run: a multiple of N M lambda / (eta sigma_0), the order in which outputs get lambda apart."""
+    """Rounds of a run: a multiple of N M lambda / (eta sigma_0), in sigma_0 the order in which outputs get apart."""
     return HORIZON * num_tasks * params.num_experts * params.truth_scale**-0.25
 
 

@@ -1,11 +1,12 @@
 """Theorem 2: a settled state stays settled, and no model moves again.
 
 In a settled state all experts whose outputs for a task n are within lambda of the largest had n last, and so have w_n
-for a model. The expert m that is chosen for n is one of them, as r < lambda: it does not move, and its cost c = 0 - own
-b_m - (1 - own) mean is at most 0. With pi = 1/M its output for n rises by (M - 1) e, e = -u c / M >= 0, and all others'
-fall by e; outputs for other tasks stay. The largest afterwards is at least the largest of the rest, which kept their
-distances, so that no expert comes nearer to it than before: whoever is within lambda was, and had n last. The program
-takes every settled state of three experts with outputs for two tasks on a grid, every choice and two sizes of e.
+for a model. The expert m that is chosen for n is one of them, as r < lambda: it does not move, and its cost c = 0 -
+own b_m - (1 - own) mean is at most 0. With pi = 1/M its output for n rises by (M - 1) e, e = -u c / M >= 0, and all
+others' fall by e; outputs for other tasks stay. If m was the largest, it rises and the rest fall; else the largest
+and all but m fall alike, and m alone comes nearer or passes: whoever is within lambda was, or is m, and had n last.
+The program takes every settled state of three experts with outputs for two tasks on a grid, every choice and two
+sizes of e.
 
 Robust: any M, N, lambda and share own in [0, 1], however costs have been so far.
 

@@ -10,7 +10,9 @@ Robust: M, N, eta, what experts learn by and which of them is chosen enter nowhe
 
 Objection: pi is 1/M only where outputs are 0. To first order in outputs it is, which is what the statement says.
 
-Caveat: beta = 1, and noise orthogonal to all signals. Delays change the order of rounds, not their sum.
+Caveat: beta = 1, and noise orthogonal to all signals. Delays change the order of rounds, not their sum, once all
+pending rounds are in. First order is said of a fixed number of rounds: what the softmax adds to each is not bounded
+here.
 """
 
 import sys

@@ -6,7 +6,7 @@ what they add to F_{T_s}. G_t is the mean over tau <= t of the error at m_tau no
 they add to G_{T_s}. So (t - 1) F_t and t G_t stay. The program takes every run of two experts and three tasks of which
 two come back once the third is over, T_s = 3, and two rounds more, with the errors that Definitions (15) and (16) sum.
 
-Robust: any numbers of experts and tasks, lengths of truths, learners before T_s: only that models rest after it.
+Robust: any numbers of experts and tasks, lengths of truths, T_s, learners before it: only that models rest after it.
 
 Objection: an expert is settled for one task. Here two have one each, so that rounds past T_s are of those tasks.
 
