@@ -182,7 +182,7 @@ def printed_error(*runs):
     labels=[f"sigma_0 = {scale:g}" for scale in PRINTED_SCALES],
 )
 def error_against_baseline(*runs):
-    """With M = 5 the mean of G_T after 64 N M sigma_0^-0.25 rounds is below the printed one, sigma_0 from 1e-4 to .1."""
+    """With M = 5 the mean of G_T after 64 N M sigma_0^-0.25 rounds is below the printed one, at sigma_0 1e-4 to .1."""
     return np.stack([relative_error(run) for run in runs[: len(PRINTED_SCALES)]])
 
 
