@@ -172,17 +172,13 @@ _AMONG = {"positive_share": 1.0, "multi_class": True, "incremental": True, "repl
 _PLAIN = {"baseline_weight": 0.0}
 
 # Algorithm 1 against a baseline in its locality loss.
-_AGAINST = {
-    "M = 4, baseline": {"num_experts": 4, "terminate": False, "baseline_weight": 1.0},
+_BASELINE = {"M = 4, baseline": {"num_experts": 4, "terminate": False, "baseline_weight": 1.0}}
+_AGAINST = _BASELINE | {
     "M = 4, baseline and termination": {"num_experts": 4, "baseline_weight": 1.0},
     "M = 4, larger gate": {"num_experts": 4, "gate_scale": STRONG},
 }
 _SERVERS_AGAINST = {"M = 5, baseline": {"baseline_weight": 1.0}}
-_BASELINES = {
-    "M = 1, replay": {"replay_weight": 1.0},
-    "M = 1, EWC": {"ewc_strength": 100.0},
-    "M = 4, baseline": {"num_experts": 4, "terminate": False, "baseline_weight": 1.0},
-}
+_BASELINES = {"M = 1, replay": {"replay_weight": 1.0}, "M = 1, EWC": {"ewc_strength": 100.0}} | _BASELINE
 
 _ALL = (
     Preset("continual-mnist", "Fig. 5", CONTINUAL, "mnist", _DIGITS, (1, 4, 7), _five_layer(7, 60), _GATE | _SGD),

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.continual import repaired
 from moe_theory.continual.algorithm import Info, State, system
+from moe_theory.continual.experiments import LAST_ROUND
 from moe_theory.continual.interventions import whole_truth
 from moe_theory.continual.params import Dims, Params
 from moe_theory.core import baseline
@@ -25,7 +26,6 @@ from moe_theory.runs import Run
 from moe_theory.verify import Experiment
 from moe_theory.verify.region import Choice, Size
 
-LAST_ROUND = 10**7  # a stride beyond the longest run
 NUM_TASKS, NUM_EXPERTS = 3, 6
 SCALE = 1e-4  # sigma_0 where it is one: outputs are of order 1e-5, so that a softmax is 1/M
 SCALES = (1e-6, 1e-5, 1e-4, 1e-3)

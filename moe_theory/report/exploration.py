@@ -250,7 +250,7 @@ def _set_axis(panel: "Axes", axis: Axis, direction: str) -> None:
         along.set_minor_formatter(NullFormatter())
     if axis.is_listed:
         labels = axis.labels or [
-            f"{value:g}" if not isinstance(value, bool) else str(value).lower() for value in axis.values
+            str(value).lower() if isinstance(value, bool) else f"{value:g}" for value in axis.values
         ]
         set_["ticks"]([float(value) for value in axis.values], labels)
     set_["lim"](*axis.value_at([-0.02, 1.02]))

@@ -17,7 +17,6 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
-from importlib import metadata
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
@@ -120,9 +119,9 @@ class DaskPool:
         """The workers that have this version of the package, where some have not: these are named, and left out. None
         where all have it. Raises: InvalidRunError where none has.
         """
-        ours, get = metadata.version("moe-theory"), pkgutil.resolve_name  # which a worker without the package has
-        found = self._client.run(get, "moe_theory:__version__", on_error="return")
-        other = {worker: _words(version) for worker, version in found.items() if version != ours}
+        version, get = "moe_theory:__version__", pkgutil.resolve_name  # which a worker without the package has
+        ours, found = get(version), self._client.run(get, version, on_error="return")
+        other = {worker: _words(each) for worker, each in found.items() if each != ours}
         if not other:
             return None
         hosts = Counter(f"{worker.rpartition('://')[2].rpartition(':')[0]}: {why}" for worker, why in other.items())

@@ -10,7 +10,7 @@ Robust: any numbers of experts and tasks, lengths of truths, T_s, learners befor
 
 Objection: an expert is settled for one task. Here two have one each, so that rounds past T_s are of those tasks.
 
-Caveat: slow learners go on to move by lengths that shrink, and G_t is then not 0 but small.
+Caveat: slow learners go on to move; that their moves shrink, and leave the state settled, is not proved.
 """
 
 import sys
