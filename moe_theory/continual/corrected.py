@@ -8,6 +8,8 @@ from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from moe_theory.continual import theory
 from moe_theory.core import single_expert as recursion
+from moe_theory.core.critical import critical_drive as critical_drive
+from moe_theory.core.errors import InvalidDimsError
 from moe_theory.core.linear import (
     error_contraction,
     gaps,
@@ -16,10 +18,11 @@ from moe_theory.core.linear import (
     power,
     power_complement,
     power_drop_sum,
+    require_overparameterized,
 )
 from moe_theory.core.numerics import Numbers, array_namespace
 from moe_theory.core.single_expert import Exact as Exact
-from moe_theory.core.single_expert import require_rounds
+from moe_theory.core.single_expert import _projection_moments, require_rounds
 from moe_theory.core.tasks import Pool
 
 
@@ -132,6 +135,38 @@ def theorem_1(pool_gaps: theory.Gaps, ratio: Float[ArrayLike, ""], loads: Real[N
         forgetting=forgotten / xp.maximum(rounds - 1, 1),
         generalization_error=(xp.sum(loads * unlearned, axis=-1) * norm + confused * gap) / xp.maximum(rounds, 1),
     )
+
+
+def blind_limit(num_tasks: int, num_features: int, num_samples: int) -> float:
+    """lim E[G_t] in units of |w|^2 for orthonormal truths along their signals, where routes ignore the tasks.
+
+    That of one expert, and of any number of them, once each has had many tasks: with D = d - 1, p = d - s, c = p/D and
+    b = 1 - 1/N it is 2 + c R - 2 m, m = (1/N)/(1 - b c), R = b (1 - k1)/((1 - b k1)(1 - c) + b k2). Two random tasks
+    are 2 b apart.
+
+    Source: docs/pages/derivations/loads.md; beside Theorems 1 and 2 of `continual`.
+    Raises: InvalidDimsError unless 1 <= num_samples < d and num_tasks <= d.
+
+    Examples:
+        With s = 1 a model is the sum of all truths that it has met:
+
+        >>> from moe_theory.continual import corrected
+        >>> corrected.blind_limit(num_tasks=3, num_features=5, num_samples=1)
+        2.0
+        >>> round(corrected.blind_limit(num_tasks=6, num_features=7, num_samples=2), 3)
+        3.274
+    """
+    if num_tasks > num_features:
+        raise InvalidDimsError(
+            f"num_tasks={num_tasks} must be at most num_features={num_features}: truths are orthonormal."
+        )
+    require_overparameterized(num_features, num_samples)
+    shrinkage, own, spread = _projection_moments(num_features, num_samples)
+    others = 1 - 1 / num_tasks
+    if num_samples == 1:
+        return float(num_tasks - 1)
+    hidden = others * (1 - own) / ((1 - others * own) * (1 - shrinkage) + others * spread)
+    return 2 + shrinkage * hidden - 2 / num_tasks / (1 - others * shrinkage)
 
 
 def random_routing(

@@ -466,14 +466,14 @@ FREE_COVERAGE = (*FREE, Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.00
 DRIVES = (0.01, 0.1, 1.0, 10.0, 100.0)  # kappa / lambda, of Fig. 2's pools
 
 
-def with_drive(params: Params, ratio: float, num_features: int = SIZES["num_features"]) -> Params:
+def with_drive(params: Params, ratio: float, dims: Dims = FIGURE_2_DIMS) -> Params:
     """The same with the signals' scale at which kappa / lambda is `ratio`."""
-    unit = gate_drive(params._replace(signal_scale=1.0), num_features)
+    unit = gate_drive(params._replace(signal_scale=1.0), dims.num_features, dims.num_tasks)
     return params._replace(signal_scale=float(np.sqrt(ratio * float(params.perturbation_scale) / unit)))
 
 
-def drive_of(params: Params, num_features: int = SIZES["num_features"]) -> float:
-    return gate_drive(params, num_features) / float(params.perturbation_scale)
+def drive_of(params: Params, dims: Dims = FIGURE_2_DIMS) -> float:
+    return gate_drive(params, dims.num_features, dims.num_tasks) / float(params.perturbation_scale)
 
 
 def _drive_cells(num_experts: int) -> dict[str, dict[str, Any]]:

@@ -169,10 +169,15 @@ READINGS: dict[str, Reading] = {
 }
 
 
-def gate_drive(params: Params, num_features: int) -> float:
+def gate_drive(params: Params, num_features: int, num_tasks: int | None = None) -> float:
     """kappa = eta E|w| E|v|^2 E[beta^2] / M, dimensionless: how far one gate step moves a gate output.
 
-    Expectations of |w| and |v|^2 are those of Gaussian entries (E|w| by the chi distribution's mean).
+    Expectations of |w| and |v|^2 are those of Gaussian entries (E|w| by the chi distribution's mean). Outputs stay far
+    apart only above `corrected.critical_drive`.
+
+    Args:
+        num_tasks: N; with num_clusters >= N each task is a cluster of its own, and pools have no `cluster_spread`.
+            None: fewer clusters than tasks.
 
     Examples:
         >>> from moe_theory import continual
@@ -181,7 +186,8 @@ def gate_drive(params: Params, num_features: int) -> float:
         2.0
     """
     deviation = math.sqrt(params.truth_scale) if params.scale_is_variance else float(params.truth_scale)
-    spread = float(params.cluster_spread)
+    has_clusters = num_tasks is None or params.num_clusters < num_tasks
+    spread = float(params.cluster_spread) if has_clusters else 0.0
     entry = math.hypot(deviation, spread)
     signal_entry = params.signal_scale * (entry if params.signal_law == PROPORTIONAL else deviation)
     strength_squared = mean_square_strength(float(params.min_strength), float(params.max_strength))

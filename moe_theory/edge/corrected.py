@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Float, Int, Real
 
 from moe_theory.core.constraints import is_known
+from moe_theory.core.critical import critical_drive as critical_drive
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError
 from moe_theory.core.linear import Gaps, one_expert_a_round, power, power_complement
 from moe_theory.core.numerics import Numbers, array_namespace

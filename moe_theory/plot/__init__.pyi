@@ -3,6 +3,7 @@ import matplotlib.figure
 
 from .numbers import across_replicates as across_replicates
 from .numbers import log_axis_cells as log_axis_cells
+from .numbers import log_edges as log_edges
 from .numbers import means as means
 from .numbers import over as over
 from .numbers import over_rounds as over_rounds

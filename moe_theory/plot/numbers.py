@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Shaped
+from jaxtyping import ArrayLike, Float, Shaped
 
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import Observe, System, recorded_rounds
@@ -61,6 +61,13 @@ def means(samples: Mapping[str, Shaped[np.ndarray, "*R B"]]) -> dict[str, Float[
     across = {name: across_replicates(values) for name, values in samples.items()}
     parts = {"": "mean", "_error": "error"}
     return {f"{name}{ending}": each[part] for name, each in across.items() for ending, part in parts.items()}
+
+
+def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:
+    """Borders of cells around `centres` on a logarithmic axis."""
+    logs = np.log(centres)
+    middles = (logs[1:] + logs[:-1]) / 2
+    return np.exp(np.r_[2 * logs[0] - middles[0], middles, 2 * logs[-1] - middles[-1]])
 
 
 def log_axis_cells(

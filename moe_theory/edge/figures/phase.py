@@ -4,6 +4,7 @@ The error is G_T / Delta, with Delta the mean squared distance of two arrivals o
 ignore the task approach 1. The gate drive kappa is set through the signals' scale, its square root.
 """
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from moe_theory import plot
-from moe_theory.edge import theory
+from moe_theory.core.linear import error_contraction
+from moe_theory.edge import corrected, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error_flushed, system
 from moe_theory.edge.experiments import FAILURE, FIGURE_3_EXPERTS, MAX_DELAY, figure_3_dims, gaps_of
 from moe_theory.edge.params import gate_drive
@@ -31,6 +33,7 @@ LINES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("chernoff", {"quantile": "binomial", "rule": "chernoff"}),
 )
 LEVELS = (0.3, 1.0)  # of the colours; 1 is blind routing
+CRITICAL: dict[str, Any] = {"color": "black", "linewidth": 1.4}
 PATH: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": (0, (1, 2))}
 LINE: dict[str, Any] = {"color": "C1", "linewidth": 1.1}
 POINT: dict[str, Any] = {"marker": "o", "markersize": 4.5, "markerfacecolor": "white", "markeredgecolor": "black"}
@@ -82,6 +85,13 @@ def _values_of(run: Run, num_rounds: int) -> dict[str, Any]:
     }
 
 
+def critical_drive(num_experts: int) -> float:
+    """`corrected.critical_drive` in units of the gate drive: an expert moves by (s/p)^0.5 |w - w'|, not by E|w|."""
+    contraction = math.sqrt(error_contraction(DIMS.num_features, DIMS.num_samples))
+    move = math.sqrt(2 * DIMS.num_samples / DIMS.num_features)
+    return corrected.critical_drive(num_experts, contraction) / move
+
+
 def servers_by_line() -> list[tuple[str, float]]:
     """The numbers of servers that Proposition 1 speaks of, with their names, in order."""
     lines = []
@@ -110,14 +120,16 @@ def servers_by_line() -> list[tuple[str, float]]:
 def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     """Mean final error of the adaptive policy in units of the task gap Δ, which policies that do not look at the task
     approach, over gate drive κ (how far one gate step moves a gate output) and number of servers M; N = 10, d_u =
-    {MAX_DELAY}. Two arrivals of one kind are 2pτ² apart, so that 0 cannot be reached. Vertical: servers that
-    Proposition 1 asks for at δ = {FAILURE:g}, with its normal quantile (16) and with the binomial one; Chernoff: what
-    its proof asks for. Dotted: the gate drive of this reading; points: the cells of Fig. 3.
+    {MAX_DELAY}. Two arrivals of one kind are 2pτ² apart, so that 0 cannot be reached. Black: the critical drive κ_c(M)
+    of gates that learn without delays (edge.corrected.critical_drive). Vertical: servers that Proposition 1 asks for at
+    δ = {FAILURE:g}, with its normal quantile (16) and with the binomial one; Chernoff: what its proof asks for. Dotted:
+    the gate drive of this reading; points: the cells of Fig. 3.
     """
     panel = canvas.subplots()
     drives, experts = data.drive.values, data.experts.values
     levels = dict(zip(("vmin", "vmax"), LEVELS, strict=True))
-    mesh = panel.pcolormesh(_edges(experts), _edges(drives), data.ratio.values, cmap="viridis", **levels)
+    edges = plot.log_edges(experts), plot.log_edges(drives)
+    mesh = panel.pcolormesh(*edges, data.ratio.values, cmap="viridis", **levels)
     panel.set(xscale="log", yscale="log", xlabel="servers $M$", ylabel=r"gate drive $\kappa$")
     _label_cells(panel, data, mesh)
     _draw_lines(panel)
@@ -125,13 +137,6 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     plot.name_values(panel.xaxis, experts)
     plot.name_values(panel.yaxis, drives)
     canvas.colorbar(mesh, ax=panel, pad=0.015, aspect=32, label=r"final error $G_T/\Delta$")
-
-
-def _edges(centres: np.ndarray) -> np.ndarray:
-    """Borders of cells around `centres` on a logarithmic axis."""
-    logs = np.log(centres)
-    middles = (logs[1:] + logs[:-1]) / 2
-    return np.exp(np.r_[2 * logs[0] - middles[0], middles, 2 * logs[-1] - middles[-1]])
 
 
 def _label_cells(panel: plot.Axes, data: xr.Dataset, mesh: "QuadMesh") -> None:
@@ -163,6 +168,7 @@ def _draw_lines(panel: plot.Axes) -> None:
 def _draw_path(panel: plot.Axes, data: xr.Dataset) -> None:
     """The reading's own gate drive over M, and the cells of Fig. 3."""
     bottom, top = panel.get_ylim()
+    panel.plot(data.experts, [critical_drive(int(number)) for number in data.experts], **CRITICAL)
     panel.plot(data.experts, data.reading_drive, color="white", linewidth=2.2)
     panel.plot(data.experts, data.reading_drive, **PATH)
     panel.plot(FIGURE_3_EXPERTS, data.attrs["figure_3_drives"], linestyle="none", **POINT)

@@ -1,0 +1,109 @@
+"""The gate drive at which an expert that leads for a task stays ahead of the others once it has paid for it.
+
+Experts pay for a task n in turn: who learns it anew moves its model by c, and the locality loss (6) lowers its output
+for n, and raises all others'. From level outputs the first M - 1 payers are therefore M - 1 experts, and the last one
+is ahead when its own turn comes. Whether it is still ahead afterwards is decided by the curvature of the softmax alone:
+to first order all outputs are level again. With kappa = eta c |v|^2 / M, a payment of m moves the outputs by
+
+    h_j <- h_j - M kappa pi_m (1[j = m] - pi_j),
+
+which is gradient descent of pi_m |dw|, (27) of `continual` and (25) of `edge`, for one signal.
+"""
+
+import numpy as np
+from scipy import optimize
+
+from moe_theory.core.errors import InvalidParamsError
+
+SETTLED = 1e-12  # a payment that moves nothing any more, in units of the first
+DRIVES = (1e-3, 1e3)  # between which the critical one is looked for
+
+
+def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -> float:
+    """How far the last of M experts is ahead after each has paid for one task in turn, from level outputs.
+
+    The last one pays contraction, contraction^2, ... as well, as often as it gets the task again; its least lead on
+    the way is returned. Negative: another expert has got ahead of it.
+
+    Args:
+        drive: kappa = eta c |v|^2 / M, with c the move of an expert that learns the task anew.
+        contraction: the factor of |dw| when an expert gets the task again at once; 0: it has learned all of it.
+
+    Examples:
+        Two experts that learn at once keep kappa tanh(kappa / 2)^2:
+
+        >>> import math
+        >>> from moe_theory.core.critical import lead_after_turns
+        >>> math.isclose(lead_after_turns(2, 0.4), 0.4 * math.tanh(0.2) ** 2)
+        True
+    """
+    outputs = np.zeros(num_experts)
+
+    def pay(expert: int, cost: float) -> None:
+        weights = np.exp(outputs - outputs.max())
+        weights /= weights.sum()
+        outputs[:] += num_experts * drive * cost * weights[expert] * weights
+        outputs[expert] -= num_experts * drive * cost * weights[expert]
+
+    for expert in range(num_experts - 1):
+        pay(expert, 1.0)
+    least, cost = np.inf, 1.0
+    while cost > SETTLED:
+        pay(num_experts - 1, cost)
+        least, cost = min(least, outputs[-1] - outputs[:-1].max()), cost * contraction
+    return float(least)
+
+
+def critical_drive(num_experts: int, contraction: float, perturbation: float | None = None) -> float:
+    """kappa_c(M): the least gate drive at which the last expert to pay for a task is ahead of all others afterwards.
+
+    It depends neither on the number of tasks nor on sigma_0, and on lambda little: an expert ahead by lambda has the
+    task for sure, so that `perturbation` is the lead that is asked for. Below it a leader loses its task by paying for
+    it. The drive is kappa = eta c |v|^2 / M of an expert's move c when another task came before; `gate_drive` has
+    E|w| in its place. For signals at right angles, equal costs, alpha = 0, beta = 1.
+
+    Args:
+        num_experts: M >= 2.
+        contraction: in [0, 1), the factor of |dw| when a task is repeated: 0 for experts that learn at once,
+            ((d - s)/(d - 1))^0.5 for slow ones, about (1 - s/d)^0.5.
+        perturbation: lambda; None: small. Needed for M = 2, and for M = 3 experts that learn at once, where any
+            drive will do as lambda goes to 0: kappa_c = (4 lambda)^(1/3) for M = 2, (6 lambda)^(1/4) for M = 3.
+    Source: docs/pages/derivations/gates.md; against Lemma 15, Propositions 1 and 3 of `continual`, Proposition 3 of
+        `edge`.
+    Raises: InvalidParamsError outside these ranges; without a perturbation where one is needed.
+
+    Examples:
+        >>> from moe_theory.continual import corrected
+        >>> [round(corrected.critical_drive(number, 0), 2) for number in (6, 12, 100)]
+        [0.73, 0.83, 0.63]
+        >>> round(corrected.critical_drive(2, 0, perturbation=1e-6) / 4e-6 ** (1 / 3), 3)
+        1.0
+    """
+    if num_experts < 2:
+        raise InvalidParamsError(f"num_experts={num_experts} must be at least 2: a lone expert leads nobody.")
+    if not 0 <= contraction < 1:
+        raise InvalidParamsError(
+            f"contraction={contraction} must be in [0, 1): with 1 an expert never learns its task. "
+            "Give ((d - s)/(d - 1))^0.5."
+        )
+    if perturbation is not None and not (np.isfinite(perturbation) and perturbation >= 0):
+        raise InvalidParamsError(f"perturbation={perturbation} must be finite and not negative. Give lambda.")
+    has_none = num_experts == 2 or (num_experts == 3 and contraction == 0)
+    if perturbation is None and has_none:
+        raise InvalidParamsError(
+            f"num_experts={num_experts} has a critical drive that goes to 0 with the perturbation. Give perturbation."
+        )
+    asked = perturbation or 0.0
+    if asked == 0 and num_experts <= 3 and contraction == 0:
+        return 0.0
+
+    def excess(drive: float) -> float:
+        return lead_after_turns(num_experts, drive, contraction) - asked
+
+    low, high = DRIVES
+    if excess(low) >= 0 or excess(high) <= 0:
+        raise InvalidParamsError(
+            f"the critical drive of num_experts={num_experts}, contraction={contraction}, perturbation={perturbation} "
+            f"is not between {low:g} and {high:g}. Change them."
+        )
+    return float(optimize.brentq(excess, low, high, rtol=1e-10))
