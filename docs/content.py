@@ -278,13 +278,20 @@ def benchmark(name: str) -> str:
     return (gallery.FIGURES / "bench" / f"{name}.md").read_text(encoding="utf-8")
 
 
-def regimes() -> dict[str, list[Any]]:
-    """The numbers behind the figure of that name: by number of experts and ratio, and the limit's ratio by scale."""
+def regimes() -> dict[str, dict[str, list[Any]]]:
+    """The numbers behind the figure of that name by end of the gates: over experts, kappa / lambda and kappa."""
     table = pd.read_csv(gallery.FIGURES / "continual" / "regimes.csv")
-    means = table.drop_duplicates(["experts", "ratio"]).pivot(index="experts", columns="ratio")
-    limit = table.drop_duplicates("scale").sort_values("scale").limit_ratio
-    return {"experts": means.index.tolist(), "limit_ratio": limit.tolist()} | {
-        name: means[name].to_numpy().tolist() for name in ("own", "own_error", "error", "error_error")
+    drives = table.drive.nunique()
+    critical = table.critical.round(4).astype(object).where(table.critical.notna(), None)
+
+    def nested(rows: pd.Series) -> list[Any]:
+        """(experts, ratio, kappa) of rows in the order of experts, kappa and ratio."""
+        return rows.to_numpy().reshape(table.experts.nunique(), drives, -1).swapaxes(1, 2).tolist()
+
+    return {
+        gates: {name: nested(rows[name]) for name in ("own", "own_error", "error", "error_error")}
+        | {"critical": [[each[0] for each in row] for row in nested(rows.critical)]}
+        for gates, rows in table.assign(critical=critical).groupby("gates", sort=False)
     }
 
 

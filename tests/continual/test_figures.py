@@ -21,7 +21,10 @@ QUICK = {name: each for name, each in FIGURES.items() if name != "baseline"}  # 
 
 @pytest.fixture(scope="module")
 def data():
-    return {name: figure.compute(READING, REPLICATES, SEED, rounds=NUM_ROUNDS) for name, figure in QUICK.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(regimes, "DRIVES", regimes.DRIVES[::3])
+        patch.setattr(regimes, "RATIOS", (0.03, 1.0, 10.0))
+        return {name: figure.compute(READING, REPLICATES, SEED, rounds=NUM_ROUNDS) for name, figure in QUICK.items()}
 
 
 def run_directly(num_experts, terminate):
@@ -141,11 +144,13 @@ def test_figure_8_draws_the_first_replicate_in_which_thresholds_part():
 
 def test_regimes_are_those_of_the_runs_at_their_gate_drive(data):
     """Would catch the drive set by the signals' scale instead of its square, and arrivals of another expert counted."""
-    place, number, ratio = 6, 10, regimes.RATIOS[6]
-    params = experiments.with_drive(READING.params(num_experts=number), ratio)
-    drive = continual.gate_drive(params, regimes.FIGURE_2_DIMS.num_features)
+    number, drive, ratio, dims = 12, regimes.DRIVES[6], 1.0, regimes.FIGURE_2_DIMS
+    given = READING.params(num_experts=number, terminate=False)
+    params = regimes.at_drive(given, drive, ratio, dims)
+    assert continual.gate_drive(params, dims.num_features, dims.num_tasks) == pytest.approx(drive)
     assert drive / params.perturbation_scale == pytest.approx(ratio)
-    cell = Cell("cell", system(regimes.FIGURE_2_DIMS), params, NUM_ROUNDS, 1, regimes.observe)
+    assert params.noise_scale / params.signal_scale == pytest.approx(given.noise_scale / given.signal_scale)
+    cell = Cell("cell", system(dims), params, NUM_ROUNDS, 1, regimes.observe)
     run = run_cells([cell], REPLICATES, seed=SEED)["cell"]
     shares, clusters = [], run.state.pool.clusters
     for lane in range(REPLICATES):
@@ -154,10 +159,24 @@ def test_regimes_are_those_of_the_runs_at_their_gate_drive(data):
             met.append(expert in last and clusters[last[expert], lane] == clusters[task, lane])
             last[expert] = task
         shares.append(np.mean(met[-NUM_ROUNDS // 4 :]))
-    here = data["regimes"].sel(experts=number).isel(ratio=place)
+    here = data["regimes"].sel(experts=number, drive=drive, ratio=ratio, gates="without")
     assert float(here.own) == pytest.approx(np.mean(shares))
     ratios = run.records.generalization_error[-1] / experiments.gaps_of(run).task_gap
     assert float(here.error) == pytest.approx(np.mean(ratios), rel=1e-5)
+
+
+def test_regimes_draws_the_critical_drive_where_a_leader_that_has_paid_is_ahead_by_lambda(data):
+    """At the largest ratio it is that without a perturbation, in units of E|w|; under a large lambda none."""
+    here, dims = data["regimes"].sel(gates="without"), regimes.FIGURE_2_DIMS
+    run = run_directly(5, terminate=True)  # of the same pools
+    move = regimes._move(run, dims)
+    far = here.critical.sel(ratio=10.0)
+    contraction = ((dims.num_features - dims.num_samples) / (dims.num_features - 1)) ** 0.5
+    for number in (6, 12, 20):
+        expected = corrected.critical_drive(number, contraction) / move
+        assert float(far.sel(experts=number)) == pytest.approx(expected, rel=0.05)
+    assert (here.critical.diff("ratio").fillna(-1) < 0).all()
+    assert np.isnan(here.critical.sel(experts=2, ratio=0.03))
 
 
 def test_effective_experts_counts_even_loads():

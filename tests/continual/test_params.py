@@ -189,6 +189,19 @@ def test_the_gate_drive_is_eta_times_the_means_over_the_draws(name, changes):
     assert abs(drive / (params.learning_rate * means / params.num_experts) - 1) < 0.04
 
 
+@pytest.mark.parametrize("name", continual.READINGS)
+@pytest.mark.parametrize("num_clusters", [3, 6, 9])
+def test_the_gate_drive_is_that_of_drawn_pools(name, num_clusters):
+    """With K >= N a pool has no spread inside a cluster: the drive was 1.64 times too large there."""
+    params = continual.reading(name).params(num_clusters=num_clusters)
+    dims = continual.Dims(max_experts=10, num_tasks=6, num_features=10, num_samples=6)
+    pool = mt.simulate_batch(continual.system(dims), mt.root_key(1), 4096, params, num_rounds=1)[0].pool
+    truths, signals = (np.asarray(each, float) for each in (pool.truths, pool.signals))
+    means = np.mean(np.linalg.norm(truths, axis=1)) * np.mean(np.sum(signals**2, axis=1))
+    expected = params.learning_rate * means / params.num_experts
+    assert continual.gate_drive(params, 10, num_tasks=6) == pytest.approx(expected, rel=0.02)
+
+
 def test_learn_and_begin_refuse_what_does_not_fit() -> None:
     """Would catch an extension that silently trains fewer experts, and shapes that JAX would broadcast."""
     dims = continual.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)

@@ -11,7 +11,7 @@ import moe_theory as mt
 from moe_theory import continual
 from moe_theory.continual import corrected, reduced, theory
 from moe_theory.core.errors import InvalidDimsError
-from moe_theory.core.tasks import Arrival
+from moe_theory.core.tasks import Arrival, Pool
 from tests.continual.designs import complement_basis, draw_pool, residual_projectors
 
 D, S, N, M = 4, 2, 3, 2
@@ -132,20 +132,15 @@ def test_a_gap_of_two_experts_has_the_variance_a_lambda_over_4():
     assert np.sum(law * gaps**2) == pytest.approx(step * scale / 4, rel=0.01)
 
 
-def test_two_experts_that_learn_at_once_never_specialise_further():
-    """The sum of both leads moves by one step a task change, back and forth: it stays within two steps for ever."""
-    rng = np.random.default_rng(0)
-    for scale in (0.5, 5.0, 50.0):
-        leads, last, sums = np.zeros(2), [None, None], []  # of expert n for task n; which task an expert had last
-        for _ in range(4000):
-            task = rng.integers(2)
-            own, other = leads[task] + scale * rng.uniform(), scale * rng.uniform()
-            expert = task if own > other else 1 - task
-            if last[expert] not in (None, task):
-                leads[task] += -1 if expert == task else 1
-            last[expert] = task
-            sums.append(leads.sum())
-        assert np.ptp(sums) <= 4
+def test_blind_routing_of_orthonormal_tasks_is_the_recursions_limit():
+    """(18)'s setting at its end: 2 G_2T - G_T leaves out what the first rounds add."""
+    for num_tasks, num_features, num_samples in ((2, 4, 2), (3, 5, 2), (6, 7, 2), (4, 9, 8), (3, 5, 1)):
+        pool = Pool(np.eye(num_tasks, num_features), np.eye(num_tasks, num_features), np.arange(num_tasks))
+        error = corrected.single_expert(pool, num_samples, 4000).generalization_error
+        limit = corrected.blind_limit(num_tasks, num_features, num_samples)
+        assert 2 * error[3999] - error[1999] == pytest.approx(limit, abs=1e-9)
+    with pytest.raises(InvalidDimsError, match="orthonormal"):
+        corrected.blind_limit(num_tasks=5, num_features=4, num_samples=1)
 
 
 @pytest.mark.parametrize("num_rounds", [1, 2, 5])

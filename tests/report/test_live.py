@@ -46,8 +46,12 @@ REPLICATES = {
 DEPTH = 4  # of a tree whose leaves' widths are enumerated
 SETTINGS = {
     "regimes": [
-        {"experts": experts, "ratio": ratio, "scale": scale}
-        for experts, ratio, scale in ((5, 0.001, 0.4), (10, 10, 1e-6), (20, 3.16228, 1e-3))
+        {"experts": experts, "drive": drive, "ratio": ratio, "gates": gates}
+        for experts, drive, ratio, gates in (
+            (2, 0.03, 1, "without"),
+            (12, 3, 10, "with"),
+            (20, 1.392, 0.3, "without"),
+        )
     ],
     "theorem-1": [
         {"samples": samples, "ratio": ratio, "granted": granted}
@@ -148,13 +152,16 @@ def of_tree(depth, ratio, smoothness, split):
     return {"diameter": diameter, "leaves": 2**depth}, right
 
 
-def of_regimes(experts, ratio, scale):
-    """As the figure's CSV has it, between two points of which the limit's is on a logarithmic axis."""
+def regime(**settings):
     table = pd.read_csv(REGIMES)
-    row = table[(table.experts == experts)].drop_duplicates("ratio")
-    limit = table.limit_ratio[table.scale == scale].iloc[0]
-    here = {key: np.interp(np.log(limit), np.log(row.ratio), row[key]) for key in ("own", "error")}
-    return {"own": 1}, {"ratio": limit} | here
+    (row,) = table[np.logical_and.reduce([table[name] == value for name, value in settings.items()])].itertuples()
+    return row
+
+
+def of_regimes(**settings):
+    """As the figure's CSV has it, to four decimals; none where no drive leaves a leader ahead by lambda."""
+    critical = regime(**settings).critical
+    return {"own": 1}, {"critical": None if np.isnan(critical) else round(critical, 4)}
 
 
 PACKAGE = {
@@ -237,12 +244,10 @@ EXPECTED = {
 
 @pytest.mark.parametrize("place", range(len(SETTINGS["regimes"])))
 def test_what_is_looked_up_is_the_figures(computed, place):
-    table = pd.read_csv(REGIMES)
-    here = SETTINGS["regimes"][place]
-    row = table[(table.experts == here["experts"]) & (table.ratio == here["ratio"])].iloc[0]
+    row = regime(**SETTINGS["regimes"][place])
     (found,) = computed["regimes"][place]["found"]
     keys = {"own": "own", "error": "error", "ownError": "own_error", "errorError": "error_error"}
-    assert found == {key: row[column] for key, column in keys.items()}
+    assert found == {key: getattr(row, column) for key, column in keys.items()}
 
 
 SIMULATED = [(name, place) for name, place in CASES if name != "regimes" and (name, place) != ("tree", 2)]

@@ -469,31 +469,23 @@
 
   // ---- regimes: means of recorded runs on a grid, which the page has beside the experiment ----
   const CLUSTERS = 3;
-  const RATIOS = range(0, 10).map((step) => Number((10 ** (step / 2 - 3)).toPrecision(6))); // kappa / lambda
-  const SCALES = [1e-6, 1e-5, 1e-4, 1e-3, 0.4]; // sigma_0
+  const REGIMES = { experts: [2, 4, 6, 12, 20], ratios: [0.03, 0.1, 0.3, 1, 3, 10] };
+  const DRIVES = [0.03, 0.065, 0.139, 0.3, 0.646, 1.392, 3, 6.463, 13.925, 30]; // kappa
   let parsed; // once
   const grid = () => (parsed ??= JSON.parse(document.getElementById("live-regimes").textContent));
-  const along = (ratio, values) => {
-    const place = (Math.log10(ratio) + 3) * 2;
-    const [first, share] = [Math.floor(place), place % 1];
-    return values[first] * (1 - share) + (share ? values[first + 1] * share : 0);
-  };
+  const rowOf = ({ experts, ratio, gates }, name) =>
+    grid()[gates][name][REGIMES.experts.indexOf(experts)][REGIMES.ratios.indexOf(ratio)];
 
   const regimes = {
-    defaults: { experts: 10, ratio: 1, scale: 1e-4 },
+    defaults: { experts: 12, drive: 0.3, ratio: 10, gates: "without" },
     replicates: 1, // what is looked up is always the same
     isRecorded: true,
-    replicate(seed, index, { experts, ratio }) {
-      const [row, column] = [grid().experts.indexOf(experts), RATIOS.indexOf(ratio)];
-      const at = (name) => grid()[name][row][column];
+    replicate(seed, index, settings) {
+      const at = (name) => rowOf(settings, name)[DRIVES.indexOf(settings.drive)];
       return { own: at("own"), error: at("error"), ownError: at("own_error"), errorError: at("error_error") };
     },
     printed: () => ({ own: 1 }),
-    holds({ experts, scale }) {
-      const { limit_ratio: limit, own, error, experts: numbers } = grid();
-      const [ratio, row] = [limit[SCALES.indexOf(scale)], numbers.indexOf(experts)];
-      return { ratio, own: along(ratio, own[row]), error: along(ratio, error[row]) };
-    },
+    holds: (settings) => ({ critical: rowOf(settings, "critical") }),
   };
 
   const experiments = { "theorem-1": theorem1, "equation-17": equation17, "lemma-11": lemma11, gates, settling, regimes, tree };
@@ -862,41 +854,40 @@
 
     regimes: {
       controls: {
-        experts: listed("experts M", [5, 10, 20]),
-        ratio: listed("gate drive over perturbation κ/λ", RATIOS, (value) => short(Number(value.toPrecision(2)))),
-        scale: listed("the limit's σ₀", SCALES, (value) => (value < 0.1 ? powerOfTen(value) : short(value))),
+        experts: listed("experts M", REGIMES.experts),
+        drive: listed("gate drive κ", DRIVES, (value) => short(Number(value.toPrecision(2)))),
+        ratio: listed("gate drive over perturbation κ/λ", REGIMES.ratios, short),
+        gates: chosen("the gates", { without: "learn for ever", with: "are fixed after T₁, as printed" }),
       },
-      tiles({ settings: { scale }, results: [{ own, ownError, error }], holds }) {
+      tiles({ results: [{ own, ownError, error }], holds: { critical } }) {
         const spread = `± ${percent(1.96 * ownError)}; the error is ${number(error)} Δ`;
-        const limit = `where κ/λ = ${number(holds.ratio, 2)}; the error is ${number(holds.error)} Δ`;
         return {
           measured: ["arrivals at an expert of their kind", percent(own), spread],
           printed: ["Proposition 1, as σ₀ → 0", "1 − o(1)", "experts keep to what they specialise in"],
-          holds: [`in that limit, at σ₀ = ${scale < 0.1 ? powerOfTen(scale) : scale}`, percent(holds.own), limit],
+          holds: ["critical gate drive", critical === null ? "none" : number(critical, 2), "above it a leader that has paid still leads"],
         };
       },
-      says({ settings: { experts, ratio }, results: [{ own, error }], holds }) {
-        const drive = short(Number(ratio.toPrecision(2)));
+      says({ settings: { experts, drive, ratio, gates }, results: [{ own }], holds: { critical } }) {
+        const side = critical === null || drive < critical ? "below" : "above";
+        const frozen = gates === "with" && side === "below" && ratio >= 1;
         return (
-          `With M = ${experts} and κ/λ = ${drive}, ${percent(own)} of arrivals meet an expert that had their kind of ` +
-          `task last, where ${percent(1 / CLUSTERS)} would by chance, and the error is ${number(error)} of the gap Δ ` +
-          `between two random tasks. At Algorithm 1's orders κ/λ falls like the fourth root of σ₀: it is ${number(holds.ratio, 2)} here.`
+          `With M = ${experts} and κ = ${short(Number(drive.toPrecision(2)))}, ${side} the critical drive, ${percent(own)} of ` +
+          `arrivals meet an expert that had their kind of task last, where ${percent(1 / CLUSTERS)} would by chance. ` +
+          (frozen
+            ? "Here it is the freezing that holds a task to an expert: gates that go on learning take it away again."
+            : "In Algorithm 1's orders κ goes to 0 with σ₀, and κ/λ like its fourth root.")
         );
       },
-      draw({ settings: { experts, ratio, scale }, results: [found], holds }, width) {
+      draw({ settings, results: [found], holds: { critical } }, width) {
         const [first, second] = pair(width, 0.5);
-        const row = grid().experts.indexOf(experts);
-        const ticks = [0.001, 0.01, 0.1, 1, 10, 100];
-        const x = logarithmic("κ/λ", ticks, { show: powerOfTen });
+        const x = logarithmic("κ", [0.03, 0.1, 0.3, 1, 3, 10, 30], { show: short });
         const panel = (size, key, label, marks, even, words, more) =>
           chart(size, 300, words, x, linear(label, marks, more), [
-            rule(ratio),
+            ...(critical === null ? [] : [rule(critical)]),
             level(even),
-            note(100, even + 0.04, "two random tasks", "end"),
-            line("measured", RATIOS, (_, place) => grid()[key][row][place]),
-            dot("holds ring", holds.ratio, holds[key]),
-            note(holds.ratio, holds[key] + (key === "own" ? 0.09 : -0.12), "σ₀ → 0", "end"),
-            dot("measured", ratio, found[key]),
+            note(30, even + 0.04, "two random tasks", "end"),
+            line("measured", DRIVES, (_, place) => rowOf(settings, key)[place]),
+            dot("measured", settings.drive, found[key]),
           ]);
         const show = (value) => `${Math.round(100 * value)} %`;
         return [

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 from scipy import optimize
 
 from moe_theory import plot
@@ -53,12 +53,12 @@ LINE: dict[str, Any] = {"color": "white", "linewidth": 1.4}  # on the maps
 class Routes(NamedTuple):
     task: Int[Array, ""]
     expert: Int[Array, ""]
+    terminated: Bool[Array, ""]
     generalization_error: Float[Array, ""]
 
 
 def observe(state: State, info: Info) -> Routes:
-    del state
-    return Routes(info.task, info.expert, info.generalization_error)
+    return Routes(info.task, info.expert, state.terminated, info.generalization_error)
 
 
 def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
@@ -169,7 +169,9 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     here = data.sel(experts=data.attrs["mapped"])
     for panel, gates in zip(axes, MAPS, strict=False):
         shares = here.own.sel(gates=gates).transpose("ratio", "drive")
-        mesh = panel.pcolormesh(*map(plot.log_edges, (DRIVES, RATIOS)), shares, cmap="viridis", vmin=0, vmax=1)
+        mesh = panel.pcolormesh(
+            plot.log_edges(here.drive), plot.log_edges(here.ratio), shares, cmap="viridis", vmin=0, vmax=1
+        )
         panel.set_yscale("log")
         panel.plot(here.critical, here.ratio, **LINE)
         _draw_limit(panel, data)

@@ -1,0 +1,57 @@
+"""Theorem B of docs/pages/derivations/gates.md: the drive from which on a leader stays ahead once it has paid."""
+
+import numpy as np
+import pytest
+
+from moe_theory.core.critical import critical_drive, lead_after_turns
+from moe_theory.core.errors import InvalidParamsError
+
+
+@pytest.mark.parametrize("num_experts", [3, 4, 5, 8, 20])
+def test_to_second_order_outputs_are_level_again(num_experts):
+    """Would catch a payment with another sign or softmax: the third order is -(M - 2)(M - 3)/(2 M^2)."""
+    drives = np.array([1e-3, 2e-3, 4e-3])
+    thirds = [lead_after_turns(num_experts, drive) / drive**3 for drive in drives]
+    limit = -(num_experts - 2) * (num_experts - 3) / (2 * num_experts**2)
+    assert 2 * thirds[0] - thirds[1] == pytest.approx(limit, abs=2e-4)
+
+
+@pytest.mark.parametrize("contraction", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("num_experts", [4, 6, 12, 50])
+def test_a_leader_that_has_paid_is_behind_below_it_and_ahead_above_it(num_experts, contraction):
+    critical = critical_drive(num_experts, contraction)
+    drives = np.geomspace(0.01, 100, 60)
+    ahead = np.array([lead_after_turns(num_experts, drive, contraction) > 0 for drive in drives])
+    np.testing.assert_array_equal(ahead, drives > critical)
+
+
+def test_few_experts_need_a_perturbation():
+    """For two and three experts the lead is positive at every drive, but tiny: ahead by lambda it is later."""
+    for perturbation in (1e-8, 1e-7):
+        two, three = (critical_drive(number, 0, perturbation) for number in (2, 3))
+        assert two == pytest.approx((4 * perturbation) ** (1 / 3), rel=1e-3)
+        assert three == pytest.approx((6 * perturbation) ** (1 / 4), rel=1e-2)
+    assert critical_drive(2, 0, perturbation=0) == critical_drive(3, 0, perturbation=0) == 0
+    assert critical_drive(6, 0, perturbation=0) == critical_drive(6, 0)
+    assert critical_drive(6, 0, perturbation=0.5) > critical_drive(6, 0.0, perturbation=0.1) > critical_drive(6, 0)
+    assert critical_drive(2, 0.5, perturbation=0) > 1  # slow learners pay again
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((1, 0.0), "at least 2"),
+        ((4, 1.0), r"contraction=1.0 must be in \[0, 1\)"),
+        ((4, -0.1), "contraction"),
+        ((4, float("nan")), "contraction"),
+        ((2, 0.0), "Give perturbation"),
+        ((2, 0.5), "Give perturbation"),
+        ((3, 0.0), "Give perturbation"),
+        ((4, 0.0, -1.0), "perturbation=-1.0"),
+        ((4, 0.0, float("inf")), "perturbation=inf"),
+        ((4, 0.0, 1e9), "not between"),
+    ],
+)
+def test_what_has_no_critical_drive_is_refused(arguments, words):
+    with pytest.raises(InvalidParamsError, match=words):
+        critical_drive(*arguments)
