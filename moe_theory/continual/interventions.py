@@ -225,6 +225,14 @@ JUST_EXPLORED_BLIND = variant(
     experiments.JUST_EXPLORED, "just-explored-blind", lambda scale: AS_DEFAULT | BLIND, (experiments.MANY,)
 )
 FIGURE_2_BELOW = variant(FIGURE_2, "figure-2-below", lambda scale: AS_DEFAULT, (experiments.SINGLE, experiments.FEW))
+JUST_ABOVE = 7, 14  # experts, of the first sizes above N = 6 and of twice as many
+FIGURE_2_ABOVE = dataclasses.replace(
+    FIGURE_2,
+    name="figure-2-above",
+    tier=TIER,
+    cells={experiments.cell_name(number): {"num_experts": number} for number in JUST_ABOVE},
+    replicates=16384,
+)
 FIGURE_9_BLIND = variant(
     experiments.FIGURE_9,
     "figure-9-blind",

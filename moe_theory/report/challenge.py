@@ -13,7 +13,7 @@ from moe_theory.report.document import Document, ruled
 from moe_theory.report.wording import sentence
 from moe_theory.verify.challenged import Challenge, Looked, placed, said
 from moe_theory.verify.region import Span
-from moe_theory.verify.status import Judged
+from moe_theory.verify.status import Judged, StatementStatus
 from moe_theory.verify.verdict import FreeQuantity, Statement
 
 if TYPE_CHECKING:
@@ -141,17 +141,17 @@ def _bar(found: Challenge, axis: FreeQuantity) -> str:
     return f"{axis.name} {low} {''.join(cells)} {high}{note}"
 
 
-def on_card(found: Challenge) -> str:
+def on_card(found: Challenge, has_amendment: bool = False) -> str:
     """What a statement's card says of the search, with a bar an axis."""
-    return f"{summed(found)} \n{', '.join(bars(found))} \n{found.command}"
+    return f"{summed(found, has_amendment)} \n{', '.join(bars(found))} \n{found.command}"
 
 
-def summed(found: Challenge) -> str:
-    """The search in a sentence or two."""
+def summed(found: Challenge, has_amendment: bool = False) -> str:
+    """The search in a sentence or two; a statement that declares its own clause is not given the search's as well."""
     near = "" if found.flips or not found.nearest.setting else f", nearest at {placed(found.nearest.setting)}"
     counts = f"{_counted(found.settings, 'setting')}, {_counted(found.shapes, 'shape')}"
     head = f"{counts}, reading {found.reading}: {headline(found, False)}{near}."
-    return f"{head} {clause(found)}" if found.flips else head
+    return f"{head} {clause(found)}" if found.flips and not has_amendment else head
 
 
 def _counted(number: int, noun: str) -> str:
@@ -161,7 +161,10 @@ def _counted(number: int, noun: str) -> str:
 def over_region(known: Judged, is_whole: bool = True) -> str:
     """What a status owes to its region, to follow it, in short unless whole: nothing where no region is declared."""
     if known.search is None:
-        return "; at the paper's settings only" if known.statement.free else ""
+        if not known.statement.free:
+            return ""
+        is_false = known.finding is not None and known.finding.status is StatementStatus.FALSE
+        return "; no rescue searched" if is_false and known.statement.disproof else "; at the paper's settings only"
     if not is_whole:
         return f"; searched at {_counted(known.search.settings, 'setting')}"
     before = "false as recorded, " if known.search.sought == "rescue" and known.search.flips else ""

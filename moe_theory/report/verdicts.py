@@ -205,7 +205,7 @@ def why_lines(found: Standing, others: Sequence[Verdict] = (), left_out: int = 0
         ("beside", " \n".join(_by_data(known, verdicts, others))),
         ("repeat", shown.command if shown else ""),
         *script_commands(of).items(),
-        ("challenged", on_card(known.search) if known.search and is_free_shown else ""),
+        ("challenged", on_card(known.search, bool(of.amendment)) if known.search and is_free_shown else ""),
         ("free", left_free(of) if not known.search and is_free_shown else ""),
         ("orders", orders_of(of) if is_free_shown else ""),
     ]

@@ -16,11 +16,12 @@ COROLLARY_1 = statement(
     lambda. As lambda shrinks, the same gap of outputs moves the probabilities more, not less.""",
     instance="""M = 3, N = 2, d = 3, s = 2, after one round: 9 of 10 pairs of arrivals of the other task have
     probabilities 51 times lambda M^2 sigma_0^1.5 apart or more at sigma_0 = 0.01, and 518,244 times at 0.0001.""",
-    corrected=r"""With M^2 / lambda, or 2 / lambda, in place of lambda M^2 it holds.
+    corrected=r"""With M^2 / lambda, or 2 / lambda, in place of lambda M^2 it holds where noise is O(sigma_0) and
+    strengths are equal, as Lemma 1 needs.
     $$\|p - \hat{p}\|_\infty = O(\sigma_0^{1.5} / \lambda)$$""",
     witness="corollary_1.py",
     proof="corollary_1.py",
-    amendment="1/lambda in place of lambda, and one strength beta in both",
+    amendment="1/lambda in place of lambda; sigma_t = O(sigma_0), and one strength beta in both",
 )
 
 

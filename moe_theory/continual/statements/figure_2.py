@@ -81,6 +81,8 @@ NO_BETTER = statement(
     where="Sec. 6, Fig. 2, M = 10 against M = 20",
     says=r"""Once there are more experts than tasks, further ones do not make the outcome better.
     $$\mathbb{E}[G_T \mid M = 10] \le 1.05\, \mathbb{E}[G_T \mid M = 20]$$""",
+    why="The figure shows M = 10 and 20 alone. Just above N = 6 a few experts more still help.",
+    amendment="from M = 10 on, the least number above N that the figure shows",
 )
 
 Measure = Callable[[Run], np.ndarray]
@@ -255,6 +257,14 @@ AT_END = experiments.at_rounds(experiments.FIGURE_2.num_rounds)
 NO_BETTER.competitor(
     "figure-2.more-experts-no-better-below", interventions.FIGURE_2_BELOW.together(*BELOW), no_worse, labels=AT_END
 ).says("With fewer experts than tasks, too, more do not improve the result: M = 1 ends no worse than M = 5.")(
+    error_of_first
+)
+NO_BETTER.literal(
+    "figure-2.more-experts-just-above",
+    interventions.FIGURE_2_ABOVE.together(*map(experiments.cell_name, interventions.JUST_ABOVE)),
+    no_worse,
+    labels=AT_END,
+).says("Just above N = 6, too, more experts do not improve the result: M = 7 ends no worse than M = 14, within 5 %.")(
     error_of_first
 )
 NO_BETTER.figure(

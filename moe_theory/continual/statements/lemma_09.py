@@ -9,7 +9,7 @@ LEMMA_9 = statement(
     "lemma-9",
     where="Lemma 9",
     says=r"""When exploration ends the gates of two experts differ by O(eta^-0.5 sigma_0) in every entry.
-    $$\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5} \sigma_0) = O(\sigma_0^{0.75})$$""",
+    $$\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5} \sigma_0)$$""",
     proof="lemma_09.py",
     free=experiments.FREE_AT_LEVEL,
 )

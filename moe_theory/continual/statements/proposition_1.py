@@ -21,9 +21,9 @@ FEW = experiments.LIMIT_FEW
 SMALLEST = MANY.experiment.at(experiments.specialization_cell(experiments.MANY_EXPERTS, experiments.LIMIT_SCALES[0]))
 EMPTY = """It holds in the limit, and for a reason that says little: Algorithm 1 fixes nearly all gates within a few
 rounds of T1, and what is fixed cannot change. What the sets are worth is another matter, see (34) and Proposition 3."""
-THRESHOLD = """Early termination fixes the gates at once where Gamma is above all differences of outputs at T1 + 1, as
-one of order sigma_0^1.25 is in the limit. Algorithm 1 asks for O(sigma_0^1.25): below a step of the gates each move of
-a model after T1 may change its expert's set."""
+THRESHOLD = """Early termination fixes the gates within a few rounds of T1 where Gamma is above a step of the gates, and
+with alpha = o(sigma_0^0.75), which leaves all outputs within Gamma = Theta(sigma_0^1.25), at once. Algorithm 1 asks for
+O(sigma_0^1.25): below a step of the gates each move of a model after T1 may change its expert's set."""
 FLIPS = """Two opposite tasks, M = 3, alpha = sigma_0^1.5, Gamma = sigma_0^2: round T1 + 1 changes a set with chance
 1/4, whatever sigma_0."""
 DRIFTS = """M = 12 and N = 6 orthonormal tasks (for M < N 24 in six clusters), d = 8, s = 2: within T1/2 rounds after T1

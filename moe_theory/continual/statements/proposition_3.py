@@ -20,8 +20,14 @@ TERMINATION = statement(
     where="Proposition 3, first sentence",
     says=r"""Algorithm 1 has stopped updating the gates by a round T2 of order sigma_0^-0.25 M / eta.
     $$T_2 = \mathcal{O}(\eta^{-1} \sigma_0^{-0.25} M)$$""",
-    note="""An expert is flagged whenever it is chosen, its output being 0 away from its own. So gates are fixed once
-    every expert has been chosen after T1, however small Gamma is, and not because outputs have come together.""",
+    why="""Every expert has to be flagged, and the proof lets each come near to who is chosen. Where signals have a part
+    in common the first step of the auxiliary loss puts an expert out of reach for all tasks, for longer than T2.""",
+    instance="""Two signals of cosine 3/5, s = 1, M of order ln 1/sigma_0: the expert of round 1 trails all others by
+    far more than lambda and Gamma up to 10 T2, so that it is not chosen and gets no flag.""",
+    note="""An expert is flagged whenever it is chosen, its output being 0 away from its own: gates are fixed once every
+    expert has been chosen after T1, M (ln M + 0.58) rounds later if routes are even, however small Gamma is.""",
+    disproof="never_flagged.py",
+    amendment="unless signals are orthogonal, alpha = o(sigma_0^0.75)",
 )
 TASKS = statement(
     "proposition-3-more-experts",
@@ -36,10 +42,11 @@ TASKS = statement(
     one task another set's may be above its own, see Lemma 15.""",
     instance="""M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2: about half of the arrivals
     leave their set, at sigma_0 = 0.01 as at 0.0001.""",
-    corrected=r"""Whether tasks keep to their experts is decided by kappa over lambda, how far a step of the gates
-    moves an output over the perturbation, and not by sigma_0: the share of arrivals whose expert met their kind last is
-    that of `continual.reduced`, to 0.05, where of an expert nothing is left but its expected distances to the truths. A
-    leader's chance is 1/|M_n| plus the set's gap over lambda, at most: r_m has density 1/lambda.
+    corrected=r"""Whether tasks keep to experts that go on learning is decided by kappa, how far a step of the gates
+    moves an output: below a critical drive near 1, `corrected.critical_drive`, a leader loses its task by paying for
+    it, and kappa = Theta(sigma_0^1.5) goes to 0. Fixed gates freeze what chance has left, which is little where kappa
+    is below lambda. Own arrivals are those of `continual.reduced`, to 0.05. A leader's chance is 1/|M_n| plus the set's
+    gap over lambda, at most.
     $$\mathbb{P}(m_t = m) \leq \frac{1}{|\mathcal{M}_{n_t}|} + \frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}} |h_m
     - h_{m'}|$$""",
 )

@@ -47,9 +47,9 @@ FORGETTING = statement(
     sigma_0 = 0.01, 0.001 and 0.0001. With Fig. 2's sizes and M = 20 it is 2.05, the bound 0.11.""",
     corrected=GIVEN_ROUTES
     + r""" If routes do not depend on tasks either, and all samples are Gaussian, it is (19) as an equality, with one
-    term more.
+    term more; L is the load of m_tau, W the mean of |w_n|^2, Delta that of |w_n - w_n'|^2 over all pairs.
     $$\mathbb{E}[F_t] = \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \mathbb{E} \left\{ (r^{L_t} - r^{L_\tau}) W + \left(
-    r^{L_\tau} - r^{L_t} + (1 - r)(1 - r^{L_t - L_\tau}) \right) \Delta \right\}$$""",
+    r^{L_\tau} - r^{L_t} + (1 - r)(1 - r^{L_t - L_\tau}) \right) \Delta \right\}, \quad L = L^{(m_\tau)}$$""",
     witness="theorem_1.py",
     disproof="orthogonal_truths_forgetting.py",
     derivation="gaussian_samples.py",

@@ -55,7 +55,12 @@ UPDATES = Experiment(
     where="Lemma 1, Eqs. (9) and (10)",
     says="Completing a task moves its expert to the nearest model that fits the data, and no other expert.",
     note="Tried: a solver of (8) by singular values, which has nothing in common with the projection of the system.",
+    why="""(9) and (10) are of one task that ends. With delays of several rounds two may end in one round, and then both
+    models move; and without an inverse of X'X (9) is not defined.""",
+    instance="A task of two rounds, and the next of one, at two servers: both models move in round 3.",
     proof="lemma_01.py",
+    disproof="two_completions.py",
+    amendment="one task that ends a round, and X'X invertible",
 ).charitable("lemma-1.least-change", UPDATES.at("M = 4"), identity(within=1e-9))
 def departure(run) -> np.ndarray:
     r"""After a task's last round its expert has the least-norm solution of (8), the others have what they had.

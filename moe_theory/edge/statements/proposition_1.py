@@ -30,6 +30,9 @@ COMPUTED = Selection(UPDATES, ("M = 4",), tuple(f"delta = {delta:g}" for delta i
 NORMAL_QUANTILE = r"M_{th} = \frac{d_u}{N} + \Phi^{-1}(1 - \delta) \sqrt{\frac{d_u}{N} \left( 1 - \frac{1}{N} \right)}"
 BINOMIAL_QUANTILE = r"M_{th} = \min\left\{ k : \mathbb{P}[\text{Binomial}(d_u, 1/N) > k] < \delta \right\}"
 TAIL = r"\mathbb{P}[A_n > %s] \le \delta, \quad %s"
+BETWEEN = """A set (15) has the experts whose output is largest for its kind. Outputs are linear in the signals, so that
+a signal between others never has the largest, at no gate."""
+HALF_WAY = "Three kinds, v_3 = (v_1 + v_2)/2: the third has no specialist, whatever gates, M and delta are."
 CEILING = r"\lceil M_{th} \rceil"
 
 QUANTILE = statement(
@@ -39,13 +42,13 @@ QUANTILE = statement(
     f"most delta.$${TAIL % ('M_{th}', NORMAL_QUANTILE)}$$",
     hypotheses=[SHORT_DELAYS],
     why="""Arrivals of one kind are binomial, and a normal quantile stands in for theirs. That is right for a d_u long
-    beside N at a fixed delta, which is the hypothesis to add; at Fig. 3's d_u = 10 the binomial has the heavier tail,
-    and the more so the smaller delta is, though the paper asks for delta = o(1).""",
+    beside N and ln(1/delta), where the chance tends to delta, from above; at Fig. 3's d_u = 10 the binomial has the
+    heavier tail, and the more so the smaller delta is, though the paper asks for delta = o(1).""",
     instance="d_u = 10, N = 10: M_th = <2.56> for delta = 0.05 is exceeded with probability 0.0702; M_th = <5.51> "
     "for delta = 1e-6 with <1.5e-4>, and rounded up to 6 with <9.1e-6>.",
     corrected=f"The binomial's own quantile.$${BINOMIAL_QUANTILE}$$",
     disproof="poisson_arrivals.py",
-    amendment="for a d_u / N that grows, at a fixed delta",
+    amendment="P tends to delta, in place of at most delta, for ln(1/delta)^3 = o(d_u/N)",
 )
 
 
@@ -120,6 +123,10 @@ def unserved_excess(run) -> np.ndarray:
     hypotheses=ENOUGH_SERVERS,
     note="""The proof lets every expert choose its kind by itself and evenly, though all follow the same tasks; there
     are so many more than M_th of each kind that this does no harm. Tried: all signals, weak and strong.""",
+    why=BETWEEN,
+    instance=HALF_WAY,
+    disproof="signal_between.py",
+    amendment="no signal in the convex hull of the others",
 ).charitable(
     "proposition-1.specialists",
     BY_FAILURE,
@@ -143,6 +150,10 @@ def too_few_specialists(run) -> np.ndarray:
     hypotheses=ENOUGH_SERVERS,
     note="""With delta falling, so that M grows as the proposition has it. Tried: all signals, weak and strong. A
     specialist in the sense of (15) is an expert whose output is largest for the kind, and need not know the task.""",
+    why=BETWEEN,
+    instance=HALF_WAY,
+    disproof="signal_between.py",
+    amendment="no signal in the convex hull of the others",
 ).charitable("proposition-1.availability", BY_FAILURE, limit_probability(to=0, margin=0.1))
 def no_idle_specialist(run) -> np.ndarray:
     r"""As delta falls, with M = N M_th ln(1/delta), ever more rarely no idle server specialises in the arriving kind.

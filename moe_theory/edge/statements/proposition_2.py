@@ -29,8 +29,11 @@ SAME_SET = statement(
     note="""It holds of any two experts, in one set or not: `edge.equation-33`. Tried: signals ten times as
     long; at Fig. 3's sigma_0 = 0.6 they put specialists up to 1 apart, but not as sigma_0 falls.""",
     disproof="slow_servers_gates.py",
-    amendment="where all servers have the same law of delays, up to a factor ln(M/delta)^0.5",
-    why="Two slow servers of different speed are in one set, and their gates apart by a share of all T_1 steps.",
+    amendment="where all servers have the same law of delays, up to a factor ln(M/delta)^0.5; for t = O(T_1), or r = "
+    "O(sigma_0^0.5)",
+    why="""Two slow servers of different speed are in one set, and their gates apart by a share of all T_1 steps. Long
+    after T_1 gates have diffused until the perturbation balances them, at (eta sigma_0 r)^0.5, above sigma_0 for a wide
+    r.""",
     instance="""Servers of three and two rounds among faster ones: the gap is <0.002> sigma_0^0.5 ln(M/delta), and
     sigma_0 is claimed.""",
     free=(*experiments.FREE, experiments.FREE_SERVERS),
@@ -71,8 +74,8 @@ OTHER_SET = statement(
     instance="M = 13, N = 2, orthonormal signals, sigma_0 = 0.02: the largest such gap is 0.00006, and sigma_0^0.5 is "
     "0.14.",
     note="""Tried: the largest gap in place of the smallest, strong signals, noise r far below a gate step.""",
-    corrected=r"""Where servers are alike all experts are within O(sigma_0 eta^-0.5), as (33) says; measured is the
-    order eta sigma_0 / M.
+    corrected=r"""Where servers are alike all experts are within O(sigma_0 eta^-0.5), as (33) says; in the disproof's
+    instance it is the order eta sigma_0 / M^2.
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}(\sigma_0 \eta^{-1/2})$$""",
     witness="limit.py",
     disproof="opposite_truths_gates.py",
@@ -121,8 +124,8 @@ EQUATION_30 = statement(
     follow: one of them may have the larger output for both. The proof excludes that by (28), which is false; but where
     (28) is made true (30) fails for a share of pairs that stays.""",
     instance="M = 13, N = 2, orthonormal signals: a third of such pairs violates it, at any sigma_0 below 0.2.",
-    corrected="One of the two inequalities holds of every pair, always: by the sets what (30) compares adds up to more "
-    f"than 0. $${ADDED_UP}$$",
+    corrected="For the signals alone (without noise, at equal strengths) one of the two inequalities holds of every "
+    f"pair: by the sets what (30) compares adds up to more than 0. $${ADDED_UP}$$",
     witness="limit.py",
     disproof="two_planes_order.py",
     derivation="one_of_two_inequalities.py",
@@ -145,7 +148,7 @@ def share_out_of_order(run) -> np.ndarray:
 def num_without_order(run) -> np.ndarray:
     r"""At T1 at least one of the two inequalities of (30) holds of every pair of experts of different sets.
 
-    This follows from the sets alone.
+    For the signals alone, without noise and at equal strengths, this follows from the sets.
     $$\pi_m(\mathbf{X}_n) > \pi_{m'}(\mathbf{X}_n) \text{ or } \pi_{m'}(\mathbf{X}_{n'}) > \pi_m(\mathbf{X}_{n'})$$"""
     pairs = pairs_of(experiments.drives(run))
     return np.sum(pairs.exist & pairs.trail & pairs.swapped, axis=(0, 1)).astype(float)
@@ -195,7 +198,13 @@ ROUTING.replacement("proposition-2.share-stays", experiments.BY_SCALE, limit_rat
     note="""The proof multiplies a bound for one visit by eta^-1 sigma_0^-0.5, for which its chance delta would have to
     be multiplied too; but on average each expert is explored ln(M/delta) times as often. Tried: the least explored
     expert of all, under every reading.""",
+    why="""With one sample and no noise models come to rest once every server has met every kind, and gates with them.
+    If the perturbation r is below what outputs then differ by, the same idle servers win for ever.""",
+    instance="""Ten servers, three orthonormal kinds, s = 1, tasks of two rounds, r far below a gate step: from round 32
+    on five servers get all tasks, and one has had three for ever.""",
     proof="everyone_explored.py",
+    disproof="models_at_rest.py",
+    amendment="eta sigma_0/M = o(r), or noise that keeps models moving",
 ).charitable("proposition-2.exploration", experiments.BY_SCALE, limit_probability(to=0, margin=0.1))
 def is_rarely_explored(run) -> np.ndarray:
     r"""At T1 the chance that some expert has had fewer than eta^-1 sigma_0^-0.5 tasks tends to 0.

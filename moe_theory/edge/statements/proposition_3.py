@@ -17,7 +17,9 @@ PROPOSITION_3 = statement(
     (15), which Proposition 2 excludes, is not the cause: without it models move by that order too.""",
     instance="M = 13, N = 2, orthonormal signals: within T1 / 4 rounds some entry moves by 13 sigma_0^2 at sigma_0 "
     "= 0.2, by 121 sigma_0^2 at 0.02.",
-    corrected=r"""Models are as large as truths, and move by as much.
+    corrected=r"""Where the kinds' data conflict, models are as large as truths, and move by as much. With one sample,
+    one truth a kind and independent signals they do not: models fit all kinds together and come to rest, whichever
+    server a task goes to.
     $$\left\lVert \mathbf{w}_t^{(m)} - \mathbf{w}_{T_1}^{(m)} \right\rVert_\infty = \mathcal{O}(\sigma_0)$$""",
     note="(18) measures from a T_2 that the paper does not define; read as T1.",
     witness="limit.py",

@@ -1,0 +1,40 @@
+"""Proposition 3, T2: signals at an acute angle; one expert is never flagged up to T2, stated that gates are fixed.
+
+Round 1 lowers the outputs of A, the expert that it chooses, for both signals by more than lambda and Gamma, and up to
+T2 = sigma_0^-.25 M/eta nothing makes up for it: A is not chosen and not within Gamma of who is, has no flag, and gates
+go on. s = 1, N = 2, v_1 = (1, 0, 0), v_2 = (3/5, 4/5, 0), beta = 1, w_n = sigma_0 v_n, eta = alpha = sigma_0^.5, M of
+order ln 1/sigma_0. As shown for Lemma 8, A trails by eta alpha (3/5 - exp(H) (log2 t + sqrt(t M) |w*|/(alpha M))/(M -
+1)) at least, w* = sigma_0 (1, 1/2, 0); the last term is of order sigma_0^.125 at T2.
+
+Robust: lambda, Gamma = O(sigma_0^1.25), delta, N signals with a common angle below 90 degrees and a common solution; T2
+with any constant.
+
+Objection: M is meant to be fixed. M = Omega(N ln N) sets no limit to it, and T2 carries M. With orthogonal signals, or
+alpha = o(sigma_0^.75), A stays in reach, and gates are fixed soon: the clause that we add.
+"""
+
+import sys
+from fractions import Fraction
+from math import isqrt
+
+COSINE, LENGTH = Fraction(3, 5), Fraction(9, 8)  # |w*|/sigma_0 is below 9/8
+solution, signals = (1, Fraction(1, 2)), ((1, 0), (COSINE, Fraction(4, 5)))
+assert all(sum(a * b for a, b in zip(signal, solution, strict=True)) == 1 for signal in signals)
+assert 1 + Fraction(1, 4) < LENGTH**2
+
+is_violated = True
+for power in (6, 9, 12):
+    fourth = 10**power  # sigma_0^-.25
+    scale, root = Fraction(1, fourth**4), Fraction(1, fourth**2)  # sigma_0; eta and alpha
+    experts = 4 * (fourth**2).bit_length()
+    last = 10 * experts * fourth**3  # ten times T2
+    moves = (isqrt(last * experts) + 1) * LENGTH * scale  # at least the sum of |dw|
+    shares = last.bit_length() - 1  # at least the sum of f/t from round 2 on
+    height = root * (2 * scale + root * experts + moves + root * experts * shares)  # at least H
+    growth = (shares + moves / (root * experts)) / (experts - 1) / (1 - height)  # exp(H) <= 1/(1 - H)
+    trails, reach = root * root * (COSINE - growth), 20 * scale / fourth  # lambda + Gamma, 10 sigma_0^1.25 each
+    is_violated = is_violated and 0 < height < 1 and trails > reach
+    print(f"sigma_0 = 10^-{4 * power}, M = {experts}: A trails by over {trails // reach} times lambda + Gamma")
+    print(f"    in all rounds up to {last}, 10 T2")
+print("violated: gates are not fixed by T2, whatever its constant" if is_violated else "not violated")
+sys.exit(not is_violated)
