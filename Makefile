@@ -8,7 +8,7 @@ ASK = $(BIN)/python -c 'import shlex; from moe_theory.core.papers import all_pap
 PAPERS = $(shell $(call ASK,*papers))
 FIRST_LOOK = $(shell $(call ASK,shlex.join(glob for paper in papers.values() for glob in paper.first_look)))
 
-.PHONY: verify test thorough fuzz lowest coverage lint figures bench docs verdicts readme lock clean
+.PHONY: verify orders test thorough fuzz lowest coverage lint figures bench docs verdicts readme lock clean
 
 verify: $(STAMP)
 	$(BIN)/moe-theory verify $(FIRST_LOOK) --reading quick --budget 240 --out runs/verify
@@ -80,6 +80,10 @@ beside: $(STAMP)
 	    --out runs/beside/$$name || exit 1; \
 	done
 	$(BIN)/python docs/beside.py runs/beside/continual runs/beside/edge
+
+# Which statements hold at which orders of alpha, Gamma and r: half an hour of a core.
+orders: $(STAMP)
+	$(BIN)/python docs/orders.py
 
 readme: $(STAMP)
 	$(BIN)/python docs/readme.py

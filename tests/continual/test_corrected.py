@@ -198,3 +198,29 @@ def test_a_step_leaves_what_is_expected_of_it():
     observed = np.mean(np.sum((after[:, None] - others[None]) ** 2, axis=2), axis=0)
     expected = corrected.lemma_16(*map(jnp.asarray, (expert, truth, signal, others)), num_samples=3)
     np.testing.assert_allclose(observed, expected, rtol=0.05)
+
+
+@pytest.mark.parametrize("num_experts", [2, 3, 6])
+def test_a_span_moves_routes_by_no_first_order_of_the_noise(num_experts):
+    """Would catch a bound that leaves out an expert or a half: both signs of the noise, 4,000 draws."""
+    random, scale, samples = np.random.default_rng(num_experts), 0.3, 3
+    gates = random.normal(size=(num_experts, 4)) * 0.02
+    gates -= gates.mean(axis=0)
+    signal, found = random.normal(size=4), []
+    for noise_scale in (0.1, 0.2):
+        noise = noise_scale * random.normal(size=(4000, samples - 1, 4)).sum(axis=1)
+        ahead, behind = (corrected.routing_probabilities((signal + sign * noise) @ gates.T, scale) for sign in (1, -1))
+        given = (ahead + behind) / 2
+        tilt = np.abs(given - given.mean(axis=0)).sum(axis=1).mean() / 2
+        seen = np.abs(ahead - given.mean(axis=0)).sum(axis=1).mean() / 2
+        assert 0 < tilt < corrected.route_tilt(gates, noise_scale, scale, samples)
+        found.append((tilt, seen))
+    assert 3 < found[1][0] / found[0][0] < 5  # of second order
+    assert 1.7 < found[1][1] / found[0][1] < 2.3  # what is seen without the other sign is of first order
+
+
+def test_a_tilt_is_refused_without_perturbation_or_for_gates_that_are_not_the_algorithms():
+    with pytest.raises(InvalidParamsError, match="perturbation_scale=0"):
+        corrected.route_tilt(np.zeros((2, 3)), 0.1, 0, 2)
+    with pytest.raises(InvalidParamsError, match="add up to 0"):
+        corrected.route_tilt(np.ones((2, 3)), 0.1, 1.0, 2)
