@@ -57,9 +57,9 @@ EXPLORATION = statement(
     is 1.99, the bound 0.12.""",
     corrected=GIVEN_ROUTES
     + r""" If routes do not depend on tasks either, and all samples are Gaussian, it is (19) as an equality, with one
-    term more.
+    term more; L is the load of m_tau, W the mean of |w_n|^2, Delta that of |w_n - w_n'|^2 over all pairs.
     $$\mathbb{E}[F_t] = \frac{1}{t - 1} \sum_{\tau=1}^{t-1} \mathbb{E} \left\{ (r^{L_t} - r^{L_\tau}) W + \left(
-    r^{L_\tau} - r^{L_t} + (1 - r)(1 - r^{L_t - L_\tau}) \right) \Delta \right\}$$""",
+    r^{L_\tau} - r^{L_t} + (1 - r)(1 - r^{L_t - L_\tau}) \right) \Delta \right\}, \quad L = L^{(m_\tau)}$$""",
     witness="theorem_2.py",
     disproof="clusters_forgetting.py",
     derivation="gaussian_samples.py",

@@ -138,7 +138,8 @@ INCREASES = statement(
     "figure-3-offloading-increases",
     where="Sec. VI, Fig. 3 (b)",
     says="Without specialists the error of those strategies grows over time.",
-    note="By the exact expected error given pools and loads, which scatters less than the runs do.",
+    note="""By the exact expected error given pools and loads, which scatters less than the runs do. Truths have mean 0,
+    as in Fig. 3: a part that all had in common would be learned first, and the error would fall.""",
 )
 
 

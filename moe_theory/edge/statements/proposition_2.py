@@ -200,8 +200,8 @@ ROUTING.replacement("proposition-2.share-stays", experiments.BY_SCALE, limit_rat
     expert of all, under every reading.""",
     why="""With one sample and no noise models come to rest once every server has met every kind, and gates with them.
     If the perturbation r is below what outputs then differ by, the same idle servers win for ever.""",
-    instance="""Ten servers, three orthonormal kinds, s = 1, tasks of two rounds, r far below a gate step: from round 32
-    on five servers get all tasks, and one has had three for ever.""",
+    instance="""Ten servers, three orthonormal kinds, s = 1, tasks of two rounds, r far below a gate step: from a
+    round on five servers get all tasks, and one has had three for ever.""",
     proof="everyone_explored.py",
     disproof="models_at_rest.py",
     amendment="eta sigma_0/M = o(r), or noise that keeps models moving",
