@@ -154,6 +154,15 @@ LONG = _experiment("figure-3-long", figure_3_dims(50), _servers(50), 30_000, obs
 BLIND = dataclasses.replace(  # the same with a router that looks at nothing
     ADAPTIVE, name="figure-3-blind", system=system(FIGURE_3_DIMS, policies.uniform), observe=observe_errors
 )
+MORE_SERVERS = dataclasses.replace(  # than are needed, in runs enough for a difference of 1 %
+    ADAPTIVE,
+    name="figure-3-more-servers",
+    cells=_servers(*FIGURE_3_EXPERTS[-2:]),
+    observe=observe_errors,
+    record_every=FIGURE_3_ROUNDS,
+    replicates=8192,
+    tier="limit",
+)
 BY_ENOUGH = ADAPTIVE.over("num_experts", *ENOUGH)
 BY_EXPLORED = ADAPTIVE.over("num_experts", *PAST_EXPLORATION)
 
