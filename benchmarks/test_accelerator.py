@@ -17,14 +17,15 @@ from benchmarks.contenders import (
 )
 from benchmarks.report import Record, accelerator_table
 
-BATCH, NUM_ROUNDS = 100_000, 512
+BATCHES, NUM_ROUNDS = (100_000, 1_000_000), 512
 COPIED = 2**28  # elements of 4 bytes: far beyond any cache
 
 
 @pytest.mark.skipif(jax.default_backend() == "cpu", reason="JAX sees no accelerator here")
+@pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_wide_batch(system, benchmark):
-    setting = dataclasses.replace(paper_setting(system, BATCH), num_rounds=NUM_ROUNDS)
+def test_wide_batch(system, batch, benchmark):
+    setting = dataclasses.replace(paper_setting(system, batch), num_rounds=NUM_ROUNDS)
     run = prepare_engine(setting)
     run()
     benchmark.pedantic(run, rounds=PASSES)
@@ -34,10 +35,10 @@ def test_wide_batch(system, benchmark):
         "part": "accelerator",
         "setting": dataclasses.asdict(setting),
         "device": jax.devices()[0].device_kind,
-        "rounds_a_second": BATCH * NUM_ROUNDS / seconds,
+        "rounds_a_second": batch * NUM_ROUNDS / seconds,
         "bytes_a_round": moved,
         "operations_a_round": operations(setting),
-        "bandwidth_share": moved * BATCH * NUM_ROUNDS / seconds / copy_bandwidth(),
+        "bandwidth_share": moved * batch * NUM_ROUNDS / seconds / copy_bandwidth(),
     }
     benchmark.extra_info |= entry
     print(f"\n{accelerator_table(Record('', [entry]))}")
