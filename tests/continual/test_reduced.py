@@ -161,3 +161,14 @@ def test_loads_of_many_experts_add_up_to_what_each_is_alone():
         (3 * alone.generalization_error[2] + 5 * alone.generalization_error[4]) / 8
     )
     assert both.forgetting == pytest.approx((2 * alone.forgetting[2] + 4 * alone.forgetting[4]) / 7)
+
+
+@pytest.mark.parametrize("num_rounds", [1, 3, 6])
+def test_specialised_routing_is_random_routings_formula_with_the_gap_inside_a_set(num_rounds):
+    """`loads.md`: two sets of two experts, over every sequence of sets and of experts inside them."""
+    gaps = theory.Gaps(truth_norm=1.3, task_gap=2.1, within_gap=0.4, across_gap=2.5)
+    inside = gaps._replace(task_gap=gaps.within_gap)
+    loads = [np.bincount(route, minlength=4) for route in itertools.product(range(4), repeat=num_rounds)]
+    every = corrected.theorem_1(inside, 0.6, np.array(loads))
+    found = corrected.random_routing(inside, 0.6, 4, num_rounds)
+    np.testing.assert_allclose(found, np.mean(every, axis=1), rtol=1e-12)

@@ -9,6 +9,10 @@ from scipy.optimize import brentq
 each = pytest.mark.parametrize
 
 
+def long(*values):
+    return pytest.param(*values, marks=pytest.mark.thorough)
+
+
 def soft(h):
     p = np.exp(h - h.max(-1, keepdims=True))
     return p / p.sum(-1, keepdims=True)
@@ -97,7 +101,7 @@ def test_contention(M):
     assert abs(2 * v[1] - v[0] - 1) < 1e-4
 
 
-@each("M,N", [(3, 1), (5, 1), (8, 1), (2, 4), (3, 3), (5, 4), (4, 7)])
+@each("M,N", [(3, 1), long(5, 1), long(8, 1), (2, 4), (3, 3), long(5, 4), long(4, 7)])
 def test_variance(M, N):
     """Contention (N = 1), blind phase: the variances, extrapolated in sqrt(x), x = .08, .02; five standard errors."""
     v, page = [], (1 - 1 / N) ** 2 + 1 / N  # of a lambda (M-1)/M^2 for differences, 2M/(M-1) of an output's
@@ -128,7 +132,7 @@ def test_payments(M, N):
     assert near((h.sum(2) ** 2).mean(1) / N / 1500, (M - 1) / M**2 * mu)
 
 
-@each("M,N", [(3, 3), (3, 5), (5, 4)])
+@each("M,N", [(3, 3), long(3, 5), long(5, 4)])
 def test_repeats(M, N):
     """A task is taken off: u and P(repeat) at x = .05, five standard errors (of about 0.5 and 4 %)."""
     x, tau = 0.05, int((M - 1) * N / 0.05 / (1 - 2 / N))
@@ -177,7 +181,7 @@ def test_theorem_a(M, N, r, spread):
     assert out[2] < 1 / r + 1 + spread
 
 
-@each("M,value", [(4, 0.45), (6, 0.73), (12, 0.83), (20, 0.77), (100, 0.63), (1500, 0.57)])
+@each("M,value", [(4, 0.45), (6, 0.73), (12, 0.83), (20, 0.77), (100, 0.63), long(1500, 0.57)])
 def test_critical(M, value):
     """Theorem B: kappa_c to the digits ('very many': .01), one change of sign; the lead at small a, M = 2, M = 3."""
     root = brentq(lambda a: lead(M, a), 0.2, 2, xtol=1e-4)
