@@ -109,7 +109,7 @@ def route_tilt(
 ) -> float:
     """How far knowing the span of an arrival's features moves the law of its route at most, with gates as they are.
 
-    In total variation, in the mean over features, at most 1: 2 M^2 (s - 1) (sigma_t / lambda)^2 sum_m |theta_m|^2. For
+    In total variation, in the mean over features, at most 1: M^2 (s - 1) (sigma_t / lambda)^2 sum_m |theta_m|^2. For
     gates that are fixed it bounds what `given_routes` leaves out in a round; it has no first order in sigma_t.
 
     Source: docs/pages/derivations/loads.md, by a change of sign of all noise; beside Theorems 1 and 2 of `continual`.
@@ -119,7 +119,7 @@ def route_tilt(
         >>> import numpy as np
         >>> from moe_theory.continual import corrected
         >>> round(corrected.route_tilt(0.01 * np.array([[1.0, 0.0], [-1.0, 0.0]]), 0.1, 0.5, num_samples=2), 8)
-        6.4e-05
+        3.2e-05
     """
     theta = np.asarray(gates, np.float64)
     if not perturbation_scale > 0:
@@ -129,7 +129,7 @@ def route_tilt(
     if np.abs(theta.sum(axis=0)).max() > 1e-4 * np.abs(theta).max():
         raise InvalidParamsError("gates must add up to 0 over experts, as they do by Lemma 4. Subtract their mean.")
     squares = float(np.sum(theta**2)) * (num_samples - 1) * (noise_scale / perturbation_scale) ** 2
-    return min(1.0, 2 * len(theta) ** 2 * squares)
+    return min(1.0, len(theta) ** 2 * squares)
 
 
 def theorem_1(pool_gaps: theory.Gaps, ratio: Float[ArrayLike, ""], loads: Real[Numbers, "*batch M"]) -> theory.Bound:
