@@ -77,6 +77,7 @@ def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
 def compute(setup: plot.Setup) -> xr.Dataset:
     """Means over replicates, with standard errors, over experts, termination, kappa and kappa / lambda."""
     dims = setup.dims
+    setup.params(signal_scale=1.0, perturbation_scale=1.0)  # which the drive and the ratio decide, in any reading
     params = {
         _name(*place): at_drive(setup.params(num_experts=place[0], terminate=ENDS[place[1]]), *place[2:], dims)
         for place in _places(setup.experts)

@@ -42,11 +42,10 @@ TASKS = statement(
     one task another set's may be above its own, see Lemma 15.""",
     instance="""M = 24, N = 6 orthonormal tasks (for M < N 30 in six clusters), d = 8, s = 2: about half of the arrivals
     leave their set, at sigma_0 = 0.01 as at 0.0001.""",
-    corrected=r"""Whether tasks keep to experts that go on learning is decided by kappa, how far a step of the gates
-    moves an output: below a critical drive near 1, `corrected.critical_drive`, a leader loses its task by paying for
-    it, and kappa = Theta(sigma_0^1.5) goes to 0. Fixed gates freeze what chance has left, which is little where kappa
-    is below lambda. Own arrivals are those of `continual.reduced`, to 0.05. A leader's chance is 1/|M_n| plus the set's
-    gap over lambda, at most.
+    corrected=r"""Whether tasks keep to experts is decided by kappa, how far a step of the gates moves an output: below
+    a critical drive near 1 (`corrected.critical_drive`) a leader loses its task by paying for it, and kappa goes to 0.
+    Fixed gates freeze what chance has left, little where kappa is below lambda. Own arrivals are those of
+    `continual.reduced`, to 0.05. A leader's chance is 1/|M_n| plus the set's gap over lambda, at most.
     $$\mathbb{P}(m_t = m) \leq \frac{1}{|\mathcal{M}_{n_t}|} + \frac{1}{\lambda} \max_{m, m' \in \mathcal{M}_{n_t}} |h_m
     - h_{m'}|$$""",
 )
