@@ -106,4 +106,4 @@ def critical_drive(num_experts: int, contraction: float, perturbation: float | N
             f"the critical drive of num_experts={num_experts}, contraction={contraction}, perturbation={perturbation} "
             f"is not between {low:g} and {high:g}. Change them."
         )
-    return float(optimize.brentq(excess, low, high, rtol=1e-10))
+    return float(optimize.root_scalar(excess, bracket=(low, high), rtol=1e-10).root)

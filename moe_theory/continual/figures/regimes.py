@@ -77,9 +77,12 @@ def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
 def compute(setup: plot.Setup) -> xr.Dataset:
     """Means over replicates, with standard errors, over experts, termination, kappa and kappa / lambda."""
     dims = setup.dims
-    setup.params(signal_scale=1.0, perturbation_scale=1.0)  # which the drive and the ratio decide, in any reading
+    own = setup.params()
+    decided = {"signal_scale": own.signal_scale, "perturbation_scale": own.perturbation_scale}  # by drive and ratio
     params = {
-        _name(*place): at_drive(setup.params(num_experts=place[0], terminate=ENDS[place[1]]), *place[2:], dims)
+        _name(*place): at_drive(
+            setup.params(num_experts=place[0], terminate=ENDS[place[1]], **decided), *place[2:], dims
+        )
         for place in _places(setup.experts)
     }
     cells = [
@@ -143,7 +146,9 @@ def _critical(num_experts: int, ratio: float, dims: Dims, move: float) -> float:
         return lead_after_turns(num_experts, drive * move, contraction) - drive / ratio
 
     low, high = critical.DRIVES
-    return float(optimize.brentq(excess, low, high)) if excess(low) < 0 < excess(high) else math.nan
+    if not excess(low) < 0 < excess(high):
+        return math.nan
+    return float(optimize.root_scalar(excess, bracket=(low, high)).root)
 
 
 @plot.figure(
@@ -168,6 +173,7 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     """
     axes = plot.row(canvas, [*MAPS.values(), rf"(c) at $\kappa/\lambda$ = {FAR:g}"], xscale="log", xlabel=DRIVE_LABEL)
     here = data.sel(experts=data.attrs["mapped"])
+    mesh: Any = None
     for panel, gates in zip(axes, MAPS, strict=False):
         shares = here.own.sel(gates=gates).transpose("ratio", "drive")
         mesh = panel.pcolormesh(

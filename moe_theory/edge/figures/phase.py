@@ -89,7 +89,7 @@ def critical_drive(num_experts: int) -> float:
     """`corrected.critical_drive` in units of the gate drive: an expert moves by (s/p)^0.5 |w - w'|, not by E|w|."""
     contraction = math.sqrt(error_contraction(DIMS.num_features, DIMS.num_samples))
     move = math.sqrt(2 * DIMS.num_samples / DIMS.num_features)
-    return corrected.critical_drive(num_experts, contraction) / move
+    return corrected.critical_drive(num_experts, contraction, perturbation=0.0) / move
 
 
 def servers_by_line() -> list[tuple[str, float]]:
