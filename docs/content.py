@@ -302,22 +302,17 @@ def decided_of(paper: str) -> list[tuple[Judged, Verdict | None]]:
     ]
 
 
-def orders() -> dict[str, tuple[list[str], list[tuple[str, str, list[str]]]]]:
-    """Statuses over the orders that Algorithm 1 leaves open, as `make orders` wrote them: a paper's places, and of each
-    of its statements its id, its title and its statuses there."""
-    table = pd.read_csv(gallery.ROOT / "docs" / "orders.csv", dtype=str, keep_default_na=False)
-    table["place"] = [
-        f"α = σ₀^{row.alpha}, Γ = σ₀^{row.gamma}" if row.alpha else f"r = σ₀^{row.r}" for row in table.itertuples()
-    ]
-    table = table.sort_values(["alpha", "gamma", "r"], key=lambda each: pd.to_numeric(each), kind="stable")
-    grids = {}
-    for paper, rows in table.groupby("paper", sort=True):
-        cells = rows.pivot(index="statement", columns="place", values="status")
-        places = list(dict.fromkeys(rows.place))
-        names = [each.name for each in answered(paper) if each.name in cells.index]
-        titles = {each.name: each.where for each in answered(paper)}
-        grids[paper] = places, [(name, titles[name], list(cells.loc[name, places])) for name in names]
-    return grids
+def orders() -> tuple[list[str], list[tuple[str, str, list[str]]]]:
+    """Statuses over the orders of alpha and Gamma, as `make orders` wrote them: the orders, and of each statement its
+    id, where it stands and its statuses there."""
+    table = pd.read_csv(gallery.ROOT / "docs" / "orders.csv").sort_values(["alpha", "gamma"], kind="stable")
+    table["place"] = [f"α {row.alpha:g}, Γ {row.gamma:g}" for row in table.itertuples()]
+    places = list(dict.fromkeys(table.place))
+    cells = table.pivot(index="statement", columns="place", values="status")[places]
+    where = {each.name: each.where for each in answered("continual")}
+    alike = Counter(where[name] for name in cells.index)
+    named = {name: where[name] + (f", {name.rpartition('-')[2]}s" if alike[where[name]] > 1 else "") for name in where}
+    return places, [(name, named[name], list(cells.loc[name])) for name in dict.fromkeys(table.statement)]
 
 
 def beside() -> list[tuple[str, list[dict[str, Any]]]]:

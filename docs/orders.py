@@ -11,13 +11,10 @@ from gallery import ROOT
 import moe_theory as mt
 
 TABLE = ROOT / "docs" / "orders.csv"
-COLUMNS = ("paper", "statement", "claim", "alpha", "gamma", "r", "status")
-READINGS = {"continual": "unit-signal", "edge": "orthogonal-signal"}
-ALPHA, GAMMA, R = "balance_weight_order", "termination_threshold_order", "perturbation_scale_order"
-AXES = {
-    "continual": ([f"{ALPHA}=0.625,0.75,0.875"], [f"{ALPHA}=0.5,1", f"{GAMMA}=1.25,1.375,1.5,2"]),
-    "edge": ([f"{R}=0.25,0.5,1,1.5,2.5"],),
-}
+COLUMNS = ("statement", "claim", "alpha", "gamma", "status")
+ALPHA, GAMMA = "balance_weight_order", "termination_threshold_order"
+AXES = [f"{ALPHA}=0.625,0.75,0.875"], [f"{ALPHA}=0.5,1", f"{GAMMA}=1.25,1.375,1.5,2"]
+AS_RECORDED = {ALPHA: 0.5, GAMMA: 1.25}
 CLAIMS = {
     "continual.lemma-5-exploration": "continual.lemma-5.exploration",
     "continual.lemma-8": "continual.lemma-8.learning-rate",
@@ -30,31 +27,18 @@ CLAIMS = {
     "continual.proposition-1-more-experts-model": "continual.proposition-1.unchanged",
     "continual.proposition-3-termination": "continual.proposition-3.time",
     "continual.proposition-3-more-experts": "continual.proposition-3.inside-tasks",
-    "edge.lemma-2": "edge.lemma-2.outputs",
-    "edge.lemma-7": "edge.lemma-7.loads",
-    "edge.lemma-8": "edge.lemma-8.scale",
-    "edge.equation-28": "edge.equation-28.kinds",
-    "edge.proposition-2-same-set": "edge.proposition-2.same-set",
-    "edge.proposition-2-other-set": "edge.proposition-2.other-set",
-    "edge.proposition-2-routing": "edge.proposition-2.routing",
-    "edge.proposition-3": "edge.proposition-3.experts",
 }
 
 
 def rows(statement: str, claim: str) -> list[tuple[str, ...]]:
-    """The claim's statuses over its paper's axes."""
-    paper = statement.partition(".")[0]
-    found = [mt.explore(claim, over, reading=READINGS[paper], refine=0, seed=1) for over in AXES[paper]]
+    """The claim's statuses over the orders."""
+    found = [mt.explore(claim, over, refine=0, seed=1) for over in AXES]
     places = [
-        (dict(zip((axis.name for axis in each.axes), point.coordinates, strict=True)), point.verdict.status)
+        (AS_RECORDED | dict(zip((axis.name for axis in each.axes), point.coordinates, strict=True)), point.verdict)
         for each in found
         for point in each.points
     ]
-    defaults = {ALPHA: 0.5, GAMMA: 1.25} if paper == "continual" else {}
-    return [
-        (paper, statement, claim, *(f"{at[name]:g}" if name in at else "" for name in (ALPHA, GAMMA, R)), str(status))
-        for at, status in ((defaults | at, status) for at, status in places)
-    ]
+    return [(statement, claim, f"{at[ALPHA]:g}", f"{at[GAMMA]:g}", str(verdict.status)) for at, verdict in places]
 
 
 def main() -> None:

@@ -856,7 +856,7 @@
       controls: {
         experts: listed("experts M", REGIMES.experts),
         drive: listed("gate drive κ", DRIVES, (value) => short(Number(value.toPrecision(2)))),
-        ratio: listed("gate drive over perturbation κ/λ", REGIMES.ratios, short),
+        ratio: listed("drive over perturbation κ/λ", REGIMES.ratios, short),
         gates: chosen("the gates", { without: "learn for ever", with: "are fixed after T₁, as printed" }),
       },
       tiles({ results: [{ own, ownError, error }], holds: { critical } }) {
@@ -893,7 +893,7 @@
         return [
           panel(first, "own", "arrivals at an expert of their kind", parts(0, 5, 5), 1 / CLUSTERS,
             "The share of arrivals at an expert of their kind, by the gate drive", { show }),
-          panel(second, "error", "generalization error / Δ", parts(0, 6, 5), 1,
+          panel(second, "error", "generalization error / Δ", parts(0, 7, 5), 1,
             "The generalization error over the gap between tasks, by the gate drive"),
         ];
       },
