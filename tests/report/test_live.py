@@ -134,7 +134,7 @@ def rounds_until_settled(experts):
     """The mean over many runs of the package."""
     cell = {3: experiments.AS_MANY, 6: experiments.TWICE}[experts]
     cells = experiments.ONCE_SETTLED.cells_under(reinforced.reading("as-stated"))
-    run = run_cells([each for each in cells if each.name == cell], 512)[cell]
+    run = run_cells([each for each in cells if each.name == cell], 128)[cell]
     assert (run.state.settled > 0).all()
     return float(run.state.settled.mean())
 

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 import moe_theory as mt
 from moe_theory import continual, plot
+from moe_theory.continual.figures import regimes
 from moe_theory.core.errors import (
     InvalidDimsError,
     InvalidParamsError,
@@ -45,6 +46,8 @@ def shortened(monkeypatch):
 
     figures = {name: short(figure) for name, figure in plots.figures_of("continual").items()}
     monkeypatch.setattr(plots, "figures_of", lambda paper: figures)
+    monkeypatch.setattr(regimes, "DRIVES", regimes.DRIVES[::4])
+    monkeypatch.setattr(regimes, "RATIOS", (1.0, regimes.FAR))
     return computed
 
 

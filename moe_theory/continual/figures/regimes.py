@@ -79,12 +79,12 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     dims = setup.dims
     own = setup.params()
     decided = {"signal_scale": own.signal_scale, "perturbation_scale": own.perturbation_scale}  # by drive and ratio
-    params = {
-        _name(*place): at_drive(
-            setup.params(num_experts=place[0], terminate=ENDS[place[1]], **decided), *place[2:], dims
-        )
-        for place in _places(setup.experts)
+    given = {
+        (number, gates): setup.params(num_experts=number, terminate=is_ended, **decided)
+        for number in setup.experts
+        for gates, is_ended in ENDS.items()
     }
+    params = {_name(*place): at_drive(given[place[:2]], *place[2:], dims) for place in _places(setup.experts)}
     cells = [
         Cell(name + kind, each(dims), own, setup.rounds, 1, observe)
         for kind, each in SYSTEMS.items()
