@@ -8,7 +8,7 @@ ASK = $(BIN)/python -c 'import shlex; from moe_theory.core.papers import all_pap
 PAPERS = $(shell $(call ASK,*papers))
 FIRST_LOOK = $(shell $(call ASK,shlex.join(glob for paper in papers.values() for glob in paper.first_look)))
 
-.PHONY: verify orders test thorough fuzz lowest coverage lint figures bench docs verdicts readme lock clean
+.PHONY: verify test thorough fuzz lowest coverage lint figures bench docs verdicts beside orders readme lock clean
 
 verify: $(STAMP)
 	$(BIN)/moe-theory verify $(FIRST_LOOK) --reading quick --budget 240 --out runs/verify
@@ -81,7 +81,7 @@ beside: $(STAMP)
 	done
 	$(BIN)/python docs/beside.py runs/beside/continual runs/beside/edge
 
-# Which statements hold at which orders of alpha, Gamma and r: half an hour of a core.
+# Which statements hold at which orders of alpha and Gamma: an hour of a core.
 orders: $(STAMP)
 	$(BIN)/python docs/orders.py
 

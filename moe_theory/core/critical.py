@@ -23,7 +23,7 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
     """How far the last of M experts is ahead after each has paid for one task in turn, from level outputs.
 
     The last one pays contraction, contraction^2, ... as well, as often as it gets the task again; its least lead on
-    the way is returned. Negative: another expert has got ahead of it.
+    the way is returned. Negative: another expert has got ahead of it. Raises: InvalidParamsError for num_experts < 2.
 
     Args:
         drive: kappa = eta c |v|^2 / M, with c the move of an expert that learns the task anew.
@@ -37,6 +37,7 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
         >>> math.isclose(lead_after_turns(2, 0.4), 0.4 * math.tanh(0.2) ** 2)
         True
     """
+    _require_others(num_experts)
     outputs = np.zeros(num_experts)
 
     def pay(expert: int, cost: float) -> None:
@@ -52,6 +53,11 @@ def lead_after_turns(num_experts: int, drive: float, contraction: float = 0.0) -
         pay(num_experts - 1, cost)
         least, cost = min(least, outputs[-1] - outputs[:-1].max()), cost * contraction
     return float(least)
+
+
+def _require_others(num_experts: int) -> None:
+    if num_experts < 2:
+        raise InvalidParamsError(f"num_experts={num_experts} must be at least 2: a lone expert leads nobody.")
 
 
 def critical_drive(num_experts: int, contraction: float, perturbation: float | None = None) -> float:
@@ -79,8 +85,7 @@ def critical_drive(num_experts: int, contraction: float, perturbation: float | N
         >>> round(corrected.critical_drive(2, 0, perturbation=1e-6) / 4e-6 ** (1 / 3), 3)
         1.0
     """
-    if num_experts < 2:
-        raise InvalidParamsError(f"num_experts={num_experts} must be at least 2: a lone expert leads nobody.")
+    _require_others(num_experts)
     if not 0 <= contraction < 1:
         raise InvalidParamsError(
             f"contraction={contraction} must be in [0, 1): with 1 an expert never learns its task. "
@@ -91,7 +96,7 @@ def critical_drive(num_experts: int, contraction: float, perturbation: float | N
     has_none = num_experts == 2 or (num_experts == 3 and contraction == 0)
     if perturbation is None and has_none:
         raise InvalidParamsError(
-            f"num_experts={num_experts} has a critical drive that goes to 0 with the perturbation. Give perturbation."
+            f"num_experts={num_experts} are so few that it counts by how much the leader is ahead. Give perturbation."
         )
     asked = perturbation or 0.0
     if asked == 0 and num_experts <= 3 and contraction == 0:

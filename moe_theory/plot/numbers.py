@@ -65,7 +65,7 @@ def means(samples: Mapping[str, Shaped[np.ndarray, "*R B"]]) -> dict[str, Float[
 
 def log_edges(centres: Float[ArrayLike, " R"]) -> Float[np.ndarray, " R+1"]:
     """Borders of cells around `centres` on a logarithmic axis."""
-    logs = np.log(centres)
+    logs = np.log(np.asarray(centres))  # without labels, by which neighbours would be aligned with themselves
     middles = (logs[1:] + logs[:-1]) / 2
     return np.exp(np.r_[2 * logs[0] - middles[0], middles, 2 * logs[-1] - middles[-1]])
 

@@ -177,6 +177,7 @@ def test_regimes_draws_the_critical_drive_where_a_leader_that_has_paid_is_ahead_
         assert float(far.sel(experts=number)) == pytest.approx(expected, rel=0.05)
     assert (here.critical.diff("ratio").fillna(-1) < 0).all()
     assert np.isnan(here.critical.sel(experts=2, ratio=0.03))
+    assert np.isnan(regimes._critical(1, 10.0, dims, move))  # a figure may be asked for one expert
 
 
 def test_effective_experts_counts_even_loads():

@@ -55,3 +55,8 @@ def test_few_experts_need_a_perturbation():
 def test_what_has_no_critical_drive_is_refused(arguments, words):
     with pytest.raises(InvalidParamsError, match=words):
         critical_drive(*arguments)
+
+
+def test_a_lone_expert_has_nobody_to_be_ahead_of():
+    with pytest.raises(InvalidParamsError, match="at least 2"):
+        lead_after_turns(1, 0.5)

@@ -51,6 +51,14 @@ def shortened(monkeypatch):
     return computed
 
 
+def test_cells_on_a_logarithmic_axis_lie_around_their_centres():
+    """Labelled centres too: xarray would add neighbours by their labels, and leave an edge out."""
+    centres = xr.DataArray([0.1, 1.0, 10.0], coords={"drive": [0.1, 1.0, 10.0]}, dims="drive")
+    edges = np.sqrt(10.0) * np.array([0.01, 0.1, 1.0, 10.0])
+    for given in (centres, centres.values):
+        np.testing.assert_allclose(plot.log_edges(given), edges)
+
+
 def words_of(svg):
     return [part.text for part in ElementTree.fromstring(svg).iter() if part.tag.endswith(("}text", "}title"))]
 

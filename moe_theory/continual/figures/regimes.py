@@ -44,7 +44,7 @@ ENDS = {"without": False, "with": True}  # termination of the gates
 MAPS = {"without": "(a) own arrivals, gates never fixed", "with": r"(b) own arrivals, gates fixed after $T_1$"}
 MARKERS = "os^Dv"  # of numbers of experts, told apart in grey
 SYSTEMS = {"": system, "_reduced": reduced.system}  # endings of what is drawn of them
-SCALES = (SIGMA_0, *LIMIT_SCALES)
+LIMIT = (SIGMA_0, min(LIMIT_SCALES))  # sigma_0 at the ends of the paper's own path, a line on the map
 Place = tuple[int, str, float, float]  # experts, termination, kappa and kappa / lambda
 DRIVE_LABEL = r"gate drive $\kappa$"
 LINE: dict[str, Any] = {"color": "white", "linewidth": 1.4}  # on the maps
@@ -103,13 +103,12 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         {"ratio": RATIOS},
         experts=setup.experts,
     )
-    paths = [setup.params(**limit_params(setup.experts[-1], scale)) for scale in SCALES]
-    clusters = int(setup.params().num_clusters)
+    paths = [setup.params(**limit_params(setup.experts[-1], scale)) for scale in LIMIT]
     return data.merge(lines).assign_attrs(
         limit_drives=[gate_drive(each, dims.num_features, dims.num_tasks) for each in paths],
         limit_ratios=[drive_of(each, dims) for each in paths],
         num_tasks=dims.num_tasks,
-        num_clusters=min(clusters, dims.num_tasks),
+        num_clusters=min(int(own.num_clusters), dims.num_tasks),
         mapped=min(setup.experts, key=lambda number: abs(number - MAPPED)),
     )
 
@@ -139,7 +138,9 @@ def _move(run: Run, dims: Dims) -> float:
 
 
 def _critical(num_experts: int, ratio: float, dims: Dims, move: float) -> float:
-    """The drive from which on a leader that has paid is ahead by lambda; NaN where none is."""
+    """The drive from which on a leader that has paid is ahead by lambda; NaN where none is, or nobody else."""
+    if num_experts < 2:
+        return math.nan
     contraction = math.sqrt(error_contraction(dims.num_features, dims.num_samples))
 
     def excess(drive: float) -> float:
@@ -204,7 +205,7 @@ def _draw_experts(panel: plot.Axes, data: xr.Dataset) -> None:
 def _draw_limit(panel: plot.Axes, data: xr.Dataset) -> None:
     """The paper's limit, sigma_0 to 0, from its largest value to the map's edge."""
     edges = panel.axis()
-    (drive, next_drive), (ratio, next_ratio) = (data.attrs[name][:2] for name in ("limit_drives", "limit_ratios"))
+    (drive, next_drive), (ratio, next_ratio) = (data.attrs[name] for name in ("limit_drives", "limit_ratios"))
     slope = math.log(ratio / next_ratio) / math.log(drive / next_drive)
     left = edges[0] * 1.1
     end = ratio * (left / drive) ** slope
