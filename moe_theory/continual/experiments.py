@@ -29,6 +29,7 @@ from moe_theory.core import programs
 from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.linear import ceil_to_rounds
 from moe_theory.core.random import normals, replicate_keys
+from moe_theory.core.routes import last_tasks
 from moe_theory.core.system import fields, observe_info
 from moe_theory.core.tasks import Pool, draw_pool
 from moe_theory.runs import Run
@@ -671,24 +672,6 @@ def truth_length(run: Run) -> np.ndarray:
 def previous_tasks(run: Run) -> np.ndarray:
     """The task that an arrival's expert has met before it, -1 for none: (T, B) of a full history."""
     return last_tasks(run.records.task, run.records.expert)
-
-
-def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -> np.ndarray:
-    lanes = np.arange(tasks.shape[1])
-    last = np.full((experts.max() + 1, tasks.shape[1]), -1)
-    previous = np.empty(tasks.shape, int)
-    for time in range(len(tasks)):
-        previous[time] = last[experts[time], lanes]
-        last[experts[time], lanes] = tasks[time]
-    return previous
-
-
-def own_share(run: Run, experts: Int[np.ndarray, "T B"]) -> Float[np.ndarray, " B"]:
-    """The share of the last quarter's arrivals whose expert met the same cluster last, along these routes."""
-    clusters, length = run.state.pool.clusters, len(run.rounds)
-    last_quarter, lanes = slice(length - length // 4, None), np.arange(clusters.shape[1])
-    previous, tasks = last_tasks(run.records.task, experts)[last_quarter], run.records.task[last_quarter]
-    return np.mean((previous >= 0) & (clusters[previous, lanes] == clusters[tasks, lanes]), axis=0)
 
 
 def repeats_of(run: Run) -> np.ndarray:

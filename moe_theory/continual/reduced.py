@@ -1,19 +1,8 @@
-"""Algorithm 1 reduced to its gates: of an expert only its expected distances to the truths are left.
+"""Algorithm 1 reduced to its gates: of an expert its expected distances to the truths are left (`core/expected.py`).
 
-The gates see an expert through the locality loss (6) alone, which needs no more of it than how far it is from a truth.
-Write D_nk = |w_n - w_k|^2, u_n = v_n/|v_n|, c = (d - s)/(d - 1). Carried are the gates and, of each expert w,
-
-    e_k = E|w - w_k|^2,  a_k = E w.u_k,  k = 1, ..., N.
-
-A task n shows x = (w - w_n).u_n of the residual for sure, and of the rest a share 1 - c. By Lemma 16, corrected,
-
-    |w' - w|^2 = x^2 + (1 - c) (e_n - x^2)
-    e_k <- D_nk + c [e_k - (a_n - w_k.u_n)^2 - D_nk + ((w_n - w_k).u_n)^2]
-    a_k <- a_k + (1 - c) (w_n.u_k - a_k) - c x (u_n.u_k)
-
-for the chosen expert. Routing, costs, gate steps and their end are Algorithm 1's. What is left out: how far distances
-stray from their mean (the root in (6) and the squares above take means for values), and what a route by noisy features
-says about them. Draws are those of `continual.system`: the same pool, tasks, features and perturbations for a key.
+Routing, costs, gate steps and their end are Algorithm 1's. What is left out: how far distances stray from their mean
+(the root in (6) and squares take means for values), and what a route by noisy features says about them. Draws are those
+of `continual.system`: the same pool, tasks, features and perturbations for a key.
 """
 
 import functools
@@ -26,10 +15,11 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from moe_theory.continual.algorithm import Learned, Routing, advance, draw
 from moe_theory.continual.params import Dims, Params, check_params
 from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.expected import taught
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import error_contraction
 from moe_theory.core.system import System
-from moe_theory.core.tasks import Arrival, Pool, draw_pool, select_row
+from moe_theory.core.tasks import Arrival, Pool, draw_pool
 
 
 @documented
@@ -62,7 +52,7 @@ class Info(NamedTuple):
 def system(dims: Dims) -> System:
     """The reduced model as a `System`, of switch routing; `Params` are those of `continual.system`.
 
-    Source: derivation above, from Algorithm 1 and Lemma 16 of `continual`.
+    Source: Algorithm 1 of `continual`, with `core/expected.py`.
     Raises: InvalidDimsError for max_active > 1; from its `init`, InvalidParamsError for parameters outside their range.
 
     Examples:
@@ -109,7 +99,7 @@ def system(dims: Dims) -> System:
 def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], params: Params) -> tuple[State, Info]:
     """One round on an explicit arrival and perturbation, as `continual.learn`.
 
-    Source: derivation above, from Algorithm 1 and Lemma 16 of `continual`.
+    Source: Algorithm 1 of `continual`, with `core/expected.py`.
     Raises: InvalidDimsError for features with s >= d; InvalidParamsError for a perturbation of more axes than (M,).
 
     Examples:
@@ -136,7 +126,7 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
         errors, projections = (
             jnp.sum(jnp.where(chosen, each, 0), axis=0) for each in (state.errors, state.projections)
         )
-        errors, projections, squared_move = _taught(pool, arrival.task, errors, projections, contraction)
+        errors, projections, squared_move = taught(pool, arrival.task, errors, projections, contraction)
         after = state._replace(
             errors=jnp.where(chosen, errors[None, :], state.errors),
             projections=jnp.where(chosen, projections[None, :], state.projections),
@@ -147,24 +137,3 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
     gate_input = jnp.sum(arrival.features, axis=1)
     after, routing, _ = advance(state, gate_input, perturbation, arrival, params, experts)
     return after, Info(arrival.task, routing.ranked[0], jnp.sum(after.arrivals * after.errors) / after.round)
-
-
-def _taught(
-    pool: Pool, task: Int[Array, ""], errors: Float[Array, " N"], projections: Float[Array, " N"], contraction: float
-) -> tuple[Float[Array, " N"], Float[Array, " N"], Float[Array, ""]]:
-    """An expert's e and a after it has learned a task, and E|w' - w|^2."""
-    units = pool.signals / jnp.sqrt(jnp.sum(pool.signals**2, axis=1))[:, None]
-    truth, unit, is_task = select_row(pool.truths, task), select_row(units, task), jnp.arange(len(errors)) == task
-    gaps = jnp.sum((truth[None, :] - pool.truths) ** 2, axis=1)  # D_nk
-    along = jnp.sum(pool.truths * unit[None, :], axis=1)  # w_k.u_n
-    before, own_error, own = (jnp.sum(jnp.where(is_task, each, 0)) for each in (projections, errors, along))
-    shown = before - own  # x
-    squared_move = shown**2 + (1 - contraction) * jnp.maximum(own_error - shown**2, 0)
-    hidden = errors - (before - along) ** 2 - gaps + (own - along) ** 2
-    learned = jnp.sum(truth[None, :] * units, axis=1) - projections  # w_n.u_k - a_k
-    turned = jnp.sum(unit[None, :] * units, axis=1)  # u_n.u_k
-    return (
-        jnp.maximum(gaps + contraction * hidden, 0),
-        projections + (1 - contraction) * learned - contraction * shown * turned,
-        squared_move,
-    )

@@ -8,9 +8,9 @@ import pytest
 import moe_theory as mt
 from moe_theory import continual, edge
 from moe_theory.continual import baseline, repaired
-from moe_theory.continual.experiments import last_tasks
 from moe_theory.continual.interventions import whole_truth
 from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.routes import last_tasks
 from moe_theory.core.tasks import ORTHOGONAL
 from moe_theory.runs import Run
 

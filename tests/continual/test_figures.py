@@ -6,9 +6,10 @@ from matplotlib.figure import Figure
 
 from moe_theory import continual
 from moe_theory.continual import corrected, experiments, system, theory
-from moe_theory.continual.experiments import FIGURE_2, pools_of
+from moe_theory.continual.experiments import FIGURE_2, FIGURE_2_DIMS, pools_of
 from moe_theory.continual.figures import FIGURES, baseline, figure_2, figure_8, regimes
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.plot import drives
 from moe_theory.plot.numbers import STRIDE
 from moe_theory.plot.spec import chosen_experts, provenance, resized
 from moe_theory.runs import Cell, run_cells
@@ -22,8 +23,8 @@ QUICK = {name: each for name, each in FIGURES.items() if name != "baseline"}  # 
 @pytest.fixture(scope="module")
 def data():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(regimes, "DRIVES", regimes.DRIVES[::3])
-        patch.setattr(regimes, "RATIOS", (0.03, 1.0, 10.0))
+        patch.setattr(drives, "DRIVES", drives.DRIVES[::3])
+        patch.setattr(drives, "RATIOS", (0.03, 1.0, 10.0))
         return {name: figure.compute(READING, REPLICATES, SEED, rounds=NUM_ROUNDS) for name, figure in QUICK.items()}
 
 
@@ -144,7 +145,7 @@ def test_figure_8_draws_the_first_replicate_in_which_thresholds_part():
 
 def test_regimes_are_those_of_the_runs_at_their_gate_drive(data):
     """Would catch the drive set by the signals' scale instead of its square, and arrivals of another expert counted."""
-    number, drive, ratio, dims = 12, regimes.DRIVES[6], 1.0, regimes.FIGURE_2_DIMS
+    number, drive, ratio, dims = 12, drives.DRIVES[6], 1.0, FIGURE_2_DIMS
     given = READING.params(num_experts=number, terminate=False)
     params = regimes.at_drive(given, drive, ratio, dims)
     assert continual.gate_drive(params, dims.num_features, dims.num_tasks) == pytest.approx(drive)
@@ -167,9 +168,9 @@ def test_regimes_are_those_of_the_runs_at_their_gate_drive(data):
 
 def test_regimes_draws_the_critical_drive_where_a_leader_that_has_paid_is_ahead_by_lambda(data):
     """At the largest ratio it is that without a perturbation, in units of E|w|; under a large lambda none."""
-    here, dims = data["regimes"].sel(gates="without"), regimes.FIGURE_2_DIMS
+    here, dims = data["regimes"].sel(gates="without"), FIGURE_2_DIMS
     run = run_directly(5, terminate=True)  # of the same pools
-    move = regimes._move(run, dims)
+    move = drives.mean_move(run, dims)
     far = here.critical.sel(ratio=10.0)
     contraction = ((dims.num_features - dims.num_samples) / (dims.num_features - 1)) ** 0.5
     for number in (6, 12, 20):
@@ -177,7 +178,7 @@ def test_regimes_draws_the_critical_drive_where_a_leader_that_has_paid_is_ahead_
         assert float(far.sel(experts=number)) == pytest.approx(expected, rel=0.05)
     assert (here.critical.diff("ratio").fillna(-1) < 0).all()
     assert np.isnan(here.critical.sel(experts=2, ratio=0.03))
-    assert np.isnan(regimes._critical(1, 10.0, dims, move))  # a figure may be asked for one expert
+    assert np.isnan(drives.critical_at(1, 10.0, dims, move))  # a figure may be asked for one expert
 
 
 def test_effective_experts_counts_even_loads():

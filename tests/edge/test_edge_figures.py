@@ -13,7 +13,8 @@ from scipy import stats
 from moe_theory import edge
 from moe_theory.core import engine
 from moe_theory.edge import corrected, theory
-from moe_theory.edge.figures import FIGURES, availability, baseline, figure_3, phase, timeline
+from moe_theory.edge.figures import FIGURES, availability, baseline, figure_3, phase, regimes, timeline
+from moe_theory.plot import drives
 from moe_theory.plot.numbers import STRIDE
 from moe_theory.runs import Cell, run_cells
 
@@ -22,7 +23,7 @@ REPLICATES, SEED, NUM_ROUNDS = 3, 3, 80
 SERVERS = (2, 4)
 DIMS = edge.Dims(max_experts=4, num_tasks=2, num_features=4, num_samples=2, max_delay=10)
 SHOWN = {name: each for name, each in FIGURES.items() if name != "baseline"}  # whose runs have lengths of their own
-SHOWN["figure-3"] = dataclasses.replace(FIGURES["figure-3"], experts=SERVERS, dims=DIMS)
+SHOWN |= {name: dataclasses.replace(FIGURES[name], experts=SERVERS, dims=DIMS) for name in ("figure-3", "regimes")}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -33,6 +34,8 @@ def small_networks():
         patch.setattr(phase, "EXPERTS", SERVERS)
         patch.setattr(phase, "DRIVES", (0.1, 5.0))
         patch.setattr(availability, "EXPERTS", SERVERS)
+        patch.setattr(drives, "DRIVES", (0.1, 5.0))
+        patch.setattr(drives, "RATIOS", (0.1, drives.FAR))
         yield
 
 
@@ -70,7 +73,13 @@ def pool_of(run, replicate):
 
 def test_one_program_a_policy(data, programs):
     """Catches a number of servers, a drive or a delay that has become static."""
-    assert programs == {"figure-3": len(edge.policies.POLICIES) + 1, "phase": 1, "availability": 1, "timeline": 2}
+    assert programs == {
+        "figure-3": len(edge.policies.POLICIES) + 1,
+        "phase": 1,
+        "regimes": 2,
+        "availability": 1,
+        "timeline": 2,
+    }
 
 
 def test_figure_3_holds_the_last_round_of_its_cell(data):
@@ -170,6 +179,27 @@ def test_phase_runs_at_its_gate_drives(data):
     np.testing.assert_allclose(data["phase"].ratio.sel(drive=5.0, experts=4), np.mean(ratios), rtol=1e-6)
 
 
+def test_regimes_run_at_their_drive_and_ratio_and_count_own_tasks(data):
+    """Catches the drive set by the signals' scale instead of its square, delays left out, dropped tasks counted."""
+    given = READING.params(num_experts=4)
+    params = regimes.at_drive(given, 5.0, 0.1, DIMS)
+    assert edge.gate_drive(params, DIMS.num_features) == pytest.approx(5.0)
+    assert 5.0 / params.perturbation_scale == pytest.approx(0.1)
+    assert params.noise_scale / params.signal_scale == pytest.approx(given.noise_scale / given.signal_scale)
+    choices = params._asdict()
+    run = run_directly(edge.system(DIMS), observe=regimes.observe, record_every=1, **choices)
+    shares = []
+    for lane in range(REPLICATES):
+        last, met = {}, []
+        for task, server in zip(run.records.task[:, lane], run.records.expert[:, lane], strict=True):
+            met.append(last.get(server) == task if server >= 0 else np.nan)
+            last[server] = task
+        shares.append(np.nanmean(met[-NUM_ROUNDS // 4 :]))
+    here = data["regimes"].sel(experts=4, drive=5.0, ratio=0.1, delays="those of Fig. 3")
+    assert float(here.own) == pytest.approx(np.mean(shares))
+    assert float(here.own) != float(data["regimes"].sel(experts=4, drive=5.0, ratio=0.1, delays="one round").own)
+
+
 def test_phase_names_the_servers_of_proposition_1():
     """For the N and d_u of Fig. 3, from the formulas: 10 (1 + 1.645 sqrt(.9)) = 25.6 and so on."""
     with pytest.MonkeyPatch.context() as patch:
@@ -243,7 +273,8 @@ def test_drawing_and_caption(data, name, reading, keeps_its_words):
     figure.draw(shown, canvas)
     canvas.draw_without_rendering()
     words = " ".join(axes.get_xlabel() + axes.get_ylabel() for axes in canvas.axes)
-    assert ("servers $M$" if name in ("phase", "availability") else "round $t$") in words
+    axis = {"phase": "servers $M$", "availability": "servers $M$", "regimes": "gate drive"}
+    assert axis.get(name, "round $t$") in words
     caption = figure.caption(shown)
     assert f"Reading {reading} (" in caption
     assert f"seed {SEED}, {NUM_ROUNDS} rounds" in caption

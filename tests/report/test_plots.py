@@ -17,7 +17,6 @@ from matplotlib.figure import Figure
 
 import moe_theory as mt
 from moe_theory import continual, plot
-from moe_theory.continual.figures import regimes
 from moe_theory.core.errors import (
     InvalidDimsError,
     InvalidParamsError,
@@ -25,7 +24,7 @@ from moe_theory.core.errors import (
     OutputError,
     UnknownNameError,
 )
-from moe_theory.plot import layout, style
+from moe_theory.plot import drives, layout, style
 from moe_theory.report import plots
 
 NUM_ROUNDS = 100  # as the tests of the figures themselves, whose compiled programs serve again
@@ -46,8 +45,8 @@ def shortened(monkeypatch):
 
     figures = {name: short(figure) for name, figure in plots.figures_of("continual").items()}
     monkeypatch.setattr(plots, "figures_of", lambda paper: figures)
-    monkeypatch.setattr(regimes, "DRIVES", regimes.DRIVES[::4])
-    monkeypatch.setattr(regimes, "RATIOS", (1.0, regimes.FAR))
+    monkeypatch.setattr(drives, "DRIVES", drives.DRIVES[::4])
+    monkeypatch.setattr(drives, "RATIOS", (1.0, drives.FAR))
     return computed
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.proposition_1 import claim_competitors
+from moe_theory.core.routes import own_share
 from moe_theory.verify.statement import bound, equality, probability, ranged, statement
 
 MANY = experiments.SPECIALIZATION.over(experiments.MANY_SMALLEST)
@@ -220,7 +221,7 @@ def leader_share(run) -> np.ndarray:
 
 @ranged(0, 1)
 def reduced_share(run) -> np.ndarray:
-    return experiments.own_share(run, run.records.reduced_expert)
+    return own_share(run.records.task, run.records.reduced_expert, run.state.pool.clusters)
 
 
 REDUCED = r"""the share of arrivals whose expert met their kind last is that of Algorithm 1 reduced to its gates.
@@ -245,4 +246,4 @@ REDUCED = r"""the share of arrivals whose expert met their kind last is that of 
 ).says(f"With M < N, {REDUCED}")
 @ranged(0, 1)
 def full_share(run) -> np.ndarray:
-    return experiments.own_share(run, run.records.expert)
+    return own_share(run.records.task, run.records.expert, run.state.pool.clusters)

@@ -1,0 +1,59 @@
+"""An expert as gates see it: its expected distances to the truths, and how a task that it learns changes them.
+
+Gates see an expert through the locality loss alone, which needs no more of it than how far it is from a truth. Write
+D_nk = |w_n - w_k|^2, u_n = v_n/|v_n|, c = (d - s)/(d - 1). Of an expert w is kept
+
+    e_k = E|w - w_k|^2,  a_k = E w.u_k,  k = 1, ..., N.
+
+A task n shows x = (w - w_n).u_n of the residual for sure, and of the rest a share 1 - c:
+
+    |w' - w|^2 = x^2 + (1 - c) (e_n - x^2)
+    e_k <- D_nk + c [e_k - (a_n - w_k.u_n)^2 - D_nk + ((w_n - w_k).u_n)^2]
+    a_k <- a_k + (1 - c) (w_n.u_k - a_k) - c x (u_n.u_k)
+
+Where a task's own truth is w_n + z, with entries of z that are N(0, tau^2), x^2 gains tau^2, e_n in the move d tau^2,
+and e_k gains d tau^2 - c (d - 1) tau^2. The root of the move, and the squares, take means for values.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float, Int
+
+from moe_theory.core.tasks import Pool, select_row
+
+
+def taught(
+    pool: Pool,
+    task: Int[Array, ""],
+    errors: Float[Array, " N"],
+    projections: Float[Array, " N"],
+    contraction: float,
+    spread: Float[ArrayLike, ""] | None = None,
+) -> tuple[Float[Array, " N"], Float[Array, " N"], Float[Array, ""]]:
+    """An expert's e and a after it has learned a task, and E|w' - w|^2.
+
+    Args:
+        errors, projections: e and a before.
+        contraction: c.
+        spread: tau, the deviation of an entry of a task's truth from that of its kind; None: there is none.
+    Source: derivation above, from Lemma 16 of `continual`, corrected.
+    """
+    units = pool.signals / jnp.sqrt(jnp.sum(pool.signals**2, axis=1))[:, None]
+    truth, unit, is_task = select_row(pool.truths, task), select_row(units, task), jnp.arange(len(errors)) == task
+    gaps = jnp.sum((truth[None, :] - pool.truths) ** 2, axis=1)  # D_nk
+    along = jnp.sum(pool.truths * unit[None, :], axis=1)  # w_k.u_n
+    before, own_error, own = (jnp.sum(jnp.where(is_task, each, 0)) for each in (projections, errors, along))
+    shown = before - own  # x
+    shown_squared, remaining, strayed = shown**2, own_error - shown**2, jnp.zeros_like(own_error)
+    if spread is not None:
+        num_features, variance = pool.truths.shape[1], jnp.square(jnp.asarray(spread, errors.dtype))
+        shown_squared, remaining = shown_squared + variance, remaining + (num_features - 1) * variance
+        strayed = (num_features - contraction * (num_features - 1)) * variance
+    squared_move = shown_squared + (1 - contraction) * jnp.maximum(remaining, 0)
+    hidden = errors - (before - along) ** 2 - gaps + (own - along) ** 2
+    learned = jnp.sum(truth[None, :] * units, axis=1) - projections  # w_n.u_k - a_k
+    turned = jnp.sum(unit[None, :] * units, axis=1)  # u_n.u_k
+    return (
+        jnp.maximum(gaps + contraction * hidden, 0) + strayed,
+        projections + (1 - contraction) * learned - contraction * shown * turned,
+        squared_move,
+    )

@@ -1,0 +1,35 @@
+"""Who met which task: what the routes of a run tell, without any model."""
+
+import numpy as np
+from jaxtyping import Float, Int
+
+
+def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -> Int[np.ndarray, "T B"]:
+    """The task before, of the expert of each arrival; -1 for its first one.
+
+    Args:
+        experts: of each arrival; negative for an arrival that went to nobody, and of whose -1 nothing can be said.
+    """
+    lanes = np.arange(tasks.shape[1])
+    last = np.full((experts.max() + 2, tasks.shape[1]), -1)  # the last row is nobody's
+    previous = np.empty(tasks.shape, int)
+    rows = np.maximum(experts, -1)
+    for time in range(len(tasks)):
+        previous[time] = last[rows[time], lanes]
+        last[rows[time], lanes] = tasks[time]
+    return np.where(rows < 0, -1, previous)
+
+
+def own_share(
+    tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"], clusters: Int[np.ndarray, "N B"]
+) -> Float[np.ndarray, " B"]:
+    """The share of the last quarter's arrivals whose expert met the same cluster last, of those that went to one.
+
+    NaN where none did. Tasks of one replicate are rows of `clusters`.
+    """
+    length, lanes = len(tasks), np.arange(clusters.shape[1])
+    late = slice(length - length // 4, None)
+    previous, now, is_routed = last_tasks(tasks, experts)[late], tasks[late], experts[late] >= 0
+    is_own = is_routed & (previous >= 0) & (clusters[previous, lanes] == clusters[now, lanes])
+    with np.errstate(invalid="ignore"):
+        return is_own.sum(axis=0) / is_routed.sum(axis=0)

@@ -1,0 +1,85 @@
+"""Where servers specialise, over the gate drive and the perturbation apart: a picture the paper lacks.
+
+As the figure of this name of the paper on continual learning: drive and perturbation are set by the signals' scale and
+lambda, noise along with them, and beside Algorithm 1 stands its reduced model, with the same pools and draws.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from moe_theory import plot
+from moe_theory.core.routes import own_share
+from moe_theory.core.system import fields
+from moe_theory.edge import reduced
+from moe_theory.edge.algorithm import system
+from moe_theory.edge.experiments import figure_3_dims, gaps_of
+from moe_theory.edge.params import Dims, Params, gate_drive
+from moe_theory.plot import drives
+from moe_theory.runs import Run
+
+AT_ONCE = {"min_transfer_delay": 0, "max_transfer_delay": 0, "min_execution_delay": 1, "max_execution_delay": 1}
+DELAYS: dict[str, dict[str, int]] = {"one round": AT_ONCE, "those of Fig. 3": {}}
+MAPS = {"one round": "(a) own tasks, tasks of one round", "those of Fig. 3": "(b) own tasks, delays of Fig. 3"}
+SYSTEMS = {"": system, "_reduced": reduced.system}
+observe = fields("info.task", "info.expert", generalization_error="info.generalization_error_flushed")
+DIMS = figure_3_dims(drives.EXPERTS[-1])
+
+
+def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
+    """These parameters at a drive and a ratio of it to lambda; noise over signal stays."""
+    noise = float(params.noise_scale) / float(params.signal_scale)
+    scale = math.sqrt(drive / gate_drive(params._replace(signal_scale=1.0), dims.num_features))
+    return params._replace(signal_scale=scale, noise_scale=noise * scale, perturbation_scale=drive / ratio)
+
+
+def compute(setup: plot.Setup) -> xr.Dataset:
+    """Means over replicates, with standard errors, over servers, delays, kappa and kappa / lambda."""
+    dims, own = setup.dims, setup.params()
+    decided = {"signal_scale": own.signal_scale, "perturbation_scale": own.perturbation_scale}  # by drive and ratio
+
+    def params_at(number: int, delays: str, drive: float, ratio: float) -> Params:
+        return at_drive(setup.params(num_experts=number, **DELAYS[delays], **decided), drive, ratio, dims)
+
+    kinds = drives.Kinds(
+        axis="delays",
+        titles=MAPS,
+        systems=SYSTEMS,
+        observe=observe,
+        params_at=params_at,
+        values_of=_values_of,
+    )
+    return drives.compute(setup, kinds).assign_attrs(num_tasks=dims.num_tasks)
+
+
+def _values_of(run: Run) -> dict[str, Any]:
+    """Plotted values of each replicate: the last quarter of the rounds, where tasks are counted."""
+    return {
+        "error": run.records.generalization_error[-1].astype(np.float64) / gaps_of(run).task_gap,
+        "own": own_share(run.records.task, run.records.expert, run.state.pool.clusters),
+    }
+
+
+@plot.figure(
+    "edge.regimes",
+    compute,
+    title="Where servers specialise: gate drive and perturbation",
+    summary="Own tasks over the gate drive and its ratio to the perturbation, with the critical drive.",
+    replicates=32,
+    size=(7.4, 3.2),
+    rounds=1500,
+    experts=drives.EXPERTS,
+    dims=DIMS,
+    claims=("edge.proposition-2.*", "edge.proposition-3.*"),
+)
+def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
+    """The share of the last quarter's tasks whose server had the same kind last, of those that were not dropped, for
+    N = {num_tasks}; by chance 1/N. (a), (b): M = {mapped} over κ, how far a step of the gates moves an output, and its
+    ratio to λ, the perturbation being uniform on (0, λ); signals and noise move with them. White: the critical drive
+    at which a leader that has paid for its task is still ahead by λ, for tasks of one round and without the spread
+    inside a cluster (edge.corrected.critical_drive). (c): at κ/λ = {drives.FAR:g}, tasks of one round; markers, with
+    95 % intervals: Algorithm 1; lines: its gates alone (edge.reduced); dotted: critical drives.
+    """
+    drives.draw(data, canvas, MAPS, "delays", "one round", 1 / data.attrs["num_tasks"])

@@ -1,0 +1,155 @@
+"""Algorithm 1 reduced to its gates: of a model its expected distances to kinds of tasks are left (`core/expected.py`).
+
+Routing, delays, stale gate steps and drops are Algorithm 1's. A task's truth is its kind's and the spread inside a
+cluster, of which the mean is taken. What is left out: how far distances stray from their mean (the root in the locality
+loss and squares take means for values), and what a route by noisy features says about them. Draws are those of
+`edge.system`: the same pool, servers, tasks, features, delays and perturbations for a key.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from moe_theory.core.errors import InvalidDimsError
+from moe_theory.core.expected import taught
+from moe_theory.core.fields import documented
+from moe_theory.core.linear import error_contraction
+from moe_theory.core.system import System
+from moe_theory.core.tasks import Pool
+from moe_theory.edge import algorithm, delays
+from moe_theory.edge.arrivals import Arrival, draw
+from moe_theory.edge.delays import Law
+from moe_theory.edge.params import Dims, Params
+from moe_theory.edge.policies import Policy, adaptive, check_policy
+from moe_theory.edge.servers import Assignment, Servers, due, offer
+
+
+@documented
+class State(NamedTuple):
+    """Carried from round to round; the checkpoint. Models are those once pending tasks are completed."""
+
+    pool: Pool
+    positions: Float[Array, "M 2"]  # of the servers, on the unit square
+    execution_delay: Int[Array, " M"]  # d^ex, in rounds
+    errors: Float[Array, "M N"]  # e, expected squared distances of models to the kinds' truths
+    projections: Float[Array, "M N"]  # a, expected inner products of models and unit signals
+    arrivals: Float[Array, "M N"]  # how often a server had a kind of task
+    gates: Float[Array, "M p"]  # gating parameters theta^(m), as the router last saw them
+    gate_step: Float[Array, "M p"]  # summed gradients of the tasks completed last: the router's next step
+    busy_until: Int[Array, " M"]  # the first round in which each server can take another task
+    visits: Int[Array, " M"]  # loads L_t(m): tasks routed to each server
+    round: Int[Array, ""]  # rounds done, t
+    pending_server: Int[Array, " S"]  # as in `edge.State`, as the following
+    pending_until: Int[Array, " S"]
+    pending_norm: Float[Array, " S"]  # (E|w_t - w_{t-1}|^2)^0.5
+    pending_input: Float[Array, "S p"]
+    pending_slopes: Float[Array, "S M"]
+
+
+@documented
+class Info(NamedTuple):
+    """Observables of one round."""
+
+    task: Int[Array, ""]  # n_t
+    expert: Int[Array, ""]  # m_t, or `edge.DROPPED`
+    generalization_error_flushed: Float[Array, ""]  # expected G_t of (20), once the pending tasks are completed
+
+
+@functools.lru_cache
+def system(
+    dims: Dims, policy: Policy = adaptive, *, transfer: Law = delays.uniform, execution: Law = delays.uniform
+) -> System:
+    """The reduced model as a `System`; `Params` are those of `edge.system`, whose arguments these are.
+
+    Source: Algorithm 1 of `edge`, with `core/expected.py`.
+    Raises: InvalidDimsError where servers hold several tasks, or tasks wait; InvalidParamsError for a policy that is no
+        function; from its `init` the errors of `edge.system`'s.
+
+    Examples:
+        It follows Algorithm 1, here with gates that step far beyond the perturbation:
+
+        >>> import moe_theory as mt
+        >>> from moe_theory import edge
+        >>> dims = edge.Dims(max_experts=8, num_tasks=3, num_features=10, num_samples=6)
+        >>> params = edge.Params(num_experts=8, signal_scale=3.0)
+        >>> systems = edge.system(dims), edge.reduced.system(dims)
+        >>> runs = [mt.simulate_batch(each, mt.root_key(0), 128, params, num_rounds=400)[1] for each in systems]
+        >>> full, reduced = (float(info.generalization_error_flushed[-1].mean()) for info in runs)
+        >>> abs(reduced / full - 1) < 0.1
+        True
+    """
+    check_policy(policy)
+    if dims.slots_per_server > 1 or dims.when_busy == "wait":
+        raise InvalidDimsError(
+            f"max_capacity={dims.max_capacity} and when_busy={dims.when_busy!r} must be 1 and 'drop': a server of the "
+            "reduced model holds one task, and the others are dropped."
+        )
+    begun = algorithm.system(dims, policy, transfer=transfer, execution=execution).init
+
+    def init(key: Key[Array, ""], params: Params) -> State:
+        full = begun(key, params)
+        zeros = jnp.zeros((dims.max_experts, dims.num_tasks), full.experts.dtype)
+        shared = {name: getattr(full, name) for name in State._fields if hasattr(full, name)}
+        lengths = jnp.sum(full.pool.truths**2, axis=1)
+        return State(errors=zeros + lengths[None, :], projections=zeros, arrivals=zeros, **shared)
+
+    def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
+        return learn(state, draw(key, dims, state.pool, state.positions, params, transfer), params, policy)
+
+    return System(init, step)
+
+
+def learn(state: State, arrival: Arrival, params: Params, policy: Policy = adaptive) -> tuple[State, Info]:
+    """One round on an explicit arrival, as `edge.learn`.
+
+    Source: Algorithm 1 of `edge`, with `core/expected.py`.
+    Raises: InvalidDimsError for features with s >= p; InvalidParamsError for a policy that returns another shape.
+
+    Examples:
+        A task whose truth its signal shows is known at once:
+
+        >>> import jax, numpy as np
+        >>> import moe_theory as mt
+        >>> from moe_theory import edge
+        >>> dims = edge.Dims(max_experts=3, num_tasks=2, num_features=4, num_samples=2)
+        >>> params = edge.Params(num_experts=3, cluster_spread=0.0)
+        >>> state = edge.reduced.system(dims).init(mt.root_key(0), params)
+        >>> pool = edge.Pool(truths=np.eye(2, 4), signals=np.eye(2, 4), clusters=np.arange(2))
+        >>> state = state._replace(pool=pool, errors=np.ones((3, 2)))
+        >>> still = dict(transfer_delay=np.zeros(3, int), distance=np.zeros(3), uniform=np.ones(3))
+        >>> arrival = edge.Arrival(0, np.eye(4, 2), np.eye(4)[0], perturbation=np.zeros(3), **still)
+        >>> after, info = jax.jit(edge.reduced.learn)(state, arrival, params)
+        >>> int(info.expert), after.errors[0].tolist()
+        (0, [0.0, 2.0])
+    """
+    servers = Servers(_complete, functools.partial(_take, contraction=error_contraction(*arrival.features.shape)))
+    ready, _, _ = due(state, params, servers)
+    after, task = offer(ready, arrival, jnp.sum(arrival.features, axis=1), params, policy, servers)
+    num_features = after.pool.truths.shape[1]
+    errors = after.errors + num_features * jnp.square(jnp.asarray(params.cluster_spread, after.errors.dtype))
+    total = jnp.sum(after.arrivals * errors) / jnp.maximum(jnp.sum(after.visits), 1)
+    return after, Info(arrival.task, task.server, total)
+
+
+def _complete(state: Any, is_done: Bool[Array, " S"]) -> tuple[Any, Float[Array, " S"]]:
+    return state, jnp.where(is_done, state.pending_norm, 0)
+
+
+def _take(
+    state: Any, arrival: Arrival, task: Assignment, params: Params, *, contraction: float
+) -> tuple[Any, Float[Array, ""]]:
+    """The state with a task learned by its server, which has no other before it is completed."""
+    chosen = task.mask[:, None]
+    errors, projections = (jnp.sum(jnp.where(chosen, each, 0), axis=0) for each in (state.errors, state.projections))
+    errors, projections, squared_move = taught(
+        state.pool, arrival.task, errors, projections, contraction, params.cluster_spread
+    )
+    is_kind = jnp.arange(errors.shape[0]) == arrival.task
+    after = state._replace(
+        errors=jnp.where(chosen, errors[None, :], state.errors),
+        projections=jnp.where(chosen, projections[None, :], state.projections),
+        arrivals=state.arrivals + (chosen & is_kind[None, :]),
+    )
+    return after, jnp.sqrt(squared_move)

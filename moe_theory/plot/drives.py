@@ -1,0 +1,137 @@
+"""Where experts specialise, as a map over the gate drive kappa and its ratio to the perturbation lambda: an algorithm
+beside its gates alone, and the critical drive.
+
+At a fixed ratio only the curvature of the softmax changes, which is why the two move apart.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy import optimize
+
+from moe_theory.core import critical
+from moe_theory.core.critical import lead_after_turns
+from moe_theory.core.linear import error_contraction
+from moe_theory.plot import numbers, panels, roles
+from moe_theory.plot.spec import Setup
+from moe_theory.runs import Cell, Run
+
+EXPERTS = (2, 4, 6, 12, 20)
+MAPPED = 12  # experts of the maps
+DRIVES = tuple(float(drive) for drive in np.geomspace(0.03, 30, 10).round(3))  # kappa
+RATIOS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # kappa / lambda
+FAR = 10.0  # the ratio at which numbers of experts are compared
+MARKERS = "os^Dv"  # of numbers of experts, told apart in grey
+DRIVE_LABEL = r"gate drive $\kappa$"
+LINE: dict[str, Any] = {"color": "white", "linewidth": 1.4}  # on the maps
+Place = tuple[int, str, float, float]  # experts, kind of run, kappa and kappa / lambda
+
+
+class Kinds(NamedTuple):
+    """What a paper runs: kinds of runs along `axis`, each with its systems and parameters."""
+
+    axis: str  # what the kinds differ in
+    titles: Mapping[str, str]  # of each kind's map
+    systems: Mapping[str, Callable[[Any], Any]]  # of dims, by the ending of what is drawn of them
+    observe: Callable[[Any, Any], Any]
+    params_at: Callable[[int, str, float, float], Any]  # of a place
+    values_of: Callable[[Run], dict[str, Any]]  # plotted values of each replicate: `own`, and others
+
+
+def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
+    """Means over replicates, with standard errors, over experts, kinds of runs, kappa and kappa / lambda."""
+    places = list(_places(setup.experts, kinds))
+    params = {_name(*place): kinds.params_at(*place) for place in places}
+    runs = setup.run(
+        Cell(name + ending, system(setup.dims), own, setup.rounds, 1, kinds.observe)
+        for ending, system in kinds.systems.items()
+        for name, own in params.items()
+    )
+
+    def values_of(*place: Any) -> dict[str, Any]:
+        samples = {ending: kinds.values_of(runs[_name(*place) + ending]) for ending in kinds.systems}
+        return numbers.means(
+            {f"{panel}{ending}": own for ending, each in samples.items() for panel, own in each.items()}
+        )
+
+    axes = {"experts": setup.experts, kinds.axis: list(kinds.titles), "drive": DRIVES, "ratio": RATIOS}
+    data = numbers.over(values_of, **axes)
+    move = mean_move(runs[_name(*places[0])], setup.dims)
+    lines = numbers.over(
+        lambda number: {"critical": [critical_at(number, ratio, setup.dims, move) for ratio in RATIOS]},
+        {"ratio": RATIOS},
+        experts=setup.experts,
+    )
+    mapped = min(setup.experts, key=lambda number: abs(number - MAPPED))
+    return data.merge(lines).assign_attrs(mapped=mapped)
+
+
+def _places(experts: tuple[int, ...], kinds: Kinds) -> Iterator[Place]:
+    return itertools.product(experts, kinds.titles, DRIVES, RATIOS)
+
+
+def _name(num_experts: int, kind: str, drive: float, ratio: float) -> str:
+    return f"M = {num_experts}, {kind}, kappa = {drive:g}, kappa / lambda = {ratio:g}"
+
+
+def mean_move(run: Run, dims: Any) -> float:
+    """How far an expert moves when a task of another kind came before, over the truths' mean length."""
+    truths, clusters = np.moveaxis(run.state.pool.truths, -1, 0).astype(np.float64), run.state.pool.clusters[:, 0]
+    apart = np.linalg.norm(truths[:, :, None] - truths[:, None], axis=-1)[:, clusters[:, None] != clusters]
+    length = np.mean(np.linalg.norm(truths, axis=-1))
+    return math.sqrt(dims.num_samples / dims.num_features) * float(np.mean(apart) / length)
+
+
+def critical_at(num_experts: int, ratio: float, dims: Any, move: float) -> float:
+    """The drive from which on a leader that has paid is ahead by lambda; NaN where none is, or nobody else."""
+    if num_experts < 2:
+        return math.nan
+    contraction = math.sqrt(error_contraction(dims.num_features, dims.num_samples))
+
+    def excess(drive: float) -> float:
+        return lead_after_turns(num_experts, drive * move, contraction) - drive / ratio
+
+    low, high = critical.DRIVES
+    if not excess(low) < 0 < excess(high):
+        return math.nan
+    return float(optimize.root_scalar(excess, bracket=(low, high)).root)
+
+
+def draw(data: xr.Dataset, canvas: Any, kinds: Mapping[str, str], axis: str, compared: str, chance: float) -> list[Any]:
+    """Draw a map for each kind of run, titled as `kinds` says, and the numbers of experts of the kind `compared`.
+
+    Args:
+        chance: the share of own arrivals that blind routing has.
+    Returns: the panels of the maps.
+    """
+    last = rf"({chr(ord('a') + len(kinds))}) at $\kappa/\lambda$ = {FAR:g}"
+    *maps, panel = panels.row(canvas, [*kinds.values(), last], xscale="log", xlabel=DRIVE_LABEL)
+    here = data.sel(experts=data.attrs["mapped"])
+    mesh: Any = None
+    for map_panel, kind in zip(maps, kinds, strict=True):
+        shares = here.own.sel({axis: kind}).transpose("ratio", "drive")
+        edges = numbers.log_edges(here.drive), numbers.log_edges(here.ratio)
+        mesh = map_panel.pcolormesh(*edges, shares, cmap="viridis", vmin=0, vmax=1)
+        map_panel.set_yscale("log")
+        map_panel.plot(here.critical, here.ratio, **LINE)
+    maps[0].set_ylabel(r"$\kappa/\lambda$")
+    canvas.colorbar(mesh, ax=maps, location="bottom", pad=0.02, aspect=50, shrink=0.8)
+    _draw_experts(panel, data.sel({"ratio": FAR, axis: compared}))
+    panel.axhline(chance, **roles.BASELINE)
+    panel.set_ylim(0, 1)
+    panel.legend(loc="upper left", fontsize="small", borderpad=0.3, handletextpad=0.1)
+    return maps
+
+
+def _draw_experts(panel: Any, far: xr.Dataset) -> None:
+    experts = far.experts.values
+    for number, colour, marker in zip(experts, roles.ramp(len(experts)), itertools.cycle(MARKERS), strict=False):
+        one = far.sel(experts=number)
+        look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 3, "linestyle": "none"}
+        panels.intervals(panel, one.drive, one.own, one.own_error, f"$M$ = {number}", **look)
+        panel.plot(one.drive, one.own_reduced, color=colour, linewidth=1.1)
+        panel.axvline(float(one.critical), **roles.REFERENCE(color=colour))
