@@ -14,6 +14,8 @@ from moe_theory.continual import corrected, reduced, theory
 from moe_theory.continual.algorithm import Auxiliary, Info, State, balance_cost, draw, learn, locality_cost, system
 from moe_theory.continual.params import Dims, Params
 from moe_theory.core import gating
+from moe_theory.core.expected import taught
+from moe_theory.core.linear import error_contraction
 from moe_theory.core.locality import Locality, Move, charged, distance_moved
 from moe_theory.core.numerics import Numbers
 from moe_theory.core.parts import of_parts
@@ -214,6 +216,19 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
     return System(init, step)
 
 
+def with_common_part(base: System, truths: float = 0.0, signals: float = 1.0) -> System:
+    """The system with so much more in each entry of all truths, and of all signals: they differ as before."""
+
+    def init(key: Key[Array, ""], params: Params) -> Any:
+        begun = base.init(key, params)
+        state = getattr(begun, "state", begun)
+        pool = state.pool._replace(truths=state.pool.truths + truths, signals=state.pool.signals + signals)
+        shifted = state._replace(pool=pool)
+        return begun._replace(state=shifted) if state is not begun else shifted
+
+    return System(init, base.step)
+
+
 class Paired(NamedTuple):
     """The algorithm's state and the reduced model's, of the same draws."""
 
@@ -246,6 +261,52 @@ def system_beside_reduced(dims: Dims) -> System:
             info.task, info.expert, info.generalization_error, found.expert, found.generalization_error
         )
         return Paired(state, other), routes
+
+    return System(init, step)
+
+
+class Expecting(NamedTuple):
+    """The algorithm's state, and what is expected of each expert given the tasks that it had (`core/expected.py`)."""
+
+    state: State
+    errors: Float[Array, "M N"]
+    projections: Float[Array, "M N"]
+    round: Int[Array, ""]
+
+
+def system_with_expected_costs(dims: Dims) -> System:
+    """Algorithm 1 where the locality loss charges (E|w_t - w_{t-1}|^2)^0.5 given the routes: costs tell nothing of the
+    features that experts have met.
+    """
+
+    def expected(move: Move, memory: Array, arrival: Arrival, params: Params) -> tuple[Array, Array]:
+        del move, arrival, params
+        return memory, memory
+
+    charging = Locality(expected, lambda dims: jnp.zeros(dims.max_experts))
+    base, contraction = system(dims, locality=charging), error_contraction(dims.num_features, dims.num_samples)
+
+    def init(key: Key[Array, ""], params: Params) -> Expecting:
+        state = base.init(key, params)
+        zeros = jnp.zeros((dims.max_experts, dims.num_tasks), state.experts.dtype)
+        return Expecting(state, zeros + jnp.sum(state.pool.truths**2, axis=1)[None, :], zeros, state.round)
+
+    def step(key: Key[Array, ""], before: Expecting, params: Params) -> tuple[Expecting, Info]:
+        pool = before.state.pool
+        arrival, perturbation = draw(key, dims, pool, params)
+        errors, projections, squared_moves = jax.vmap(
+            lambda errors, projections: taught(pool, arrival.task, errors, projections, contraction)
+        )(before.errors, before.projections)
+        charged = before.state._replace(memory=jnp.sqrt(squared_moves))
+        state, info = learn(charged, arrival, perturbation, params, locality=charging)
+        chosen = info.chosen[:, None]
+        after = Expecting(
+            state,
+            jnp.where(chosen, errors, before.errors),
+            jnp.where(chosen, projections, before.projections),
+            before.round + 1,
+        )
+        return after, info
 
     return System(init, step)
 

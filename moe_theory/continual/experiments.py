@@ -7,7 +7,6 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import jax.numpy as jnp
@@ -23,6 +22,7 @@ from moe_theory.continual.diagnostics import (
     system_with_endless_tally,
     system_with_gate_steps,
     system_with_tally,
+    with_common_part,
 )
 from moe_theory.continual.params import ORDERS, SIGMA_0, Dims, Params, gate_drive, in_order
 from moe_theory.core import programs
@@ -30,8 +30,8 @@ from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.linear import ceil_to_rounds
 from moe_theory.core.random import normals, replicate_keys
 from moe_theory.core.routes import last_tasks
-from moe_theory.core.system import fields, observe_info
-from moe_theory.core.tasks import Pool, draw_pool
+from moe_theory.core.system import System, fields, observe_info
+from moe_theory.core.tasks import PROPORTIONAL, Pool, draw_pool
 from moe_theory.runs import Run
 from moe_theory.runs.draws import draws_of
 from moe_theory.verify import Experiment
@@ -151,6 +151,29 @@ HISTORY = Experiment(
 )
 
 
+# Where what a move costs tells most of the features that were met: one sample beside the signal's, and strong gates.
+FEW_SAMPLES_DIMS = Dims(12, num_tasks=6, num_features=10, num_samples=2)
+FEW_SAMPLES = Experiment(
+    name="few-samples",
+    dims=FEW_SAMPLES_DIMS,
+    system=system(FEW_SAMPLES_DIMS),
+    cells={
+        "M = 12": {
+            "num_experts": 12,
+            "num_clusters": 6,
+            "terminate": False,
+            "signal_law": 0,
+            "signal_scale": 4.0,
+            "cluster_spread": 0.0,
+        }
+    },
+    num_rounds=150,
+    record_every=1,
+    observe=fields(observe_route, "info.forgetting"),
+    replicates=32768,
+)
+
+
 T2_POWER, RETURN_POWER = 0.25, 0.75  # of sigma_0^-1 in T2 and t_1, and in t_2, for `stage_rounds`
 
 
@@ -166,6 +189,8 @@ FREE_ALPHA, FREE_GAMMA = (
     Order(name, recorded=ORDERS[name][1], least=ORDERS[name][1], most=most)
     for name, most in {"balance_weight": 1.5, "termination_threshold": 3.0}.items()
 )
+# eta is O() too, and with it how long T1 is: free where runs can follow, in as far as they can.
+FREE_ETA = Order("learning_rate", recorded=ORDERS["learning_rate"][1], least=ORDERS["learning_rate"][1], most=0.75)
 FREE_NOISE = Scale("noise_scale", 0.01, 1.0, of="truth_scale")
 FREE_BETA = Scale("min_strength", 0.0, 1.0)
 FREE_LEVEL = Scale("noise_scale", 0.001, 0.3)
@@ -238,6 +263,7 @@ ROUTER_GRID = Experiment(
         if rate != ROUTER_SCALE**0.5
     },
     num_rounds=int(theory.exploration_rounds(ROUTER_MANY, ROUTER_SCALES[0] ** 0.5)) + ROUNDS_PAST_EXPLORATION,
+    length_of=lambda params: stage_rounds(params) + ROUNDS_PAST_EXPLORATION,
     record_every=1,
     observe=observe_info,
     replicates=2048,
@@ -353,19 +379,32 @@ def limit_params(num_experts: int, scale: float) -> dict[str, Any]:
     return specialization_params(num_experts, scale) | {"cluster_spread": scale**2.5}
 
 
+def as_drawn(base: System) -> System:
+    return base
+
+
+# Laws of signals that statements about the limit leave free: orthogonal, or nearly, as readings have them, or acute.
+FREE_SIGNALS = Choice("signals", {"of the reading": as_drawn, "with a part in common": with_common_part})
+
+
 def _limit(
     name: str,
     scales: Sequence[float],
     system: Any,
     length: Callable[[Params], float],
-    changes: Mapping[str, Any] = MappingProxyType({}),
+    changes: Callable[[float], Mapping[str, Any]] = lambda scale: {},
     **about: Any,
 ) -> tuple[Selection, Selection]:
     """Runs over a grid of sigma_0, with more experts than tasks and with fewer. Their lengths follow T1, rounded up to
-    as few numbers as there are scales; results depend on them.
+    as few numbers as there are scales; results depend on them. Parameters may change with sigma_0 in another way.
     """
+
+    def of(setting: Mapping[str, Any]) -> Experiment:
+        law = setting.get("signals", as_drawn)
+        return Experiment(dims=SPECIALIZATION_DIMS, system=law(system), of=of, tier=LIMIT_TIER, **runs)
+
     cells = {
-        specialization_cell(number, scale): {**limit_params(number, scale), **changes}
+        specialization_cell(number, scale): {**limit_params(number, scale), **changes(scale)}
         for number in (MANY_EXPERTS, FEW_EXPERTS)
         for scale in scales
     }
@@ -373,17 +412,8 @@ def _limit(
     of_few = [needed[specialization_cell(FEW_EXPERTS, scale)] for scale in scales[:-1]]
     programs = sorted({max(needed.values()), *of_few})
     lengths = {cell: next(each for each in programs if each >= least) for cell, least in needed.items()}
-    experiment = Experiment(
-        name=name,
-        dims=SPECIALIZATION_DIMS,
-        system=system,
-        cells=cells,
-        num_rounds=programs[-1],
-        lengths=lengths,
-        tier=LIMIT_TIER,
-        **about,
-    )
-    return over_scales(experiment, scales)
+    runs = {"name": name, "cells": cells, "num_rounds": programs[-1], "lengths": lengths, "length_of": length, **about}
+    return over_scales(of({}), scales)
 
 
 def over_scales(experiment: Experiment, scales: Sequence[float]) -> tuple[Selection, Selection]:
@@ -410,7 +440,7 @@ ENDLESS_MANY, ENDLESS_FEW = _limit(
     T1_LIMIT_SCALES,
     system_with_endless_tally(SPECIALIZATION_DIMS),
     lambda params: stage_rounds(params, T2_POWER),
-    {"terminate": False},
+    lambda scale: {"terminate": False},
     record_every=LAST_ROUND,
     observe=observe_gate_span,
     replicates=2048,
@@ -420,47 +450,82 @@ RETURN_MANY, RETURN_FEW = _limit(
     T2_LIMIT_SCALES,
     system(SPECIALIZATION_DIMS),
     lambda params: stage_rounds(params, RETURN_POWER),
-    {"terminate": False},
+    lambda scale: {"terminate": False},
     record_every=SPAN_STRIDE,
     observe=observe_gate_span,
     replicates=1024,
 )
 
-# Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta).
-# Of two clusters both have an expert by Lemma 4 alone.
-COVERAGE_TASKS, COVERAGE_CLUSTERS, COVERAGE_SCALE = 15, 3, 0.01
-COVERAGE_EXPERTS = {
-    count: int(np.ceil(count * np.log(count / FAILURE))) for count in (COVERAGE_TASKS, COVERAGE_CLUSTERS)
-}
+# The same for gates that step less, which eta = O(sigma_0^0.5) allows: eta = Theta(sigma_0^1.25). t_2 is then a million
+# rounds at the least sigma_0, which is run with signals along the truths alone.
+SLOW_SCALES, SLOW_RETURN_SCALES = (tuple(least * 100 ** (each / 3) for each in range(4)) for least in (0.001, 0.0015))
+
+
+def slow_gates(scale: float) -> dict[str, Any]:
+    return {"terminate": False, "learning_rate": 2 * scale**1.25}
+
+
+SLOW_MANY, SLOW_FEW = _limit(
+    "endless-slow",
+    SLOW_SCALES,
+    system_with_endless_tally(SPECIALIZATION_DIMS),
+    lambda params: stage_rounds(params, T2_POWER),
+    slow_gates,
+    record_every=LAST_ROUND,
+    observe=observe_gate_span,
+    replicates=2048,
+)
+SLOW_RETURN_MANY, SLOW_RETURN_FEW = _limit(
+    "return-slow",
+    SLOW_RETURN_SCALES,
+    system(SPECIALIZATION_DIMS),
+    lambda params: stage_rounds(params, RETURN_POWER),
+    lambda scale: {"terminate": False, "learning_rate": 6 * scale**1.25, "signal_law": PROPORTIONAL},
+    record_every=SPAN_STRIDE,
+    observe=observe_gate_span,
+    replicates=1024,
+)
+
+# Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta),
+# which are fewer than tasks where a cluster has six. Of two sets both have an expert by Lemma 4 alone.
+COVERAGE_SETS, COVERAGE_SCALE, MEMBERS = 15, 0.01, 6
+COVERAGE_EXPERTS = int(np.ceil(COVERAGE_SETS * np.log(COVERAGE_SETS / FAILURE)))
+COVERED = f"{COVERAGE_SETS} sets"
+
+
+def _coverage(name: str, members: int, setting: Mapping[str, Any], of: Callable[..., Experiment]) -> Experiment:
+    """Exploration with as many tasks and with sigma_0 as a setting has them, or as recorded; so many to a cluster."""
+    tasks, scale = setting.get("num_tasks", members * COVERAGE_SETS), setting.get("sigma_0", COVERAGE_SCALE)
+    sets = tasks // members
+    needed = int(np.ceil(sets * np.log(sets / FAILURE)))
+    dims = Dims(needed, tasks, sets + 1, num_samples=6)
+    params = limit_params(needed, scale) | {"num_clusters": sets}
+    return Experiment(
+        name=name,
+        dims=dims,
+        system=system(dims),
+        cells={COVERED: params},
+        num_rounds=stage_rounds(Params()._replace(**params)),
+        record_every=2,
+        observe=observe_sets,
+        replicates=1024,
+        of=of,
+        length_of=stage_rounds,
+    )
 
 
 def coverage(setting: Mapping[str, Any]) -> Experiment:
     """Exploration with as many tasks as a setting has, each a set of its own, and its sigma_0, or as recorded."""
-    tasks, scale = setting.get("num_tasks", COVERAGE_TASKS), setting.get("sigma_0", COVERAGE_SCALE)
-    needed = int(np.ceil(tasks * np.log(tasks / FAILURE)))
-    dims = Dims(needed, tasks, tasks + 1, num_samples=6)
-    sets = {
-        COVERAGE_TASKS: (needed, tasks),
-        COVERAGE_CLUSTERS: (COVERAGE_EXPERTS[COVERAGE_CLUSTERS], COVERAGE_CLUSTERS),
-    }
-    return Experiment(
-        name="coverage",
-        dims=dims,
-        system=system(dims),
-        cells={
-            f"{name} sets": limit_params(number, scale) | {"num_clusters": count}
-            for name, (number, count) in sets.items()
-        },
-        num_rounds=stage_rounds(Params()._replace(**limit_params(needed, scale))),
-        record_every=2,
-        observe=observe_sets,
-        replicates=1024,
-        of=coverage,
-    )
+    return _coverage("coverage", 1, setting, coverage)
 
 
-COVERAGE = coverage({})
-FREE_COVERAGE = (*FREE, Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.001}))
+def coverage_of_clusters(setting: Mapping[str, Any]) -> Experiment:
+    """The same with fewer experts than tasks, of which six make a cluster, and a set."""
+    return _coverage("coverage-clusters", MEMBERS, setting, coverage_of_clusters)
+
+
+COVERAGE, COVERAGE_CLUSTERS = coverage({}), coverage_of_clusters({})
+FREE_COVERAGE = (FREE_ETA, *FREE, Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.001}))
 
 
 # Where experts specialise at all: the gate drive kappa in units of the perturbation lambda, set by the signals' scale.
@@ -593,6 +658,14 @@ def exact_of(run: Run, dims: Dims) -> corrected.Exact:
     moments = [exact_of_pool(pool.truths.tobytes(), pool.signals.tobytes(), *of) for pool in pools]
     by_pool = corrected.Exact(*(np.stack(leaves, axis=-1)[run.rounds - 1] for leaves in zip(*moments, strict=True)))
     return corrected.Exact(*(leaf[:, places] for leaf in by_pool))
+
+
+def few_samples_forgetting(run: Run) -> Float[np.ndarray, " B"]:
+    """What is expected of the last round's forgetting, along the routes of `FEW_SAMPLES`."""
+    pool = Pool(*(leaf for leaf in getattr(run.state, "state", run.state).pool))
+    return corrected.given_routes(pool, FEW_SAMPLES_DIMS.num_samples, run.records.task, run.records.expert).forgetting[
+        -1
+    ]
 
 
 def given_routes_of(run: Run, dims: Dims) -> corrected.Exact:

@@ -16,7 +16,9 @@ from moe_theory.continual.algorithm import State, balance_cost, draw, perturbed,
 from moe_theory.continual.diagnostics import (
     system_with_diagnostics,
     system_with_endless_tally,
+    system_with_expected_costs,
     system_with_tally,
+    with_common_part,
 )
 from moe_theory.continual.params import SIGMA_0, Dims, Params
 from moe_theory.core.random import normals
@@ -145,6 +147,13 @@ def over_limit(experiment: Experiment) -> tuple[Selection, Selection]:
     return experiments.over_scales(experiment, experiments.LIMIT_SCALES)
 
 
+EXPECTED_COSTS = dataclasses.replace(
+    experiments.FEW_SAMPLES,
+    name="few-samples-expected-costs",
+    tier=TIER,
+    system=system_with_expected_costs(experiments.FEW_SAMPLES_DIMS),
+)
+
 # Of the limit.
 LIMIT, ENDLESS = (selection.experiment for selection in (experiments.LIMIT_MANY, experiments.ENDLESS_MANY))
 ALL_APART = apart(system_with_tally(LIMIT.dims))
@@ -164,6 +173,10 @@ ENDLESS_APART_MANY, ENDLESS_APART_FEW = experiments.over_scales(
 )
 STILL_MANY, STILL_FEW = experiments.over_scales(
     variant(ENDLESS, "endless-still", lambda scale: {"perturbation_scale": 0.0}), experiments.T1_LIMIT_SCALES
+)
+SLOW_BLIND = experiments.over_scales(
+    variant(experiments.SLOW_RETURN_MANY.experiment, "return-slow-blind", lambda scale: BLIND),
+    experiments.SLOW_RETURN_SCALES,
 )
 
 # Of the grid that Lemmas 12 and 16 are judged on.
@@ -192,30 +205,28 @@ EXPLORED_BLINDLY = dataclasses.replace(
     variant(EXPLORED, "explored-blindly", lambda scale: BLIND), system=system(LEARNING_DIMS)
 )
 
-# Lemma 11 with twice the experts that its proof asks for in the first case.
-LATER_TASKS = 2 * experiments.COVERAGE_EXPERTS[experiments.COVERAGE_TASKS]
-LATER_DIMS = dataclasses.replace(experiments.COVERAGE.dims, max_experts=LATER_TASKS)
-LATER_SCALE, LATER_STRIDE = 0.001, 40  # a divisor of both T1
-LATER_CELLS = {
-    f"{count} sets": experiments.limit_params(num_experts, LATER_SCALE)
-    | {"num_clusters": count, "signal_law": ORTHOGONAL}
-    for count, num_experts in {
-        experiments.COVERAGE_TASKS: LATER_TASKS,
-        experiments.COVERAGE_CLUSTERS: experiments.COVERAGE_EXPERTS[experiments.COVERAGE_CLUSTERS],
-    }.items()
-}
-LATER_ROUNDS = {cell: experiments.stage_rounds(Params()._replace(**own)) for cell, own in LATER_CELLS.items()}
-LATER = dataclasses.replace(
-    experiments.COVERAGE,
-    name="coverage-later",
-    tier=TIER,
-    dims=LATER_DIMS,
-    system=system(LATER_DIMS, auxiliary=later_balance_cost),
-    cells=LATER_CELLS,
-    num_rounds=max(LATER_ROUNDS.values()),
-    lengths=LATER_ROUNDS,
-    record_every=LATER_STRIDE,
-)
+# Lemma 11 with twice the experts that its proof asks for.
+LATER_EXPERTS, LATER_SCALE, LATER_STRIDE = 2 * experiments.COVERAGE_EXPERTS, 0.001, 40  # a divisor of T1
+
+
+def _later(experiment: Experiment, members: int) -> Experiment:
+    sets = experiments.COVERAGE_SETS
+    dims = dataclasses.replace(experiment.dims, max_experts=LATER_EXPERTS, num_tasks=members * sets)
+    own = experiments.limit_params(LATER_EXPERTS, LATER_SCALE) | {"num_clusters": sets, "signal_law": ORTHOGONAL}
+    return dataclasses.replace(
+        experiment,
+        name=f"{experiment.name}-later",
+        tier=TIER,
+        dims=dims,
+        system=system(dims, auxiliary=later_balance_cost),
+        cells={experiments.COVERED: own},
+        num_rounds=experiments.stage_rounds(Params()._replace(**own)),
+        record_every=LATER_STRIDE,
+    )
+
+
+LATER = _later(experiments.COVERAGE, 1)
+LATER_CLUSTERS = _later(experiments.COVERAGE_CLUSTERS, 2 * experiments.MEMBERS)
 
 # Of Figs. 2 and 9, and of Lemma 5.
 FIGURE_2, FIGURE_2_DIMS = experiments.FIGURE_2, experiments.FIGURE_2_DIMS
@@ -223,6 +234,12 @@ TERMINATED = tuple(map(experiments.cell_name, experiments.FIGURE_2_EXPERTS))
 FIGURE_2_BLIND = variant(FIGURE_2, "figure-2-blind", lambda scale: AS_DEFAULT | BLIND, TERMINATED, replicates=4096)
 JUST_EXPLORED_BLIND = variant(
     experiments.JUST_EXPLORED, "just-explored-blind", lambda scale: AS_DEFAULT | BLIND, (experiments.MANY,)
+)
+FIGURE_2_LONG = variant(
+    FIGURE_2,
+    "figure-2-long",
+    lambda scale: AS_DEFAULT | {"signal_scale": 6.0},
+    (experiments.cell_name(10), experiments.cell_name(20)),
 )
 FIGURE_2_BELOW = variant(FIGURE_2, "figure-2-below", lambda scale: AS_DEFAULT, (experiments.SINGLE, experiments.FEW))
 JUST_ABOVE = 7, 14  # experts, of the first sizes above N = 6 and of twice as many
@@ -253,6 +270,21 @@ GAUSSIAN, SORTED_LATER, BOTH = (
         "sorted-later": {"router": by_kind_past_exploration},
         "sorted-gaussian": {"router": by_kind_past_exploration, "stream": without_signal},
     }.items()
+)
+COMMON_BY_SCALE = variant(
+    experiments.ROUTER_GRID,
+    "router-grid-common",
+    cells=tuple(map(experiments.router_cell, experiments.ROUTER_SCALES)),
+    system=with_common_part(experiments.ROUTER_GRID.system, truths=1),
+).over({experiments.router_cell(scale): scale for scale in experiments.ROUTER_SCALES})
+COMMON_MANY, COMMON_FEW = (
+    variant(
+        experiments.NO_TERMINATION,
+        f"no-termination-common-{name}",
+        cells=cells,
+        system=with_common_part(experiments.NO_TERMINATION.system, truths=1),
+    ).over(cells)
+    for name, cells in {"many": experiments.MANY_CELLS, "few": experiments.FEW_CELLS}.items()
 )
 QUIET_BY_SCALE = variant(
     experiments.ROUTER_GRID,

@@ -11,8 +11,9 @@ A task n shows x = (w - w_n).u_n of the residual for sure, and of the rest a sha
     e_k <- D_nk + c [e_k - (a_n - w_k.u_n)^2 - D_nk + ((w_n - w_k).u_n)^2]
     a_k <- a_k + (1 - c) (w_n.u_k - a_k) - c x (u_n.u_k)
 
-Where a task's own truth is w_n + z, with entries of z that are N(0, tau^2), x^2 gains tau^2, e_n in the move d tau^2,
-and e_k gains d tau^2 - c (d - 1) tau^2. The root of the move, and the squares, take means for values.
+Where a task's own truth is w_n + z, with entries of z that are N(0, tau^2), and its signal the kind's, x^2 gains tau^2,
+e_n in the move d tau^2, and e_k gains d tau^2 - c (d - 1) tau^2 = s tau^2. The root of the move, and the squares, take
+means for values.
 """
 
 import jax.numpy as jnp

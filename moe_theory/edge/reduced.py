@@ -2,7 +2,8 @@
 
 Routing, delays, stale gate steps and drops are Algorithm 1's. A task's truth is its kind's and the spread inside a
 cluster, of which the mean is taken. What is left out: how far distances stray from their mean (the root in the locality
-loss and squares take means for values), and what a route by noisy features says about them. Draws are those of
+loss and squares take means for values), what a route by noisy features says about them, and what models know of the
+spread of tasks that they have learned, or signals along a task's own truth show of it. Draws are those of
 `edge.system`: the same pool, servers, tasks, features, delays and perturbations for a key.
 """
 
@@ -54,7 +55,7 @@ class Info(NamedTuple):
 
     task: Int[Array, ""]  # n_t
     expert: Int[Array, ""]  # m_t, or `edge.DROPPED`
-    generalization_error_flushed: Float[Array, ""]  # expected G_t of (20), once the pending tasks are completed
+    generalization_error_flushed: Float[Array, ""]  # G_t of (20) by e, once the pending tasks are completed
 
 
 @functools.lru_cache

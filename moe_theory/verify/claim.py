@@ -99,6 +99,7 @@ class Experiment(Shown):
     measure: "Measure | None" = None  # what makes the runs instead of the systems: clocks, or what no scan computes
     runs_systems: bool = False  # whether `measure` runs the systems all the same
     of: "Callable[[Mapping[str, Any]], Experiment] | None" = None  # the same with other sizes and laws, by their names
+    length_of: Callable[[Any], float] | None = None  # rounds that are needed at other parameters, if more than recorded
 
     def __hash__(self) -> int:
         return id(self)
@@ -106,7 +107,7 @@ class Experiment(Shown):
     def __fingerprint__(self) -> Any:
         kept = {"stored": self.stored and self.stored.digest}
         return (
-            {**vars(self), **kept, "of": None},
+            {**vars(self), **kept, "of": None, "length_of": None},
             Experiment.cells_under,
             Experiment.over,
             Experiment.at,
@@ -124,12 +125,13 @@ class Experiment(Shown):
 
     def cells_under(self, reading: ReadingLike) -> list[Cell]:
         """The cells with their parameters under a reading."""
+        params = {name: reading.params(**overrides) for name, overrides in self.cells.items()}
         return [
             Cell(
                 name,
                 self.system_of(name),
-                reading.params(**overrides),
-                self.lengths.get(name, self.num_rounds),
+                own,
+                self._length_at(name, own),
                 self.record_every,
                 self.observe,
                 self.start,
@@ -137,8 +139,16 @@ class Experiment(Shown):
                 is_double=self.is_double,
                 dims=self.dims,
             )
-            for name, overrides in self.cells.items()
+            for name, own in params.items()
         ]
+
+    def _length_at(self, cell: str, params: Any) -> int:
+        """Rounds of a cell, and more where its parameters need more: whole records of them."""
+        recorded = self.lengths.get(cell, self.num_rounds)
+        needed = 0 if self.length_of is None else math.ceil(self.length_of(params))
+        if needed <= recorded:
+            return recorded
+        return needed if self.record_every > needed else math.ceil(needed / self.record_every) * self.record_every
 
     def at_setting(self, setting: Setting) -> "Experiment":
         """The same with the sizes and choices of a setting, built by `of`; itself where there are none. Parameters are

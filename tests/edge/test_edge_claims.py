@@ -10,6 +10,7 @@ import pytest
 import moe_theory as mt
 from moe_theory import edge
 from moe_theory.edge import experiments, interventions
+from moe_theory.edge.statements import has_small_truths
 from moe_theory.edge.statements.lemma_1 import UPDATES, departure
 from moe_theory.edge.statements.lemma_5 import printed_shortfall, smaller_shortfall
 from moe_theory.edge.statements.lemma_6 import any_disorder, gap_of_kinds
@@ -215,3 +216,16 @@ def test_other_routers_choose_the_server_that_their_names_say():
         in_set = [server for server in range(4) if np.argmax(outputs[server]) == task] or range(5)
         highest = max(in_set, key=lambda server: outputs[server, task] + noise[0, server])
         assert np.argmax(interventions.of_the_set(*given)) == highest
+
+
+@pytest.mark.parametrize("is_variance", [False, True])
+def test_truths_with_a_part_in_common_are_seen(is_variance):
+    """Would catch a standing hypothesis on the truths' size that small differences meet."""
+    params = types.SimpleNamespace(truth_scale=0.01, scale_is_variance=is_variance)
+    truths = (0.1 if is_variance else 0.01) * np.random.default_rng(0).standard_normal((3, 5, 2))
+
+    def run_with(pool):
+        return types.SimpleNamespace(params=params, state=types.SimpleNamespace(pool=pool))
+
+    assert has_small_truths(DIMS, run_with(types.SimpleNamespace(truths=truths)))
+    assert not has_small_truths(DIMS, run_with(types.SimpleNamespace(truths=truths + np.eye(5)[:3, :, None])))

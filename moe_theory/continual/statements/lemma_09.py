@@ -11,6 +11,13 @@ LEMMA_9 = statement(
     says=r"""When exploration ends the gates of two experts differ by O(eta^-0.5 sigma_0) in every entry.
     $$\|\theta_{T_1}^{(m)} - \theta_{T_1}^{(m')}\|_\infty = O(\eta^{-0.5} \sigma_0)$$""",
     proof="lemma_09.py",
+    disproof="common_part_gates.py",
+    amendment="truths of size O(sigma_0)",
+    why="""Section 3 bounds how far truths differ, and the proof takes them to be of order sigma_0. With a part in
+    common of order 1 an expert's first task of a kind moves its gate by Theta(eta), in proportion to that round's beta,
+    and the second expert's by another beta.""",
+    instance="""Two experts, s = 1, orthonormal signals, all truths (1, ..., 1), beta = 1 or 1/2: gates are eta/5 or
+    more apart, as they are after two arrivals of a task with different beta.""",
     free=experiments.FREE_AT_LEVEL,
 )
 

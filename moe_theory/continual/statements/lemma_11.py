@@ -9,22 +9,23 @@ import numpy as np
 
 from moe_theory.continual import corrected, experiments, interventions, theory
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Selection
+from moe_theory.verify.claim import Experiment, Selection
 from moe_theory.verify.region import Size
 from moe_theory.verify.statement import alike, identity, probability, statement
 
 COVERAGE_SIZES = ((2, 2), (3, 3), (3, 6), (6, 12), (6, 24), (10, 53))  # sets N and experts M
 BY_SIZES = [f"N = {num_sets}, M = {num_experts}" for num_sets, num_experts in COVERAGE_SIZES]
-# M = N ln(N / delta) and K ln(K / delta).
-OF_TASKS, OF_CLUSTERS = (
-    Selection(experiments.COVERAGE, (f"{count} sets",), (f"{sets} = {count}, M = {number}",))
-    for sets, (count, number) in zip("NK", experiments.COVERAGE_EXPERTS.items(), strict=True)
-)
 
-LATER_TASKS, LATER_CLUSTERS = (
-    Selection(interventions.LATER, (cell,), (f"{sets} = {own['num_clusters']}, M = {own['num_experts']}",))
-    for sets, (cell, own) in zip("NK", interventions.LATER.cells.items(), strict=True)
-)
+
+def _covered(sets: str, experiment: Experiment) -> Selection:
+    (own,) = experiment.cells.values()
+    label = f"{sets} = {own['num_clusters']}, M = {own['num_experts']}"
+    return Selection(experiment, (experiments.COVERED,), (label,))
+
+
+# M = N ln(N / delta) and K ln(K / delta).
+OF_TASKS, OF_CLUSTERS = _covered("N", experiments.COVERAGE), _covered("K", experiments.COVERAGE_CLUSTERS)
+LATER_TASKS, LATER_CLUSTERS = _covered("N", interventions.LATER), _covered("K", interventions.LATER_CLUSTERS)
 EARLY = f"the auxiliary loss in rounds 1 to {interventions.UNTIL}"
 
 WHY = """An expert specialises, in M_n, in the task n for which its own gate output is largest, (11). The proof takes
@@ -51,7 +52,7 @@ TASKS = statement(
     witness="lemma_11.py",
     disproof="orthogonal_tasks_coverage.py",
     derivation="two_sets_at_least.py",
-    free=(*experiments.FREE_COVERAGE, Size("num_tasks", 6, experiments.COVERAGE_TASKS)),
+    free=(*experiments.FREE_COVERAGE, Size("num_tasks", 6, experiments.COVERAGE_SETS)),
 )
 CLUSTERS = TASKS.twin(
     "lemma-11-fewer-experts",
@@ -61,7 +62,10 @@ CLUSTERS = TASKS.twin(
     $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""",
     instance="""Six clusters of five tasks that are alike, orthonormal signals, sigma_0 = 0.01, M = 29 >= K ln(K/0.05):
     in 0 of 12 runs has every cluster a specialist.""",
-    free=experiments.FREE_COVERAGE,
+    free=(
+        *experiments.FREE_COVERAGE,
+        Size("num_tasks", 6 * experiments.MEMBERS, experiments.COVERAGE_SETS * experiments.MEMBERS),
+    ),
 )
 CLUSTERS.also("lemma-11.product", role="step")
 CLUSTERS.also("lemma-11.union", role="step")
@@ -101,7 +105,9 @@ CLUSTERS.also("lemma-11.union", role="step")
     LATER_CLUSTERS,
     probability(at_least=1 - experiments.FAILURE),
     hypotheses=experiments.FEWER,
-).says(f"Without {EARLY}, at T1 every cluster has an expert, but for delta; signals are orthogonal.")
+).says(
+    f"Without {EARLY}, at T1 every cluster has an expert, but for delta; signals are orthogonal, and M is twice that."
+)
 def no_set_is_empty(run) -> np.ndarray:
     sets = run.records.sets[np.searchsorted(run.rounds, experiments.stage_rounds(run.params))][
         : int(run.params.num_experts)

@@ -44,6 +44,8 @@ CLUSTERS = statement(
     \mathcal{O}(\sigma_0)$$""",
     witness="proposition_1.py",
     disproof="second_round_gradient.py",
+    note="""With signals and noise of O(sigma_0^0.5), App. A.2's among them, it holds of every expert, right or wrong,
+    as a gradient is the product of a move, O(sigma_0), and the features' sum: it then says nothing about sets.""",
 )
 TASKS.also("proposition-1.contraction", role="corrected")
 

@@ -19,6 +19,7 @@ TASKS = statement(
     hypotheses=experiments.MORE,
     disproof="small_threshold_sets.py",
     amendment="Gamma = Theta(sigma_0^1.25) and, unless signals are orthogonal, alpha = o(sigma_0^0.75)",
+    free=(experiments.FREE_SIGNALS, *experiments.FREE),
     why=WHY,
     instance="""Two opposite tasks, M = 3, alpha = sigma_0^1.5, Gamma = sigma_0^2: after round T1 + 1 (33) fails with
     chance 1/4, whatever sigma_0.""",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from moe_theory.continual import experiments
+from moe_theory.continual import experiments, interventions
 from moe_theory.verify.statement import rate, statement
 
 MANY, FEW = (experiments.NO_TERMINATION.over(cells) for cells in (experiments.MANY_CELLS, experiments.FEW_CELLS))
@@ -16,9 +16,17 @@ LEMMA_14 = statement(
     \mathcal{O}(\sigma_0)$$""",
     hypotheses=[experiments.ENDLESS],
     proof="gradients_past_exploration.py",
+    amendment="truths of size O(sigma_0)",
+    why="""Section 3 bounds how far truths differ, and the proof takes them to be of order sigma_0. With a part in
+    common of order 1, along which signals lie, an expert that the first steps put out of reach has that part still to
+    learn after T1.""",
+    instance="Six truths that differ by O(sigma_0) from one whose entries are 1, and signals from it by O(1).",
 )
+TOO = "With truths that have a part in common of order 1, too, gate gradients are within O(sigma_0) of the chosen one's"
 
 
+@LEMMA_14.literal("lemma-14.tasks-common", interventions.COMMON_MANY, rate(at_least=1.0)).says(f"{TOO}; M > N.")
+@LEMMA_14.literal("lemma-14.clusters-common", interventions.COMMON_FEW, rate(at_least=1.0)).says(f"{TOO}; M < N.")
 @LEMMA_14.charitable("lemma-14.tasks", MANY, rate(at_least=1.0), hypotheses=experiments.MORE).says(
     "From T1 + 1 to t_1 all experts' gate gradients are within O(sigma_0) of the chosen one's; M > N."
 )

@@ -11,7 +11,7 @@ from moe_theory.continual import experiments, interventions
 from moe_theory.continual.theory import error_contraction
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Selection
-from moe_theory.verify.statement import Declared, bound, equality, limit_rate, statement
+from moe_theory.verify.statement import Criterion, Declared, bound, equality, limit_rate, statement
 
 UNCHANGED = 1e-3  # of the truths' root mean square: what counts as no move in float32
 HARDLY = 0.9  # of the error of random tasks: what counts as no specialisation
@@ -42,6 +42,7 @@ TASK_SETS = statement(
     hypotheses=[*experiments.MORE, experiments.PAST_T1],
     disproof="small_threshold_sets.py",
     amendment="Gamma = Theta(sigma_0^1.25) and, unless signals are orthogonal, alpha = o(sigma_0^0.75)",
+    free=(experiments.FREE_SIGNALS, *experiments.FREE),
     why=THRESHOLD,
     instance=FLIPS,
     note=EMPTY,
@@ -61,8 +62,10 @@ TASK_MODELS = statement(
     corrected=r"""A repeat leaves (d - s)/(d - 1) of an expert's squared error in expectation, so that models settle
     slowly.
     $$\mathbb{E}\left[\|w_t^{(m)} - w_n\|^2 \mid w_{t-1}^{(m)}\right] = \frac{d-s}{d-1} \|w_{t-1}^{(m)} - w_n\|^2$$""",
-    note="""With a baseline in (6), continual.baseline.repaired, and orthogonal signals each task gets an expert of its
-    own, and experts that learn at once never move again: reinforced.absorption has the proof.""",
+    note="""With one sample and orthogonal signals it holds, but for chance o(1): see the disproof of (20), by which
+    every expert has met every task by T1, and then nothing is left to move. With a baseline in (6),
+    continual.baseline.repaired, and orthogonal signals each task gets an expert of its own, and experts that learn at
+    once never move again: reinforced.absorption has the proof.""",
 )
 CLUSTER_SETS = TASK_SETS.twin(
     "proposition-1-fewer-experts-set",
@@ -101,6 +104,7 @@ def claim_competitors(
     cases: Mapping[str, Declared],
     rivals: Mapping[str, tuple[str, Sequence[Selection]]],
     does: str,
+    criterion: Criterion = experiments.LIKELY,
 ) -> None:
     """That each rival, by name in words and on its runs with M > N and M < N, does likely what a statement's two cases,
     by the ids of their claims, say of Algorithm 1.
@@ -108,7 +112,7 @@ def claim_competitors(
     for name, (words, runs) in rivals.items():
         for (id, case), relation, own in zip(cases.items(), "><", runs, strict=True):
             says = f"With M {relation} N and {words}, {does}."
-            case.competitor(f"{id}-{name}", own, experiments.LIKELY).says(says)(measure)
+            case.competitor(f"{id}-{name}", own, criterion).says(says)(measure)
 
 
 claim_competitors(

@@ -7,6 +7,7 @@ and sets those of (11) at the gates that route. The set of a gap within one is t
 import numpy as np
 
 from moe_theory.continual import experiments, interventions
+from moe_theory.continual.statements.proposition_1 import claim_competitors
 from moe_theory.runs import Run
 from moe_theory.verify.statement import limit_rate, statement
 
@@ -14,6 +15,7 @@ LAST = 10  # records up to t_2 that a gap is averaged over
 MANY, FEW = [*experiments.MORE, experiments.ENDLESS], [*experiments.FEWER, experiments.ENDLESS]
 BY_MANY, BY_FEW = experiments.ENDLESS_MANY, experiments.ENDLESS_FEW
 BY_MANY_LONG, BY_FEW_LONG = experiments.RETURN_MANY, experiments.RETURN_FEW
+SLOWLY = "eta = O(sigma_0^1.25)"
 WHY_SAME = """The proof ends with a gap below one step of the gates, and takes a step to be O(sigma_0^1.75), as if
 models had come to rest. They still move, so that a step is Theta(sigma_0^1.5): that alone is the gap if nothing is
 added to the outputs. The router adds a perturbation of size lambda = Theta(sigma_0^1.25) before it chooses: inside
@@ -23,6 +25,9 @@ WHY_ALL = """As at t1: the proof stops at one step of the gates and takes it to 
 move, so that it is Theta(sigma_0^1.5); and it leaves the perturbation lambda = Theta(sigma_0^1.25) out. By t2 all
 outputs have come together, and diffuse until steps and perturbation balance, near sigma_0^1.375, the geometric mean of
 the two."""
+NOTE_SLOW = """eta = O(sigma_0^0.5), which Algorithm 1 asks for, allows it: steps are O(eta sigma_0), so that their
+geometric mean with lambda is O(sigma_0^1.75). Lemma 5 asks for eta = Omega(sigma_0^0.5) elsewhere."""
+SLOW_ORDER = limit_rate(at_least=1.75, margin=0.2)  # routes that are chance leave lambda, of order 1.25
 SAME_EXPONENT = 1.375  # (1.5 + 1.25) / 2, of a step eta sigma_0 of the gates and of lambda
 SAME_ORDER = r"""They are Theta(sigma_0^1.375) apart, the geometric mean of a step of the gates, Theta(eta sigma_0), and
 the perturbation lambda: the leader is lowered a little more often than it is raised, by its lead over lambda.
@@ -42,6 +47,8 @@ SAME_SET = statement(
     instance="""Two experts, one task: .82, 1.30, 2.22 and 3.76 sigma_0^1.75
     at sigma_0 = 1e-2 to 1e-5, which is .22 sigma_0^1.5.""",
     corrected=SAME_ORDER,
+    amendment=SLOWLY,
+    note=NOTE_SLOW,
 )
 OTHER_SET = statement(
     "proposition-2-more-experts-other-set",
@@ -75,6 +82,8 @@ ALL = statement(
     corrected=r"""They are O(sigma_0) apart, and near the order of sqrt(kappa lambda), sigma_0^1.375: at it for a
     few orthonormal tasks, while with Fig. 2's pools the exponent is still a tenth larger at the sigma_0 that were run.
     $$|h_m(X_{t_2}, \theta_{t_2}^{(m)}) - h_{m'}(X_{t_2}, \theta_{t_2}^{(m')})| = \mathcal{O}(\sigma_0)$$""",
+    amendment=SLOWLY,
+    note=NOTE_SLOW,
 )
 SAME_SET_FEW = SAME_SET.twin(
     "proposition-2-fewer-experts-same-set",
@@ -111,10 +120,26 @@ def other_gap(run: Run) -> np.ndarray:
 
 def any_gap(run: Run) -> np.ndarray:
     last = np.searchsorted(run.rounds, experiments.stage_rounds(run.params, experiments.RETURN_POWER), side="right")
-    return run.records.any_gap[last - LAST : last].mean(axis=0, dtype=np.float64)
+    return run.records.any_gap[max(last - LAST, last // 2) : last].mean(axis=0, dtype=np.float64)
 
 
 SAME_SET.charitable(
+    "proposition-2.same-set-slow",
+    experiments.SLOW_MANY,
+    SLOW_ORDER,
+    where="Proposition 2, Eq. (12), first case, and its full version, M > N",
+).says("""
+    With M > N, no termination and gates that step slowly (eta = 2 sigma_0^1.25), at t_1 gate outputs of two experts of
+    the task's set are O(sigma_0^1.75) apart.""")(own_gap)
+SAME_SET_FEW.charitable(
+    "proposition-2.same-set-clusters-slow",
+    experiments.SLOW_FEW,
+    SLOW_ORDER,
+    where="Proposition 2, full version, item 1, first case, M < N",
+).says("""
+    With M < N, no termination and gates that step slowly (eta = 2 sigma_0^1.25), at t_1 gate outputs in a cluster's
+    set are O(sigma_0^1.75) apart.""")(own_gap)
+SAME_SET.literal(
     "proposition-2.same-set",
     BY_MANY,
     limit_rate(at_least=1.75),
@@ -123,14 +148,14 @@ SAME_SET.charitable(
 ).says("""
     With M > N and no termination, at t_1 gate outputs of two experts of the task's set are O(sigma_0^1.75) apart.
 
-    The largest gap in the set, 0 in a set of fewer than two.""")(own_gap)
+    With eta of order sigma_0^0.5. The largest gap in the set, 0 in a set of fewer than two.""")(own_gap)
 SAME_SET.suspect("proposition-2.same-set-still", interventions.STILL_MANY, limit_rate(at_least=1.75)).says(
     "Without the perturbation (lambda = 0) outputs of two experts of the task's set are O(sigma_0^1.75) apart at t_1."
 )(own_gap)
 SAME_SET_FEW.suspect("proposition-2.same-set-clusters-still", interventions.STILL_FEW, limit_rate(at_least=1.75)).says(
     "Without the perturbation (lambda = 0) outputs in a cluster's set are O(sigma_0^1.75) apart at t_1."
 )(own_gap)
-SAME_SET_FEW.charitable(
+SAME_SET_FEW.literal(
     "proposition-2.same-set-clusters",
     BY_FEW,
     limit_rate(at_least=1.75),
@@ -193,6 +218,27 @@ OTHER_SET_FEW.replacement(
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0^{0.75})$$
     """)(other_gap)
 ALL.charitable(
+    "proposition-2.all-experts-slow",
+    experiments.SLOW_RETURN_MANY,
+    SLOW_ORDER,
+    where="Proposition 2, Eq. (13), and its full version, M > N",
+).says("""With M > N, signals along truths, no end and slow gates (eta = 6 sigma_0^1.25), at t_2 the gate outputs of all
+    experts are O(sigma_0^1.75) apart, or less.""")(any_gap)
+ALL_FEW.charitable(
+    "proposition-2.all-experts-clusters-slow",
+    experiments.SLOW_RETURN_FEW,
+    SLOW_ORDER,
+    where="Proposition 2, full version, item 2, M < N",
+).says("""With M < N, signals along truths, no end and slow gates (eta = 6 sigma_0^1.25), at t_2 the gate outputs of all
+    experts are O(sigma_0^1.75) apart, or less.""")(any_gap)
+claim_competitors(
+    any_gap,
+    {"proposition-2.all-experts-slow": ALL, "proposition-2.all-experts-clusters-slow": ALL_FEW},
+    {"blind": ("routes that are chance, gates that step slowly", interventions.SLOW_BLIND)},
+    "at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart",
+    SLOW_ORDER,
+)
+ALL.literal(
     "proposition-2.all-experts",
     BY_MANY_LONG,
     limit_rate(at_least=1.75),
@@ -201,7 +247,7 @@ ALL.charitable(
 ).says("With M > N and no termination, at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart, or less.")(
     any_gap
 )
-ALL_FEW.charitable(
+ALL_FEW.literal(
     "proposition-2.all-experts-clusters",
     BY_FEW_LONG,
     limit_rate(at_least=1.75),

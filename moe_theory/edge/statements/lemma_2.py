@@ -15,14 +15,13 @@ LEMMA_2 = statement(
     \mathcal{O}(\sigma_0), \quad \mathbf{w}, \tilde{\mathbf{w}} \in \mathcal{W}_n$$""",
     hypotheses=EXPLORES,
     note="""Where servers are alike it holds because the gates themselves are of smaller order than sigma_0, whatever
-    the noise: the proof, which leaves out that strengths beta_t differ, is not needed. Tried: strengths down to 0,
-    noise that does not vanish with sigma_0, signals ten times as long.""",
+    the noise. Tried: strengths down to 0, noise that does not vanish with sigma_0, signals ten times as long.""",
     disproof="slow_servers_gates.py",
-    amendment="where all servers have the same law of delays, up to a factor ln(M/delta)^0.5; for t = O(T_1), or r = "
-    "O(sigma_0^0.5)",
+    amendment="delays of one law at all servers, drawn anew for each task, up to a factor ln(M/delta)^0.5; eta = "
+    "O(sigma_0^0.5); for t = O(T_1), or r = O(sigma_0^0.5)",
     why="""Strengths beta_t of one cluster differ, so that outputs do by the order of the gates, which is above
     sigma_0 where servers differ in speed, and where r is wide long after T_1: gates diffuse until r balances them, at
-    (eta sigma_0 r)^0.5. The proof leaves that out.""",
+    (eta sigma_0 r)^0.5. The proof leaves that out. For eta see `edge.lemma-8`.""",
     instance="""Servers of three, two and one round, beta_t 1/2 or 1: outputs of one kind differ by <0.007> sigma_0^0.5
     ln(M/delta) with chance 1/2.""",
     free=(*FREE, FREE_SERVERS),

@@ -21,11 +21,12 @@ LEMMA_3_OWN = statement(
     hypotheses=EXPLORES,
     note="Tried: signals ten times as long, and strengths down to 0.",
     disproof="noise_turns_steps.py",
-    amendment="without noise in the features",
+    amendment="truths of size O(sigma_0), no noise in the features, and one task that ends a round",
     why="""The sign of a step is that of <sum_i X_i, v>, and the noise of s - 1 columns turns it with a chance that does
-    not fall with sigma_0. The proof leaves noise out.""",
-    instance="""Noise of deviation (s - 1)^0.5 sigma_t = beta |v| or more: the first step has the wrong signs with a
-    chance above 1/19.""",
+    not fall with sigma_0. Steps of tasks that end in one round add up, and another's may win. The proof leaves out
+    both.""",
+    instance="""Noise of (s - 1)^0.5 sigma_t = beta |v|: wrong signs with a chance above 1/19. Two servers, no noise: 1
+    has learned a kind, and both end a task of it together: its output rises by eta sigma_0/4.""",
     proof="lemma_03_signs.py",
 )
 
@@ -45,9 +46,11 @@ LEMMA_3_OTHERS = LEMMA_3_OWN.twin(
     where="Lemma 3, second case",
     says="Up to T1 it raises every other expert's output for that signal by O(sigma_0 / M)."
     + OTHERS % r"M^{-1} \sigma_0",
-    note="""That steps sum to zero over the experts bounds the mean of the other M - 1 steps, not each of them: the step
-    of expert m is in proportion to pi_m. In the limit sigma_0 -> 0 gates are so small that every pi_m is about 1/M, and
-    it holds for each; at Fig. 3's sigma_0 = <0.6> with strong signals one expert takes most of it.""",
+    instance="""Three servers, no noise, v_1'v_2 = 3/5: 1 and 2 end their first tasks, of kinds 1 and 2, together: the
+    output of 2 for v_1 falls by eta sigma_0/<45>.""",
+    note="""That steps sum to zero bounds the mean of the other M - 1, not each: that of expert m is in proportion to
+    pi_m. As sigma_0 falls every pi_m tends to 1/M; at Fig. 3's sigma_0 = <0.6> with strong signals one expert takes
+    most of it.""",
 )
 
 

@@ -20,6 +20,7 @@ from moe_theory.edge.experiments import (
     log_probabilities,
     outputs_of,
 )
+from moe_theory.edge.statements.proposition_2 import ITS_NEEDS, OF_MANY_SERVERS
 from moe_theory.runs.draws import draws_of
 from moe_theory.verify.statement import limit_probability, limit_rate, statement
 
@@ -34,9 +35,10 @@ LEMMA_6 = statement(
     outputs vanish and their sum over experts is 0, so that probabilities are in the order of outputs. The proof is
     another matter: it takes it from (28), which is false.""",
     disproof="noise_swaps_kinds.py",
-    amendment="without noise in the features, and for equal strengths beta_t",
-    why="""The sentence is about feature matrices, and noise in them does not vanish with sigma_0 or with the
-    gates: it may exchange two kinds for any gates. Its proof looks at the signals alone.""",
+    amendment="without noise in the features, for equal strengths beta_t, and small sigma_0",
+    why="""The sentence is about feature matrices, and noise in them does not vanish with sigma_0 or with the gates: it
+    may exchange two kinds for any gates. Its proof looks at the signals alone. (27) has no O(): with outputs of order 1
+    another expert may outbid a specialist for its own kind.""",
     instance="""Noise with (s - 1) sigma_t^2 of half of |v_n - v_n'|^2 or more: (27) fails with a chance above 1/19,
     for any gates at every sigma_0.""",
     free=(*(dataclasses.replace(axis, low=QUIET) if axis is FREE_NOISE else axis for axis in FREE), FREE_SERVERS),
@@ -77,15 +79,18 @@ EQUATION_28 = statement(
     \Omega(\sigma_0^{1/2})$$""",
     hypotheses=CONVERGES,
     why="""The line before bounds the gap of two outputs by O(sigma_0^0.5), from above, and Lemma 5 then gives
-    O(sigma_0^0.5) again; Omega is written instead. Gates are in fact of order sigma_0^1.5 at T1 for eta = sigma_0^0.5:
-    who completes a task becomes less likely to get the next, so that steps do not add up. All of Proposition 2 hangs on
-    this line.""",
+    O(sigma_0^0.5) again; Omega is written instead. Where servers are alike gates are in fact of order sigma_0^1.5 at T1
+    for eta = sigma_0^0.5: who completes a task becomes less likely to get the next, so that steps do not add up. All of
+    Proposition 2 hangs on this line.""",
     instance="M = 13, N = 2, orthonormal signals, sigma_0 = 0.02: the largest such gap is 0.00004, and sigma_0^0.5 is "
     "0.14.",
-    corrected="Where servers are alike they are as close as (33) has two experts' probabilities for one task: "
-    "`edge.equation-33`.",
+    corrected=f"""{OF_MANY_SERVERS} Where servers are alike they are as in (33): `edge.equation-33`."""
+    r"""$$\left\lvert \pi_m(\mathbf{X}_n, \Theta_t) - \pi_m(\mathbf{X}_{n'}, \Theta_t) \right\rvert =
+    \mathcal{O}\left( \sigma_0^{1/2} M^{-1} \ln(M/\delta) \right)$$""",
+    note=ITS_NEEDS,
     witness="limit.py",
     disproof="opposite_truths_gates.py",
+    derivation="gaps_of_many_servers.py",
 )
 KINDS_APART = limit_rate(at_most=0.5, margin=MARGIN)
 APART = r"""$$\underset{m, n, n'}{\max} \left\lvert \pi_m(\mathbf{X}_n, \Theta_{T_1}) -

@@ -20,10 +20,12 @@ LEMMA_7 = statement(
     strong signals, with which it fails at Fig. 3's sigma_0 = 0.6, where some experts settle, but not as sigma_0
     falls.""",
     disproof="slow_server_loads.py",
-    amendment="where all servers have the same law of delays; eta sigma_0/M = o(r), or noise that keeps models moving",
-    why="""The proof takes the mean share for 1/M by symmetry. A server that is slower than others is idle less
-    often, and gets less. And symmetry is lost on a path: without noise models come to rest, gates with them, and a
-    small r then leaves the tasks to a few servers (`edge.proposition-2-exploration`).""",
+    amendment="delays of one law at all servers, drawn anew for each task; eta sigma_0/M = o(r), or noise that keeps "
+    "models moving",
+    why="""The proof takes the mean share for 1/M by symmetry. A server that is slower than others is idle less often,
+    and gets less; if speeds are drawn by one law, but once a server, only the mean share is 1/M. And symmetry is lost
+    on a path: without noise models come to rest, gates with them, and a small r then leaves the tasks to a few servers
+    (`edge.proposition-2-exploration`).""",
     instance="""One server of M, which is fixed, takes two rounds, all others one, r wide beside the gates: its share is
     1/(M + 1).""",
 )

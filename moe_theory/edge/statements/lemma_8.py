@@ -13,12 +13,14 @@ LEMMA_8 = statement(
     says="When exploration ends the gates of two experts differ by O(eta^-0.5 sigma_0) in every entry."
     + GAP % r"\eta^{-1/2} \sigma_0",
     hypotheses=experiments.EXPLORES,
-    note="""Gates shrink with eta, where it would let them grow: where servers are alike it holds with a whole order
-    of eta to spare. Tried: signals ten times as long, and strengths down to 0.""",
+    note="""Gates shrink with eta, where it would let them grow. At a fixed eta, which the proof of Proposition 2
+    excludes and this lemma does not, a wide r leaves them of order eta^0.5 sigma_0^0.75 apart, as loads differ by the
+    root of their number. Tried: signals ten times as long, and strengths down to 0.""",
     disproof="slow_servers_gates.py",
-    amendment="where all servers have the same law of delays",
-    why="""Where servers differ in speed so do their loads, by a share of all T_1 tasks, and gate steps that do
-    not cancel add up to the order of sigma_0^0.5 ln(M/delta).""",
+    amendment="truths of size O(sigma_0), delays of one law at all servers, drawn anew for each task; eta = "
+    "O(sigma_0^0.5)",
+    why="""Where servers differ in speed so do their loads, by a share of all T_1 tasks, and gate steps that do not
+    cancel add up to the order of sigma_0^0.5 ln(M/delta). So it is if speeds are drawn once, by one law.""",
     instance="""Servers of three, two and one round, signals e and -e/2, r wide beside the gates: gates at T1 differ
     by <0.024> sigma_0^0.5 ln(M/delta).""",
     free=(*experiments.FREE, experiments.FREE_SERVERS),
@@ -48,11 +50,11 @@ EQUATION_33 = statement(
     $$\left\lvert \pi_m(\mathbf{X}_n, \Theta_{T_1}) - \pi_{m'}(\mathbf{X}_n, \Theta_{T_1}) \right\rvert =
     \mathcal{O}(\sigma_0 \eta^{-1/2})$$""",
     hypotheses=experiments.CONVERGES,
-    note="""For all pairs of experts, whichever sets they are in: that is what contradicts (28) and the second line of
-    (17). Tried: signals ten times as long.""",
+    note="""For all pairs of experts, whichever sets they are in: where servers are alike that is what contradicts (28)
+    and the second line of (17). Tried: signals ten times as long.""",
     disproof="slow_servers_gates.py",
-    amendment="where all servers have the same law of delays",
-    why="It rests on Lemma 8, which needs servers alike.",
+    amendment="delays of one law at all servers, drawn anew for each task",
+    why="It rests on Lemma 8, which needs servers alike; eta = O(sigma_0^0.5), which that needs too, is said here.",
     instance="""Servers of three, two and one round: the gap is <0.006> sigma_0^0.5 ln(M/delta), and sigma_0^0.75 is
     claimed.""",
     free=(*experiments.FREE, experiments.FREE_SERVERS),

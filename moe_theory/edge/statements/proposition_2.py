@@ -13,6 +13,10 @@ PAIRS = r"""$$\mathbb{P}\left[ \pi_m(\mathbf{X}_n) \le \pi_{m'}(\mathbf{X}_n) \t
 \pi_{m'}(\mathbf{X}_{n'}) \le \pi_m(\mathbf{X}_{n'}) \right] = o(1)$$"""
 SHARE = r"\mathbb{E}\, \frac{1}{T - T_1} \sum_{t = T_1 + 1}^{T} \mathbb{1}\{ m_t \notin \mathcal{M}_{n_t} \}"
 
+ITS_NEEDS = """It needs three conditions: a fixed M, speeds that differ by a fixed share, r = Omega(sigma_0^0.5
+ln(M/delta)), as for Lemma 8."""
+OF_MANY_SERVERS = "With M as Proposition 1 asks all gaps are o(sigma_0^0.5), for any delays, r and signals."
+
 
 def probabilities_of(run) -> tuple[np.ndarray, np.ndarray]:
     """pi of every expert for every kind at T1, and who specialises in which, (M, N, B) both."""
@@ -26,14 +30,13 @@ SAME_SET = statement(
     says=r"""After T1 the gate probabilities of two specialists of the arriving kind are within O(sigma_0).
     $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}(\sigma_0), \quad m, m' \in \mathcal{M}_n$$""",
     hypotheses=experiments.CONVERGES,
-    note="""It holds of any two experts, in one set or not: `edge.equation-33`. Tried: signals ten times as
-    long; at Fig. 3's sigma_0 = 0.6 they put specialists up to 1 apart, but not as sigma_0 falls.""",
+    note="""Of any two experts where all servers are alike: `edge.equation-33`. eta = O(sigma_0^0.5), as in the proof.
+    Tried: signals ten times as long, which put specialists up to 1 apart at Fig. 3's sigma_0 = 0.6 alone.""",
     disproof="slow_servers_gates.py",
-    amendment="where all servers have the same law of delays, up to a factor ln(M/delta)^0.5; for t = O(T_1), or r = "
-    "O(sigma_0^0.5)",
+    amendment="delays of one law in each set, drawn anew for each task, up to a factor ln(M/delta)^0.5; for t = "
+    "O(T_1), or r = O(sigma_0^0.5)",
     why="""Two slow servers of different speed are in one set, and their gates apart by a share of all T_1 steps. Long
-    after T_1 gates have diffused until the perturbation balances them, at (eta sigma_0 r)^0.5, above sigma_0 for a wide
-    r.""",
+    after T_1 a wide r balances gates at (eta sigma_0 r)^0.5, above sigma_0.""",
     instance="""Servers of three and two rounds among faster ones: the gap is <0.002> sigma_0^0.5 ln(M/delta), and
     sigma_0 is claimed.""",
     free=(*experiments.FREE, experiments.FREE_SERVERS),
@@ -68,17 +71,18 @@ OTHER_SET = statement(
     Omega(sigma_0^0.5) apart. $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \Omega(\sigma_0^{1/2}), \quad
     m \in \mathcal{M}_n, m' \notin \mathcal{M}_n$$""",
     hypotheses=experiments.CONVERGES,
-    why="""The proof's own (33) bounds the gap of any two experts, in one set or not, by O(sigma_0 eta^-0.5), which for
-    eta = sigma_0^0.5 is O(sigma_0^0.75) and leaves no room for sigma_0^0.5. What it is set against, (28), turns an
-    upper bound into a lower one.""",
+    why="""By Lemma 4 all probabilities are O(sigma_0^0.5 ln(M/delta)/M) apart, and M grows by Proposition 1; where
+    servers are alike its own (33) has O(sigma_0 eta^-0.5) for any two, O(sigma_0^0.75) for eta = sigma_0^0.5. (28)
+    takes an upper bound for a lower one.""",
     instance="M = 13, N = 2, orthonormal signals, sigma_0 = 0.02: the largest such gap is 0.00006, and sigma_0^0.5 is "
     "0.14.",
-    note="""Tried: the largest gap in place of the smallest, strong signals, noise r far below a gate step.""",
-    corrected=r"""Where servers are alike all experts are within O(sigma_0 eta^-0.5), as (33) says; in the disproof's
-    instance it is the order eta sigma_0 / M^2.
-    $$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}(\sigma_0 \eta^{-1/2})$$""",
+    note=f"{ITS_NEEDS} Tried: the largest gap, strong signals, r far below a gate step.",
+    corrected=f"""{OF_MANY_SERVERS} Where servers are alike they are as in (33)."""
+    r"""$$\left\lvert \pi_m - \pi_{m'} \right\rvert = \mathcal{O}\left( \sigma_0^{1/2} M^{-1} \ln(M/\delta)
+    \right)$$""",
     witness="limit.py",
     disproof="opposite_truths_gates.py",
+    derivation="gaps_of_many_servers.py",
 )
 OTHER_SET.also("equation-33.all-pairs", role="corrected")
 
@@ -166,8 +170,10 @@ ROUTING = statement(
     without any one of the three the share stays.""",
     instance="M = 13, N = 2, orthonormal signals, r a hundredth of a gate step: 12 % of the tasks after T1, at any "
     "sigma_0 below 0.2; chance is 50 %.",
-    corrected="It does not fall with sigma_0: with r in a fixed ratio to a gate step the share stays as it is. "
-    f"$${SHARE} = \\Theta(1)$$",
+    corrected="It does not fall with sigma_0: at fixed M, with r in a fixed ratio to a gate step, the share stays as "
+    f"it is. $${SHARE} = \\Theta(1)$$",
+    note="""As M grows the share stays where r is wide, and levels off where signals differ in length. Where r is below
+    a gate step, signals have one length and noise is small it falls, slowly.""",
     witness="limit.py",
     disproof="opposite_truths_routing.py",
 )

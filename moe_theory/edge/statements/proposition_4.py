@@ -95,7 +95,8 @@ statement(
     disproof="orthonormal_limit.py",
     derivation="isotropic_limit.py",
     why="""The limit is the fixed point of (34), which needs features without a preferred direction; by Definition 1 one
-    column is the signal's.""",
+    column is the signal's, and signals of a cluster are alike: similar by Section II, O(sigma_0^2) apart in
+    Appendix A.""",
     instance="""Orthonormal truths with signals along them, p = 15, s = 10, N = 10: the error tends to 2.19 |w|^2, the
     gap is 1.8 |w|^2. One sample, three kinds: 2 and 4/3.""",
 ).charitable(

@@ -91,9 +91,10 @@ THEOREM_1 = statement(
     says="With enough servers Algorithm 1's expected error is below a bound that fades with the loads after T1, but "
     "for O(sigma_0^2)." + EQUATION_23,
     hypotheses=(*experiments.CONVERGES, SUFFICIENT),
-    why="""Truths are of size sigma_0, so that the task gap itself is O(sigma_0^2): the mean squared distance of two
-    random tasks, which the theorem is to improve on, is 2 p (1 - 1/N) sigma_0^2. With an unnamed constant in
-    O(sigma_0^2) routing that does not look at the task satisfies (23) as well.""",
+    why="""Vacuous for truths of size O(sigma_0): the task gap, which it is to improve on, is then O(sigma_0^2) itself,
+    2 p (1 - 1/N) sigma_0^2, and with an unnamed constant in O(sigma_0^2) routing that does not look at the task
+    satisfies (23) as well. With a part of order 1 that no signal shows, which Assumption 1 allows, and s = 1, (23) is
+    false for every router: that part stays in all errors, and the right side tends to O(sigma_0^2).""",
     instance="Fig. 3's settings: the task gap is <27> sigma_0^2, and uniform routing ends at <27> sigma_0^2.",
     corrected=f"{EARLY_TASKS} {ALONG_ROUTES}{EARLY_TASKS_KEEP}",
     note="What the text under it says O(sigma_0^2) is, the gap inside a cluster, is judged in `edge.theorem-1-floor`.",

@@ -13,7 +13,7 @@ Robust: the servers, delays, loads, kinds and signals, M, T, beta and the size o
 Objection: O(sigma_0^2) is meant with one cluster's constant. That is in the text: judged by itself, and false.
 
 Caveat: truths of size O(sigma_0), as in the proof of Lemma 3; Assumption 1 is about their differences. Two samples or
-more, and noise: at s = 1 models stay bounded by a theorem on affine projections that is not shown here.
+more, and noise: at s = 1 models stay bounded by a theorem on affine projections, not shown here.
 """
 
 import sys

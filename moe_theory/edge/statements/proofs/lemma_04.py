@@ -1,21 +1,23 @@
 """Lemma 4, up to the factor ln(M/delta) that T_1 has.
 
-Suppose that no task up to T_1 moves a model by more than A sigma_0, and that the sum of a task's columns has entries
-of at most B, p B = K in absolute sum. A gate step is eta |dw| pi_{m_t} (1[m = m_t] - pi_m) sum_i X_i, in each entry
-at most eta A B sigma_0 pi_{m_t}. While |theta|_inf <= 1/(2K) outputs are at most 1/2 in size, and pi_{m_t} <= e/M <
-3/M. So long |theta|_inf <= 3 A B eta sigma_0 t/M. At T_1 = d_u + ceil(M ln(M/delta)/(eta sigma_0^0.5)) that is at
-most 3 A B (sigma_0^0.5 ln(M/delta) + (d_u + 1) eta sigma_0/M), which is below 1/(2K) for small sigma_0 if ln(M/delta)
-= o(sigma_0^-0.5). So the hypothesis lasts up to T_1, and |theta|_inf = O(sigma_0^0.5 ln(M/delta)).
+Suppose that the moves of a server's model up to T_1 add up to at most A sigma_0 for each of its tasks, and D besides,
+and that the sum of a task's columns has entries of at most B, p B = K in absolute sum. A gate step is eta |dw|
+pi_{m_t} (1[m = m_t] - pi_m) sum_i X_i, in each entry at most eta |dw| B pi_{m_t}. While |theta|_inf <= 1/(2K) outputs
+are at most 1/2 in size, and pi_{m_t} <= e/M < 3/M. So long |theta|_inf <= 3 B eta (A sigma_0 t/M + D). At T_1 = d_u +
+ceil(M ln(M/delta)/(eta sigma_0^0.5)) that is at most 3 A B (sigma_0^0.5 ln(M/delta) + (d_u + 1) eta sigma_0/M) + 3 B D
+eta: below 1/(2K) for small sigma_0 if ln(M/delta) = o(sigma_0^-0.5) and D eta = O(sigma_0^0.5). So the hypothesis lasts
+up to T_1, and |theta|_inf = O(sigma_0^0.5 ln(M/delta)).
 
-Caveat: moves of O(sigma_0) are the proof's own |dw| = sigma_0, and bounded columns are no Gaussian ones: with noise
-it holds up to a further logarithm.
+Caveat: moves of O(sigma_0) are the proof's own |dw| = sigma_0, with D = 0. Where truths have a part of order 1, which
+Assumption 1 does not exclude, D = O(1) is enough, with eta = O(sigma_0^0.5). Bounded columns are no Gaussian ones:
+with noise it holds up to a further logarithm.
 """
 
 import sys
 from fractions import Fraction
 from math import factorial
 
-MOVE, ENTRY, SUM, LONGEST = 4, 3, 12, 10  # A, B, K, d_u
+MOVE, BESIDES, ENTRY, SUM, LONGEST = 4, 2, 3, 12, 10  # A, D, B, K, d_u
 euler = sum(Fraction(1, factorial(k)) for k in range(12)) + Fraction(2, factorial(12))  # above e
 holds, constants = euler < 3, []
 for power in (4, 5, 6):
@@ -23,10 +25,10 @@ for power in (4, 5, 6):
     for experts in (3, 10, 50):
         log = 4 + 6 * power  # above ln(M/delta), delta = sigma_0, for ln 50 < 4 and ln 16 < 3
         rounds = LONGEST + 1 + experts * log / root**2  # above T_1
-        largest = 3 * MOVE * ENTRY * root * root**2 * rounds / experts
+        largest = 3 * ENTRY * root * (MOVE * root**2 * rounds / experts + BESIDES)
         holds = holds and largest * 2 * SUM < 1  # outputs are below 1/2 all along
         constants.append(largest / (root * log))
     print(f"sigma_0^0.5 = {root}: |theta| is below {max(constants[-3:]) // 1 + 1} sigma_0^0.5 ln(M/delta)")
-holds = holds and max(constants) < 3 * MOVE * ENTRY + 1
+holds = holds and max(constants) < 3 * ENTRY * (MOVE + BESIDES) + 1
 print("proved: |theta| is O(sigma_0^0.5 ln(M/delta)) up to T_1" if holds else "not proved")
 sys.exit(not holds)

@@ -9,11 +9,13 @@ off by at most 2 eta sigma_0 4G/M; for G = 4c that is 32 c^2, and t <= M/(16 eta
 |theta| <= 4c for so long. T_1 is shorter: 16 eta sigma_0 T_1/M = O(sigma_0^0.5 ln(M/delta)). Hence all gaps are below
 8G/M = 32 eta sigma_0/M^2. Gates add up to 0: either both sets have members, or all gates and gaps are 0.
 
-Robust: delays, availability and the noise r do not matter, nor M, nor eta = O(sigma_0^0.5), nor who is chosen; delta
-may be any with ln(1/delta) = o(sigma_0^-0.5).
+Robust: for these two kinds delays, availability, the noise r, M, eta = O(sigma_0^0.5) and who is chosen do not matter;
+delta may be any with ln(1/delta) = o(sigma_0^-0.5). For others some do, see the objection.
 
 Objection: two opposite truths are special, and with one sample there is no noise. (17) and (28) allow both; with
-unrelated truths, orthogonal signals, four samples and noise the recorded gaps are of order sigma_0^1.5 as well.
+unrelated truths, orthogonal signals, four samples and noise the recorded gaps are of order sigma_0^1.5 as well. At a
+fixed M, with unequal servers and a wide r, gaps may reach sigma_0^0.5; with M as Proposition 1 asks none does
+(derivation).
 """
 
 import sys

@@ -13,7 +13,9 @@ Robust: servers, delays, beta and how much noise there is do not matter; nor do 
 two happen to agree, as N = 2 at s = 1.
 
 Objection: signals need not lie along truths. They may: Assumption 1 asks of them no more than their size. The limit is
-right if all columns are isotropic and drawn anew, and Definition 1 says that one is not.
+right if all columns are isotropic and drawn anew. Assumption 1, which has a signal for each truth, would allow that;
+Section II, where tasks of a type have similar features, and Appendix A, where signals of a cluster are O(sigma_0^2)
+apart, do not.
 """
 
 import sys

@@ -12,8 +12,10 @@ that, server 1 is chosen with chance 1/M in a round in which it is idle: its cha
 Robust: eta = O(sigma_0^0.5), the value of M and the other servers' delays do not matter as long as one server is
 slower than the others. M may grow while 1/M stays above eta^0.5 and what tends to 0.
 
-Objection: the proof has E f = 1/M by symmetry, so that servers are meant to be alike. Then it holds, and this is the
-clause that we add; Section II gives every server a law of delays of its own, and Lemma 7 does not take that back.
+Objection: the proof has E f = 1/M by symmetry, so that servers are meant to be alike. With delays of one law, drawn
+anew for each task, it holds, and this is the clause that we add; drawn once a server, as d^ex(m) without t may be read,
+they leave E f at 1/M and the shares apart. Section II gives every server a law of its own, and Lemma 7 does not take
+that back.
 """
 
 import sys

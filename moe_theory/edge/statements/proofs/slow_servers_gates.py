@@ -12,9 +12,10 @@ move up counts with v'e = 1 in its gate step, one down with -1/2, and mean beta 
 Robust: the delays do not matter but that they differ; nor the value of M, the signals' lengths but that they differ,
 the law of beta.
 
-Objection: servers are meant to be alike. Then Lemmas 2 and 8, (33) and (17) hold in all runs, and this is the clause
-that we add; here Lemma 2 and (17) would still lack a factor ln(M/delta)^0.5, as steps that differ add up like
-(T_1/M)^0.5 of them. Section II gives every server a law of delays of its own. Lemma 4 lacks but a factor ln(M/delta).
+Objection: servers are meant to be alike. With delays of one law, drawn anew for each task, Lemmas 2 and 8, (33) and
+(17) hold in all runs: our clause. Lemma 2 and (17) would still lack a factor ln(M/delta)^0.5 here, as steps that differ
+add up like (T_1/M)^0.5 of them. Drawn once, as d^ex(m) has no t, speeds differ with a chance that stays. Section II
+gives each server a law of its own.
 """
 
 import sys

@@ -1,0 +1,45 @@
+"""(28) and (17), second case: with M as Proposition 1 asks all gaps are o(sigma_0^0.5), whatever delays, r and signals.
+
+By the proof of Lemma 4 no output is above H = A sigma_0^0.5 ln(M/delta) in size up to T_1, for ln(M/delta) =
+o(sigma_0^-0.5). So every probability, of any expert for any task, is between e^(-2H)/M and e^(2H)/M, and any two are
+within (e^(2H) - e^(-2H))/M <= 5H/M for H <= 1/2: all gaps are O(sigma_0^0.5 ln(M/delta)/M). Let M >= c N M_th
+ln(1/delta), N >= 2. Then ln(M/delta)/M <= ln(M)/M + 1/(c N M_th), and both terms tend to 0 as delta does: M_th is at
+least (d_u (1 - 1/N)/N)^0.5 Phi^-1(1 - delta), which has no bound. For delta = e^-k, k >= 4, that quantile is above
+k^0.5, by P(g > x) >= e^(-x^2/2) (2 pi)^-0.5 x/(1 + x^2). So over sigma_0^0.5 all gaps tend to 0, up to T_1 and a round
+later.
+
+Robust: delays, who is chosen, r, signals, truths, N, d_u, c; sets (15) are not used.
+
+Objection: M may stay as it is while sigma_0 falls. Proposition 1, by which the system converges, has delta = o(1), and
+M grows with it. At a fixed M the gaps are O(sigma_0^0.5 ln(M/delta)), and may be of that order: where servers differ in
+speed and r is wide, as for Lemma 8.
+
+Caveat: that of Lemma 4, which it rests on: moves as of truths of size O(sigma_0), and bounded columns.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import pairwise, product
+from math import factorial, isqrt
+
+KINDS, LONGEST, LARGEST = 2, 2, 1  # N, d_u, A; c = 1
+holds = True
+for base in (Fraction(5, 4), Fraction(3, 2), Fraction(2)):  # e^H; outputs of -H, 0 and H, of three experts
+    shares = [x / sum(row) for row in product((1 / base, Fraction(1), base), repeat=3) for x in row]
+    widest, bound = max(shares) - min(shares), (base**2 - base**-2) / 3
+    holds = holds and widest <= bound
+    print(f"e^H = {base}, M = 3: probabilities are within {widest} of each other, at most {bound}")
+sinh = sum(Fraction(1, factorial(2 * k + 1)) for k in range(6)) + Fraction(2, factorial(13))  # above sinh(1)
+holds = holds and 4 * sinh < 5  # e^(2H) - e^(-2H) = 2 sinh(2H) <= 2 (2H) sinh(1), by convexity
+ratios = []
+for power in (4, 6, 8, 10, 12):
+    k = 2**power  # ln(1/delta)
+    holds = holds and 2 ** (k // 2) * isqrt(k) >= 3 * (1 + k)  # e^(k/2) >= (2 pi)^0.5 (1 + k)/k^0.5
+    threshold = Fraction(LONGEST, KINDS) + isqrt(k) * Fraction(1, 2)  # below M_th, as (d_u (1 - 1/N)/N)^0.5 > 1/2
+    experts = KINDS * threshold * k
+    log = k + int(experts).bit_length()  # above ln(M/delta), as ln 2 < 1
+    ratios.append(5 * LARGEST * log / experts)
+    print(f"delta = e^-{k}, M = {experts}: gaps over sigma_0^0.5 are at most {ratios[-1]}")
+holds = holds and all(4 * late < 3 * early for early, late in pairwise(ratios))
+print("proved: all gaps are o(sigma_0^0.5)" if holds else "not proved")
+sys.exit(not holds)
