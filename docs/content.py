@@ -302,11 +302,17 @@ def decided_of(paper: str) -> list[tuple[Judged, Verdict | None]]:
     ]
 
 
-def orders() -> tuple[list[str], list[tuple[str, str, list[str]]]]:
-    """Statuses over the orders of alpha and Gamma, as `make orders` wrote them: the orders, and of each statement its
-    id, where it stands and its statuses there."""
-    table = pd.read_csv(gallery.ROOT / "docs" / "orders.csv").sort_values(["alpha", "gamma"], kind="stable")
-    table["place"] = [f"α {row.alpha:g}, Γ {row.gamma:g}" for row in table.itertuples()]
+def orders(of_eta: bool = False) -> tuple[list[str], list[tuple[str, str, list[str]]]]:
+    """Statuses over the orders of alpha and Gamma, or of eta and alpha, as `make orders` wrote them: the orders, and of
+    each statement its id, where it stands and its statuses there."""
+    table = pd.read_csv(gallery.ROOT / "docs" / "orders.csv").sort_values(["eta", "alpha", "gamma"], kind="stable")
+    if of_eta:
+        moved = table.groupby("statement").eta.transform("max") > table.eta.min()
+        table = table[moved & (table.gamma == table.gamma.min()) & (table.alpha != 0.875)]  # not at each eta
+        table["place"] = [f"η {row.eta:g}, α {row.alpha:g}" for row in table.itertuples()]
+    else:
+        table = table[table.eta == table.eta.min()]
+        table["place"] = [f"α {row.alpha:g}, Γ {row.gamma:g}" for row in table.itertuples()]
     places = list(dict.fromkeys(table.place))
     cells = table.pivot(index="statement", columns="place", values="status")[places]
     where = {each.name: each.where for each in answered("continual")}

@@ -1,20 +1,24 @@
 """Writes docs/orders.csv: which statement holds at which orders in sigma_0 that Algorithm 1 leaves open, as runs found.
 
-python docs/orders.py    # what `make orders` runs
+python docs/orders.py              # what `make orders` runs
+python docs/orders.py STATEMENT    # its rows alone
 """
 
 import csv
 import sys
+from collections.abc import Sequence
 
 from gallery import ROOT
 
 import moe_theory as mt
 
 TABLE = ROOT / "docs" / "orders.csv"
-COLUMNS = ("statement", "claim", "alpha", "gamma", "status")
-ALPHA, GAMMA = "balance_weight_order", "termination_threshold_order"
+COLUMNS = ("statement", "claim", "eta", "alpha", "gamma", "status")
+ETA, ALPHA, GAMMA = "learning_rate_order", "balance_weight_order", "termination_threshold_order"
 AXES = [f"{ALPHA}=0.625,0.75,0.875"], [f"{ALPHA}=0.5,1", f"{GAMMA}=1.25,1.375,1.5,2"]
-AS_RECORDED = {ALPHA: 0.5, GAMMA: 1.25}
+ETAS = [f"{ETA}=0.625,0.75", f"{ALPHA}=0.5,0.625,0.75,1"]
+AS_RECORDED = {ETA: 0.5, ALPHA: 0.5, GAMMA: 1.25}
+WITH_ETA = ("continual.lemma-5-exploration", "continual.lemma-8")  # whose runs may follow it
 CLAIMS = {
     "continual.lemma-5-exploration": "continual.lemma-5.exploration",
     "continual.lemma-8": "continual.lemma-8.learning-rate",
@@ -32,25 +36,34 @@ CLAIMS = {
 
 def rows(statement: str, claim: str) -> list[tuple[str, ...]]:
     """The claim's statuses over the orders."""
-    found = [mt.explore(claim, over, refine=0, seed=1) for over in AXES]
+    axes = [*AXES, ETAS] if statement in WITH_ETA else AXES
+    found = [mt.explore(claim, over, refine=0, seed=1) for over in axes]
     places = [
         (AS_RECORDED | dict(zip((axis.name for axis in each.axes), point.coordinates, strict=True)), point.verdict)
         for each in found
         for point in each.points
     ]
-    return [(statement, claim, f"{at[ALPHA]:g}", f"{at[GAMMA]:g}", str(verdict.status)) for at, verdict in places]
+    return [
+        (statement, claim, *(f"{at[name]:g}" for name in (ETA, ALPHA, GAMMA)), str(verdict.status))
+        for at, verdict in places
+    ]
 
 
-def main() -> None:
-    """Write the table, a statement at a time."""
-    with TABLE.open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(COLUMNS)
-        for statement, claim in CLAIMS.items():
-            table.writerows(rows(statement, claim))
-            file.flush()
-            print(statement, file=sys.stderr)
+def main(chosen: Sequence[str]) -> None:
+    """Write the table, a statement at a time: all, or the rows of those chosen."""
+    kept = []
+    if chosen:
+        with TABLE.open(encoding="utf-8", newline="") as file:
+            kept = [row for row in csv.reader(file) if row[0] in CLAIMS and row[0] not in chosen]
+    for statement in chosen or CLAIMS:
+        kept += rows(statement, CLAIMS[statement])
+        order = list(CLAIMS)
+        with TABLE.open("w", encoding="utf-8", newline="") as file:
+            table = csv.writer(file, lineterminator="\n")
+            table.writerow(COLUMNS)
+            table.writerows(sorted(kept, key=lambda row: order.index(row[0])))
+        print(statement, file=sys.stderr)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

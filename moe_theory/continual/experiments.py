@@ -457,12 +457,13 @@ RETURN_MANY, RETURN_FEW = _limit(
 )
 
 # The same for gates that step less, which eta = O(sigma_0^0.5) allows: eta = Theta(sigma_0^1.25). t_2 is then a million
-# rounds at the least sigma_0, which is run with signals along the truths alone.
-SLOW_SCALES, SLOW_RETURN_SCALES = (tuple(least * 100 ** (each / 3) for each in range(4)) for least in (0.001, 0.0015))
+# rounds at the least sigma_0; signals are along the truths whatever the reading, so that it is run once.
+SLOW_SCALES = tuple(0.001 * 100 ** (each / 3) for each in range(4))
+SLOW_RETURN_SCALES = (0.0015, 0.005, 0.015, 0.05)
 
 
 def slow_gates(scale: float) -> dict[str, Any]:
-    return {"terminate": False, "learning_rate": 2 * scale**1.25}
+    return {"terminate": False, "learning_rate": 2 * scale**1.25, "signal_law": PROPORTIONAL}
 
 
 SLOW_MANY, SLOW_FEW = _limit(

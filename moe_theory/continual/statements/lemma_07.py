@@ -5,16 +5,15 @@ import numpy as np
 from moe_theory.continual import experiments
 from moe_theory.verify.statement import counterexample, identity, rate, statement
 
-AMENDMENT = """truths of size O(sigma_0), and the signs for the arriving task's own signal, where its product with the
-features' sum is above 0"""
+AMENDMENT = "truths O(sigma_0); signs for the task's own signal, where its product with the features' sum is above 0"
 CHOSEN = statement(
     "lemma-7-chosen",
     where="Lemma 7, first case",
     says=r"""Up to T1 a round lowers the chosen expert's output for a signal by O(sigma_0).
     $$|\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_n \rangle| = O(\sigma_0)$$""",
     why="""The order is right, the sign not for every signal. The gate steps along the features' sum, about beta_t
-    v_{n_t}: what the step does to the output for v_n has the sign of the product of v_{n_t} and v_n, which may be
-    negative. And a step is O(sigma_0) where models and truths are, of which Section 3 bounds the differences only.""",
+    v_{n_t}, so that the output for v_n moves by the sign of v_{n_t}'v_n. A step is O(sigma_0) where truths are, of
+    which Section 3 bounds the differences only.""",
     instance="""M = 3, N = 2, v_1 = (1, 0, 0), v_2 = (-0.6, 0.8, 0), sigma_0 = 0.01: when task 1 arrives first, the
     chosen expert's output falls by 0.69 sigma_0 for v_1 and rises by 0.41 sigma_0 for v_2, in mean; they do so in
     all draws.""",

@@ -21,7 +21,7 @@ LEMMA_8 = statement(
     corrected=r"""Where the perturbation outweighs the gate outputs, routes are independent, and the largest distance is
     at most of order eta^0.5 M^-0.5.
     $$\lambda \gg \|h\|_\infty \Rightarrow \max_m |f_{T_1}^{(m)} - \frac{1}{M}| = O(\eta^{0.5} M^{-0.5})$$""",
-    amendment="alpha = o(sigma_0^0.75), and Lemma 5 asks for alpha = Omega(sigma_0^0.5)",
+    amendment="alpha eta = o(sigma_0^1.25), and Lemma 5 asks for alpha eta = Omega(sigma_0)",
     witness="lemma_08.py",
     disproof="first_expert_share.py",
     derivation="lemma_08.py",

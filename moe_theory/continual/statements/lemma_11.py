@@ -48,7 +48,7 @@ TASKS = statement(
     instance="""N = 6 orthonormal signals, sigma_0 = 0.01, M = 29 >= N ln(N / 0.05): in 0 of 12 runs has every task a
     specialist; about 3 tasks have none, and 93 % of the experts share one. With M = 116 it is 0 of 12 and 98 %.""",
     corrected=CORRECTED,
-    amendment="alpha = o(sigma_0^0.75), and Lemma 5 asks for alpha = Omega(sigma_0^0.5)",
+    amendment="alpha eta = o(sigma_0^1.25), and Lemma 5 asks for alpha eta = Omega(sigma_0)",
     witness="lemma_11.py",
     disproof="orthogonal_tasks_coverage.py",
     derivation="two_sets_at_least.py",

@@ -4,12 +4,14 @@ Gaps are of the rounds' own features X_t, averaged over the 20 rounds up to t_1 
 and sets those of (11) at the gates that route. The set of a gap within one is the arriving task's, as in the proof.
 """
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.proposition_1 import claim_competitors
 from moe_theory.runs import Run
-from moe_theory.verify.statement import limit_rate, statement
+from moe_theory.verify.statement import Criterion, bound, limit_rate, statement
 
 LAST = 10  # records up to t_2 that a gap is averaged over
 MANY, FEW = [*experiments.MORE, experiments.ENDLESS], [*experiments.FEWER, experiments.ENDLESS]
@@ -27,7 +29,6 @@ outputs have come together, and diffuse until steps and perturbation balance, ne
 the two."""
 NOTE_SLOW = """eta = O(sigma_0^0.5), which Algorithm 1 asks for, allows it: steps are O(eta sigma_0), so that their
 geometric mean with lambda is O(sigma_0^1.75). Lemma 5 asks for eta = Omega(sigma_0^0.5) elsewhere."""
-SLOW_ORDER = limit_rate(at_least=1.75, margin=0.2)  # routes that are chance leave lambda, of order 1.25
 SAME_EXPONENT = 1.375  # (1.5 + 1.25) / 2, of a step eta sigma_0 of the gates and of lambda
 SAME_ORDER = r"""They are Theta(sigma_0^1.375) apart, the geometric mean of a step of the gates, Theta(eta sigma_0), and
 the perturbation lambda: the leader is lowered a little more often than it is raised, by its lead over lambda.
@@ -123,22 +124,41 @@ def any_gap(run: Run) -> np.ndarray:
     return run.records.any_gap[max(last - LAST, last // 2) : last].mean(axis=0, dtype=np.float64)
 
 
+def in_units(measure: Callable[[Run], np.ndarray], runs: Sequence[Run]) -> np.ndarray:
+    """Gaps over sigma_0^1.75, a component a run."""
+    return np.stack([measure(run) / float(run.params.truth_scale) ** 1.75 for run in runs])
+
+
+def smaller(measure: Callable[[Run], np.ndarray]) -> Callable[..., np.ndarray]:
+    """Gaps in units of sigma_0^1.75 at all sigma_0 but the largest, of runs that stand in order."""
+    return lambda *runs: in_units(measure, runs[:-1])
+
+
+def no_growth(measure: Callable[[Run], np.ndarray]) -> Criterion:
+    """They do not grow, from one sigma_0 to the next smaller one, by more than 10 %, as from an order of 1.65 on."""
+    return bound(at_most=lambda *runs: in_units(measure, runs[1:]), margin=0.1)
+
+
+SMALLER_OWN, OWN_STAYS = smaller(own_gap), no_growth(own_gap)
+SMALLER_ANY, ANY_STAYS = smaller(any_gap), no_growth(any_gap)
+
+
 SAME_SET.charitable(
     "proposition-2.same-set-slow",
-    experiments.SLOW_MANY,
-    SLOW_ORDER,
+    experiments.SLOW_MANY.experiment.together(*experiments.SLOW_MANY.cells),
+    OWN_STAYS,
     where="Proposition 2, Eq. (12), first case, and its full version, M > N",
 ).says("""
-    With M > N, no termination and gates that step slowly (eta = 2 sigma_0^1.25), at t_1 gate outputs of two experts of
-    the task's set are O(sigma_0^1.75) apart.""")(own_gap)
+    With M > N, signals along truths, no end and slow gates (eta = 2 sigma_0^1.25), at t_1 gate outputs of two experts
+    of the task's set are O(sigma_0^1.75) apart.""")(SMALLER_OWN)
 SAME_SET_FEW.charitable(
     "proposition-2.same-set-clusters-slow",
-    experiments.SLOW_FEW,
-    SLOW_ORDER,
+    experiments.SLOW_FEW.experiment.together(*experiments.SLOW_FEW.cells),
+    OWN_STAYS,
     where="Proposition 2, full version, item 1, first case, M < N",
 ).says("""
-    With M < N, no termination and gates that step slowly (eta = 2 sigma_0^1.25), at t_1 gate outputs in a cluster's
-    set are O(sigma_0^1.75) apart.""")(own_gap)
+    With M < N, signals along truths, no end and slow gates (eta = 2 sigma_0^1.25), at t_1 gate outputs in a cluster's
+    set are O(sigma_0^1.75) apart.""")(SMALLER_OWN)
 SAME_SET.literal(
     "proposition-2.same-set",
     BY_MANY,
@@ -149,12 +169,14 @@ SAME_SET.literal(
     With M > N and no termination, at t_1 gate outputs of two experts of the task's set are O(sigma_0^1.75) apart.
 
     With eta of order sigma_0^0.5. The largest gap in the set, 0 in a set of fewer than two.""")(own_gap)
-SAME_SET.suspect("proposition-2.same-set-still", interventions.STILL_MANY, limit_rate(at_least=1.75)).says(
+SAME_SET.claim(
+    "continual.proposition-2.same-set-still", interventions.STILL_MANY, limit_rate(at_least=1.75), role="ours"
+).says(
     "Without the perturbation (lambda = 0) outputs of two experts of the task's set are O(sigma_0^1.75) apart at t_1."
 )(own_gap)
-SAME_SET_FEW.suspect("proposition-2.same-set-clusters-still", interventions.STILL_FEW, limit_rate(at_least=1.75)).says(
-    "Without the perturbation (lambda = 0) outputs in a cluster's set are O(sigma_0^1.75) apart at t_1."
-)(own_gap)
+SAME_SET_FEW.claim(
+    "continual.proposition-2.same-set-clusters-still", interventions.STILL_FEW, limit_rate(at_least=1.75), role="ours"
+).says("Without the perturbation (lambda = 0) outputs in a cluster's set are O(sigma_0^1.75) apart at t_1.")(own_gap)
 SAME_SET_FEW.literal(
     "proposition-2.same-set-clusters",
     BY_FEW,
@@ -219,24 +241,25 @@ OTHER_SET_FEW.replacement(
     """)(other_gap)
 ALL.charitable(
     "proposition-2.all-experts-slow",
-    experiments.SLOW_RETURN_MANY,
-    SLOW_ORDER,
+    experiments.SLOW_RETURN_MANY.experiment.together(*experiments.SLOW_RETURN_MANY.cells),
+    ANY_STAYS,
     where="Proposition 2, Eq. (13), and its full version, M > N",
 ).says("""With M > N, signals along truths, no end and slow gates (eta = 6 sigma_0^1.25), at t_2 the gate outputs of all
-    experts are O(sigma_0^1.75) apart, or less.""")(any_gap)
+    experts are O(sigma_0^1.75) apart, or less.""")(SMALLER_ANY)
 ALL_FEW.charitable(
     "proposition-2.all-experts-clusters-slow",
-    experiments.SLOW_RETURN_FEW,
-    SLOW_ORDER,
+    experiments.SLOW_RETURN_FEW.experiment.together(*experiments.SLOW_RETURN_FEW.cells),
+    ANY_STAYS,
     where="Proposition 2, full version, item 2, M < N",
 ).says("""With M < N, signals along truths, no end and slow gates (eta = 6 sigma_0^1.25), at t_2 the gate outputs of all
-    experts are O(sigma_0^1.75) apart, or less.""")(any_gap)
+    experts are O(sigma_0^1.75) apart, or less.""")(SMALLER_ANY)
+BLIND_AND_SLOW = [own.experiment.together(*own.cells) for own in interventions.SLOW_BLIND]
 claim_competitors(
-    any_gap,
+    SMALLER_ANY,
     {"proposition-2.all-experts-slow": ALL, "proposition-2.all-experts-clusters-slow": ALL_FEW},
-    {"blind": ("routes that are chance, gates that step slowly", interventions.SLOW_BLIND)},
+    {"blind": ("routes that are chance, gates that step slowly", BLIND_AND_SLOW)},
     "at t_2 the gate outputs of all experts are O(sigma_0^1.75) apart",
-    SLOW_ORDER,
+    ANY_STAYS,
 )
 ALL.literal(
     "proposition-2.all-experts",
