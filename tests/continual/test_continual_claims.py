@@ -8,9 +8,17 @@ import pytest
 
 from moe_theory import continual
 from moe_theory.continual import experiments, theory
-from moe_theory.continual.statements import figure_8, lemma_02, lemma_08, lemma_10, proposition_1, proposition_3
+from moe_theory.continual.statements import (
+    figure_8,
+    lemma_02,
+    lemma_08,
+    lemma_10,
+    proposition_1,
+    proposition_2,
+    proposition_3,
+)
 from moe_theory.runs import Cell, Run, run_cells
-from moe_theory.verify.request import check_request
+from moe_theory.verify.request import at_setting, check_request
 
 LEMMAS = [f"continual.{name}" for name in ("corollary-1.*", "lemma-[125-79].*", "lemma-10.*")]
 LONG = ["continual.lemma-8.*"]  # 19,000 rounds
@@ -158,3 +166,41 @@ def test_evenness_counts_arrivals_after_the_gates_are_fixed(settled):
         rows = np.flatnonzero(fixed) if fixed[-1] else np.arange(experiments.stage_rounds(run.params), 400)
         shares = np.bincount(run.records.expert[rows, lane], minlength=5) / len(rows)
         assert evenness[lane] == pytest.approx(np.exp(-sum(p * np.log(p) for p in shares if p > 0)))
+
+
+def test_runs_follow_t1_to_smaller_learning_rates():
+    """Would catch a search of eta that looks at the end of exploration before it: runs that may vary eta are as long as
+    T1 asks there, in whole records, and as long as recorded where that is longer."""
+    group = experiments.COVERAGE, continual.reading("unit-signal"), []
+    recorded, moved = (
+        at_setting(group, setting) for setting in ({}, {experiments.FREE_ETA: experiments.FREE_ETA.most})
+    )
+    (was,), (now,) = (made.cells_under(reading) for made, reading, _ in (recorded, moved))
+    assert now.params.learning_rate == pytest.approx(was.params.learning_rate * now.params.truth_scale**0.25)
+    assert was.num_rounds == experiments.COVERAGE.num_rounds
+    needed = experiments.stage_rounds(now.params)
+    assert needed > was.num_rounds
+    assert needed <= now.num_rounds < needed + experiments.COVERAGE.record_every
+    assert now.num_rounds % experiments.COVERAGE.record_every == 0
+    for selection in (experiments.LIMIT_MANY, experiments.BY_SCALE):
+        made, reading, _ = at_setting((selection.experiment, *group[1:]), {experiments.FREE_ETA: 0.75})
+        assert all(cell.num_rounds >= experiments.stage_rounds(cell.params) for cell in made.cells_under(reading))
+
+
+def test_clusters_are_covered_by_fewer_experts_than_tasks():
+    """Lemma 11, M < N, at every number of tasks that its search may take."""
+    for num_tasks in (36, 50, 90):
+        made = experiments.coverage_of_clusters({"num_tasks": num_tasks})
+        (own,) = made.cells.values()
+        assert own["num_experts"] < num_tasks == made.dims.num_tasks
+        assert own["num_clusters"] == num_tasks // experiments.MEMBERS < made.dims.num_features
+
+
+def test_gaps_in_units_of_what_is_claimed_stand_one_scale_apart():
+    """Would catch runs compared with themselves, or the larger sigma_0 with the smaller."""
+    runs = [
+        Run(continual.Params(truth_scale=scale), None, None, types.SimpleNamespace(own_gap=scale**1.75 * each), None)
+        for scale, each in ((0.01, np.array([1.0, 2.0])), (0.1, np.array([3.0, 4.0])), (0.5, np.array([5.0, 6.0])))
+    ]
+    np.testing.assert_allclose(proposition_2.SMALLER_OWN(*runs), [[1, 2], [3, 4]])
+    np.testing.assert_allclose(proposition_2.OWN_STAYS.value(*runs), [[3, 4], [5, 6]])

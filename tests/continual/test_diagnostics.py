@@ -325,3 +325,32 @@ def test_the_probability_gap_is_between_clusters():
     exists = np.array([True, True])
     found = jax.jit(diagnostics.probability_gap)(drives, exists, clusters)
     assert float(found) == pytest.approx(0.8 - 0.25, rel=1e-6)  # 4/5 for the first signal, 1/4 for the third
+
+
+def test_expected_costs_are_the_roots_of_expected_squared_moves():
+    """With one sample the move is known, so that nothing changes; with more, costs are those of the reduced model."""
+    plain = continual.Dims(max_experts=4, num_tasks=3, num_features=6, num_samples=1)
+    params = continual.Params(num_experts=4, num_clusters=3, terminate=False)
+    systems = system(plain), diagnostics.system_with_expected_costs(plain)
+    (state, full), (other, expected) = (
+        mt.simulate_batch(each, root_key(2), 4, params, num_rounds=60) for each in systems
+    )
+    np.testing.assert_array_equal(full.expert, expected.expert)
+    np.testing.assert_allclose(state.gates, other.state.gates, rtol=1e-3, atol=1e-5)
+
+    blind = params._replace(perturbation_scale=1e4)  # by which routes are alike whatever moves cost
+    systems = continual.reduced.system(STEPPED), diagnostics.system_with_expected_costs(STEPPED)
+    (small, _), (other, _) = (mt.simulate_batch(each, root_key(3), 4, blind, num_rounds=60) for each in systems)
+    np.testing.assert_allclose(small.gates, other.state.gates, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(small.errors, other.errors, rtol=1e-4, atol=1e-5)
+
+
+def test_a_common_part_leaves_differences_as_they_are():
+    base, more = system(DIMS), diagnostics.with_common_part(system(DIMS), truths=1, signals=2)
+    own, shifted = (mt.simulate(each, root_key(4), PARAMS, num_rounds=1)[0].pool for each in (base, more))
+    np.testing.assert_allclose(shifted.truths - own.truths, 1, rtol=1e-6)
+    np.testing.assert_allclose(shifted.signals - own.signals, 2, rtol=1e-6)
+    tally = diagnostics.with_common_part(diagnostics.system_with_tally(DIMS))
+    begun = mt.simulate(tally, root_key(4), PARAMS, num_rounds=1)[0].state.pool
+    np.testing.assert_allclose(begun.signals - own.signals, 1, rtol=1e-6)
+    np.testing.assert_allclose(begun.truths, own.truths)
