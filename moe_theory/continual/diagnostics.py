@@ -217,7 +217,9 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
 
 
 def with_common_part(base: System, truths: float = 0.0, signals: float = 1.0) -> System:
-    """The system with so much more in each entry of all truths, and of all signals: they differ as before."""
+    """The system with so much more in each entry of all truths, and of all signals: they differ as before. For systems
+    whose start makes nothing else of the pool.
+    """
 
     def init(key: Key[Array, ""], params: Params) -> Any:
         begun = base.init(key, params)
@@ -275,8 +277,8 @@ class Expecting(NamedTuple):
 
 
 def system_with_expected_costs(dims: Dims) -> System:
-    """Algorithm 1 where the locality loss charges (E|w_t - w_{t-1}|^2)^0.5 given the routes: costs tell nothing of the
-    features that experts have met.
+    """Algorithm 1 where the locality loss charges about (E|w_t - w_{t-1}|^2)^0.5 given the routes, as the reduced model
+    does: costs depend on routes and pool alone, and tell nothing of the features that experts have met.
     """
 
     def expected(move: Move, memory: Array, arrival: Arrival, params: Params) -> tuple[Array, Array]:

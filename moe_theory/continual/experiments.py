@@ -462,8 +462,9 @@ SLOW_SCALES = tuple(0.001 * 100 ** (each / 3) for each in range(4))
 SLOW_RETURN_SCALES = (0.0015, 0.005, 0.015, 0.05)
 
 
-def slow_gates(scale: float) -> dict[str, Any]:
-    return {"terminate": False, "learning_rate": 2 * scale**1.25, "signal_law": PROPORTIONAL}
+def slow_gates(factor: float) -> Callable[[float], Mapping[str, Any]]:
+    """eta = factor sigma_0^1.25: as large as keeps gaps well inside lambda, so that runs are as short as can be."""
+    return lambda scale: {"terminate": False, "learning_rate": factor * scale**1.25, "signal_law": PROPORTIONAL}
 
 
 SLOW_MANY, SLOW_FEW = _limit(
@@ -471,7 +472,7 @@ SLOW_MANY, SLOW_FEW = _limit(
     SLOW_SCALES,
     system_with_endless_tally(SPECIALIZATION_DIMS),
     lambda params: stage_rounds(params, T2_POWER),
-    slow_gates,
+    slow_gates(2),
     record_every=LAST_ROUND,
     observe=observe_gate_span,
     replicates=2048,
@@ -481,7 +482,7 @@ SLOW_RETURN_MANY, SLOW_RETURN_FEW = _limit(
     SLOW_RETURN_SCALES,
     system(SPECIALIZATION_DIMS),
     lambda params: stage_rounds(params, RETURN_POWER),
-    lambda scale: {"terminate": False, "learning_rate": 6 * scale**1.25, "signal_law": PROPORTIONAL},
+    slow_gates(6),
     record_every=SPAN_STRIDE,
     observe=observe_gate_span,
     replicates=1024,
@@ -663,7 +664,7 @@ def exact_of(run: Run, dims: Dims) -> corrected.Exact:
 
 def few_samples_forgetting(run: Run) -> Float[np.ndarray, " B"]:
     """What is expected of the last round's forgetting, along the routes of `FEW_SAMPLES`."""
-    pool = Pool(*(leaf for leaf in getattr(run.state, "state", run.state).pool))
+    pool = getattr(run.state, "state", run.state).pool
     return corrected.given_routes(pool, FEW_SAMPLES_DIMS.num_samples, run.records.task, run.records.expert).forgetting[
         -1
     ]

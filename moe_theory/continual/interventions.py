@@ -135,7 +135,7 @@ def variant(
     """An experiment, or some of its cells, with parameters that are changed by sigma_0, and with other fields."""
     chosen = {cell: experiment.cells[cell] for cell in cells or experiment.cells}
     own = {cell: {**given, **ALONG, **changes(given.get("truth_scale", SIGMA_0))} for cell, given in chosen.items()}
-    return dataclasses.replace(experiment, name=name, cells=own, tier=TIER, **about)
+    return dataclasses.replace(experiment, name=name, cells=own, tier=TIER, of=None, **about)
 
 
 def small_alpha(scale: float) -> dict[str, float]:
@@ -217,6 +217,7 @@ def _later(experiment: Experiment, members: int) -> Experiment:
         experiment,
         name=f"{experiment.name}-later",
         tier=TIER,
+        of=None,
         dims=dims,
         system=system(dims, auxiliary=later_balance_cost),
         cells={experiments.COVERED: own},

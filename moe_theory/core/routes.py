@@ -8,7 +8,7 @@ def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -
     """The task before, of the expert of each arrival; -1 for its first one.
 
     Args:
-        experts: of each arrival; negative for an arrival that went to nobody, and of whose -1 nothing can be said.
+        experts: of each arrival; negative for an arrival that went to nobody, whose entry is -1 and means nothing.
     """
     lanes = np.arange(tasks.shape[1])
     last = np.full((experts.max() + 2, tasks.shape[1]), -1)  # the last row is nobody's

@@ -238,11 +238,11 @@ def excess_of_fewer(fewer, more) -> np.ndarray:
 
 slower = ordering(below=lambda fewer, more: excess_error(more))
 SLOWER.competitor("figure-2.more-experts-slower-blind", BLIND_TEN_AND_TWENTY, slower, labels=["mean over t"]).says(
-    "Behind a router that looks at nothing, too, the error is above its end for less long at M = 10 than at 20."
+    "Behind a router that looks at nothing, too, the error is less far above its end at M = 10 than at 20."
 )(excess_of_fewer)
 SLOWER.literal(
     "figure-2.more-experts-slower-long", LONG_SIGNALS, slower, where="Sec. 6, Fig. 2 (c)", labels=["mean over t"]
-).says("With signals of scale 6 in place of 2.5, too, the error comes down to its end later at M = 20 than at 10.")(
+).says("With signals of scale 6 in place of 2.5, too, the error is less far above its end at M = 10 than at 20.")(
     excess_of_fewer
 )
 SLOWER.figure(
@@ -251,10 +251,10 @@ SLOWER.figure(
     slower,
     where="Sec. 6, Fig. 2 (c)",
     labels=["mean over t"],
-).says("""Beyond M > N more experts delay convergence: the error comes down to its end later at M = 20 than at 10.
+).says("""Beyond M > N more experts delay convergence: the error is less far above its end at M = 10 than at 20.
 
-    Compared is the mean over t = 20, 40, ... of how far the error is above the one at T, so that where it ends, of
-    which the next sentence speaks, makes no difference.""")(excess_of_fewer)
+    Compared is the mean over t = 20, 40, ... of how far the error is above the one at T. Where it ends is what the
+    next sentence is about; behind a router that looks at nothing it rises to its end.""")(excess_of_fewer)
 
 
 def error_of_first(fewer, more) -> np.ndarray:

@@ -49,7 +49,8 @@ ROUTING = statement(
     of order 1, along which signals lie, an expert that the first steps put out of reach has that part still to learn
     after T1. And with one sample two tasks of a cluster that are nearly alike can leave a model far from both.""",
     instance="""s = 1, v_1 = (1, 0), w_1 = (sigma_0, 0), v_2 = (1, e), w_2 = (sigma_0 + e, 0), e = sigma_0^1.5: the
-    model that fits both is (sigma_0, 1), a distance of 1 from the first.""",
+    model that fits both is (sigma_0, 1), a distance of 1 from the first; it takes many arrivals, of the order of
+    sigma_0^-3.""",
     free=experiments.FREE_AT_LEVEL,
 )
 

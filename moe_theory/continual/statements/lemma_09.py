@@ -16,8 +16,8 @@ LEMMA_9 = statement(
     why="""Section 3 bounds how far truths differ, and the proof takes them to be of order sigma_0. With a part in
     common of order 1 an expert's first task of a kind moves its gate by Theta(eta), in proportion to that round's beta,
     and the second expert's by another beta.""",
-    instance="""Two experts, s = 1, orthonormal signals, all truths (1, ..., 1), beta = 1 or 1/2: gates are eta/5 or
-    more apart, as they are after two arrivals of a task with different beta.""",
+    instance="""Two experts, s = 1, orthonormal signals, all truths (1, ..., 1), beta = 1 or 1/2: two gates are eta/5
+    or more apart once a task has come twice with different beta.""",
     free=experiments.FREE_AT_LEVEL,
 )
 

@@ -88,7 +88,9 @@ CLUSTERS.also("lemma-11.union", role="step")
     LATER_TASKS,
     probability(at_least=1 - experiments.FAILURE),
     hypotheses=experiments.MORE,
-).says(f"Without {EARLY}, at T1 every task has an expert, but for delta; signals are orthogonal, and M is twice that.")
+).says(
+    f"Without {EARLY}, at T1 every task has an expert, but for delta; signals are orthogonal, M is twice N ln(N/delta)."
+)
 @CLUSTERS.charitable(
     "lemma-11.clusters",
     OF_CLUSTERS,
@@ -106,7 +108,7 @@ CLUSTERS.also("lemma-11.union", role="step")
     probability(at_least=1 - experiments.FAILURE),
     hypotheses=experiments.FEWER,
 ).says(
-    f"Without {EARLY}, at T1 every cluster has an expert, but for delta; signals are orthogonal, and M is twice that."
+    f"Without {EARLY}, at T1 every cluster has one, but for delta; signals are orthogonal, M is twice K ln(K/delta)."
 )
 def no_set_is_empty(run) -> np.ndarray:
     sets = run.records.sets[np.searchsorted(run.rounds, experiments.stage_rounds(run.params))][

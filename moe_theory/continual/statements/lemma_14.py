@@ -21,6 +21,7 @@ LEMMA_14 = statement(
     common of order 1, along which signals lie, an expert that the first steps put out of reach has that part still to
     learn after T1.""",
     instance="Six truths that differ by O(sigma_0) from one whose entries are 1, and signals from it by O(1).",
+    note="Lemma 5's second clause is not needed: with one sample and tasks nearly alike models stray past t_1 only.",
 )
 TOO = "With truths that have a part in common of order 1, too, gate gradients are within O(sigma_0) of the chosen one's"
 

@@ -24,9 +24,9 @@ LEMMA_3_OWN = statement(
     amendment="truths of size O(sigma_0), no noise in the features, and one task that ends a round",
     why="""The sign of a step is that of <sum_i X_i, v>, and the noise of s - 1 columns turns it with a chance that does
     not fall with sigma_0. Steps of tasks that end in one round add up, and another's may win. The proof leaves out
-    both.""",
+    both, and Assumption 1 bounds how far truths differ, not their size.""",
     instance="""Noise of (s - 1)^0.5 sigma_t = beta |v|: wrong signs with a chance above 1/19. Two servers, no noise: 1
-    has learned a kind, and both end a task of it together: its output rises by eta sigma_0/4.""",
+    has learned a kind, and both end a task of it together: its output rises by about eta sigma_0/4.""",
     proof="lemma_03_signs.py",
 )
 

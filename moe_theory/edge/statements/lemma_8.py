@@ -20,7 +20,8 @@ LEMMA_8 = statement(
     amendment="truths of size O(sigma_0), delays of one law at all servers, drawn anew for each task; eta = "
     "O(sigma_0^0.5)",
     why="""Where servers differ in speed so do their loads, by a share of all T_1 tasks, and gate steps that do not
-    cancel add up to the order of sigma_0^0.5 ln(M/delta). So it is if speeds are drawn once, by one law.""",
+    cancel add up to the order of sigma_0^0.5 ln(M/delta). So it is if speeds are drawn once, by one law. With a
+    part in common of all truths, of order 1, first moves leave gates Theta(eta) apart.""",
     instance="""Servers of three, two and one round, signals e and -e/2, r wide beside the gates: gates at T1 differ
     by <0.024> sigma_0^0.5 ln(M/delta).""",
     free=(*experiments.FREE, experiments.FREE_SERVERS),

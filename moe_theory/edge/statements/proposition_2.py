@@ -13,9 +13,10 @@ PAIRS = r"""$$\mathbb{P}\left[ \pi_m(\mathbf{X}_n) \le \pi_{m'}(\mathbf{X}_n) \t
 \pi_{m'}(\mathbf{X}_{n'}) \le \pi_m(\mathbf{X}_{n'}) \right] = o(1)$$"""
 SHARE = r"\mathbb{E}\, \frac{1}{T - T_1} \sum_{t = T_1 + 1}^{T} \mathbb{1}\{ m_t \notin \mathcal{M}_{n_t} \}"
 
-ITS_NEEDS = """It needs three conditions: a fixed M, speeds that differ by a fixed share, r = Omega(sigma_0^0.5
-ln(M/delta)), as for Lemma 8."""
-OF_MANY_SERVERS = "With M as Proposition 1 asks all gaps are o(sigma_0^0.5), for any delays, r and signals."
+ITS_NEEDS = """A gap of order sigma_0^0.5 at T_1 needs three conditions: a fixed M, speeds that differ by a fixed share,
+r = Omega(sigma_0^0.5 ln(M/delta)), as for Lemma 8."""
+OF_MANY_SERVERS = """With M as Proposition 1 asks all gaps are o(sigma_0^0.5) up to T_1 and a round later, whatever
+delays, r and signals are, for ln(M/delta) = o(sigma_0^-0.5)."""
 
 
 def probabilities_of(run) -> tuple[np.ndarray, np.ndarray]:

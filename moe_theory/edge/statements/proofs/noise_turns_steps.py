@@ -7,8 +7,8 @@ are wrong with a chance of at least P(g < -1) >= e^-2 (2 pi)^-0.5 > 1/19, at eve
 
 No noise: let s = beta = |v| = 1, w = sigma_0 v. Own: server 1 has learned kind 1; then server 2 gets kind 1 for two
 rounds, server 1 again for one, and both end together. Server 1 moves by 0, server 2 by sigma_0: server 1's output for
-v_1 rises by eta sigma_0/M^2. Others: servers 1 and 2 end their first tasks together, of kinds 1 and 2, v_1'v_2 = 3/5:
-server 2's output for v_1 changes by (1 - 3 (M - 1)/5) eta sigma_0/M^2, a fall for M > 2.
+v_1 rises, by eta sigma_0/M^2 up to 1 + o(1). Others: servers 1 and 2 end their first tasks together, of kinds 1 and 2,
+v_1'v_2 = 3/5: server 2's output for v_1 changes by (1 - 3 (M - 1)/5) eta sigma_0/M^2, a fall for M > 2.
 
 Robust: truths, M, eta, the law of beta; smaller noise has a smaller chance. What server 1 moves by is 0 whatever the
 gates are, and (11) as printed, which sums both moves, raises its output by more.
@@ -16,7 +16,7 @@ gates are, and (11) as printed, which sums both moves, raises its output by more
 Objection: by Section III x = O(y) means x < c_1 |y|, so that -O(sigma_0), taken by that, allows a step of any sign. The
 words after Lemma 8 do not: by Lemma 3 the own output is reduced and the others are increased, and who gets the next
 task is concluded from that. Without noise, and with one task that ends a round, each step has these signs. Over 3/5 of
-all tasks end beside another if delays are drawn evenly from one to ten rounds.
+all tasks end beside another if one comes each round and delays are drawn evenly from one to ten.
 """
 
 import sys
