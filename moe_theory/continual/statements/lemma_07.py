@@ -11,12 +11,10 @@ CHOSEN = statement(
     where="Lemma 7, first case",
     says=r"""Up to T1 a round lowers the chosen expert's output for a signal by O(sigma_0).
     $$|\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_n \rangle| = O(\sigma_0)$$""",
-    why="""The order is right, the sign not for every signal. The gate steps along the features' sum, about beta_t
-    v_{n_t}, so that the output for v_n moves by the sign of v_{n_t}'v_n. A step is O(sigma_0) where truths are, of
-    which Section 3 bounds the differences only.""",
-    instance="""M = 3, N = 2, v_1 = (1, 0, 0), v_2 = (-0.6, 0.8, 0), sigma_0 = 0.01: when task 1 arrives first, the
-    chosen expert's output falls by 0.69 sigma_0 for v_1 and rises by 0.41 sigma_0 for v_2, in mean; they do so in
-    all draws.""",
+    why="""The order is right where truths are O(sigma_0) (Section 3 bounds their differences only), the sign not for
+    every signal: the output for v_n moves by the sign of beta_t v_{n_t}'v_n, up to noise.""",
+    instance="""M = 3, N = 2, v_1 = (1, 0, 0), v_2 = (-0.6, 0.8, 0), sigma_0 = 0.01, task 1 first: the chosen expert's
+    output falls by 0.69 sigma_0 for v_1 and rises by 0.41 sigma_0 for v_2.""",
     corrected=r"""For the arriving task's own signal the chosen expert's output falls, and all others' rise.
     $$\langle \theta_{t+1}^{(m_t)} - \theta_t^{(m_t)}, v_{n_t} \rangle \leq 0 \leq \langle \theta_{t+1}^{(m)} -
     \theta_t^{(m)}, v_{n_t} \rangle, \ m \neq m_t$$""",

@@ -20,9 +20,9 @@ BY_MANY_LONG, BY_FEW_LONG = experiments.RETURN_MANY, experiments.RETURN_FEW
 SLOWLY = "eta = O(sigma_0^1.25)"
 WHY_SAME = """The proof ends with a gap below one step of the gates, and takes a step to be O(sigma_0^1.75), as if
 models had come to rest. They still move, so that at eta = Theta(sigma_0^0.5) a step is Theta(sigma_0^1.5): that alone
-is the gap if nothing is added to the outputs. The router adds a perturbation of size lambda = Theta(sigma_0^1.25) before it chooses: inside
-lambda it chooses at random, and outputs diffuse until steps and perturbation balance, at the geometric mean of the two,
-sigma_0^1.375."""
+is the gap if nothing is added to the outputs. The router adds a perturbation of size lambda = Theta(sigma_0^1.25)
+before it chooses: inside lambda it chooses at random, and outputs diffuse until steps and perturbation balance, at the
+geometric mean of the two, sigma_0^1.375."""
 WHY_ALL = """As at t1: the proof stops at one step of the gates and takes it to be O(sigma_0^1.75), where models still
 move, so that it is Theta(sigma_0^1.5); and it leaves the perturbation lambda = Theta(sigma_0^1.25) out. By t2 all
 outputs have come together, and diffuse until steps and perturbation balance, near sigma_0^1.375, the geometric mean of
