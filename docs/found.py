@@ -29,7 +29,7 @@ _SENTENCES: dict[str, list[tuple[str, dict[str, str]]]] = {  # each with stateme
         (
             "In the limit that the theorems are about, σ₀ → 0, the router does not come to tell tasks apart: (35) "
             "takes an upper bound for a lower one. What decides is how far a step of the gates moves an output against "
-            "the perturbation λ: a model of the gates alone says where experts specialise, to 5 %.",
+            "the perturbation λ: a model of the gates alone says where experts specialise, to 8 %.",
             {"equation-35": FALSE, "lemma-15-more-experts": FALSE, "proposition-3-more-experts": FALSE},
         ),
     ],
