@@ -30,9 +30,9 @@ the two."""
 NOTE_SLOW = """eta = O(sigma_0^0.5), which Algorithm 1 asks for, allows it: steps are O(eta sigma_0), so that their
 geometric mean with lambda is O(sigma_0^1.75). Lemma 5 needs alpha eta = Omega(sigma_0), which excludes it."""
 SAME_EXPONENT = 1.375  # (1.5 + 1.25) / 2, of a step eta sigma_0 of the gates and of lambda
-SAME_ORDER = r"""At eta = Theta(sigma_0^0.5) they are Theta(sigma_0^1.375) apart, the geometric mean of a step of the gates,
-Theta(eta sigma_0), and the perturbation lambda: the leader is lowered a little more often than it is raised, by its
-lead over lambda.
+SAME_ORDER = r"""At eta = Theta(sigma_0^0.5) they are Theta(sigma_0^1.375) apart, the geometric mean of a step of the
+gates, Theta(eta sigma_0), and the perturbation lambda: the leader is lowered a little more often than it is raised, by
+its lead over lambda.
 $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \Theta(\sqrt{\eta \sigma_0 \lambda}) =
 \Theta(\sigma_0^{1.375})$$"""
 
