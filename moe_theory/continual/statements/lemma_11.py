@@ -96,6 +96,7 @@ CLUSTERS.also("lemma-11.union", role="step")
     OF_CLUSTERS,
     probability(at_least=1 - experiments.FAILURE),
     where="Lemma 11, second case",
+    labels=lambda run: [f"K = {int(run.params.num_clusters)}, M = {int(run.params.num_experts)}"],
     hypotheses=experiments.FEWER,
     instead="lemma-11.two-clusters",
 ).says("""
