@@ -57,11 +57,10 @@ TASKS = statement(
 CLUSTERS = TASKS.twin(
     "lemma-11-fewer-experts",
     where="Appendix E, Lemma 11, M < N",
-    says=r"""With Omega(K ln K) experts, though fewer than tasks, every cluster has a specialist, except with vanishing
-    probability.
+    says=r"""With Omega(K ln K) experts, though fewer than tasks, every cluster has a specialist but for chance delta.
     $$\mathbb{P}\left(|\mathcal{M}_k| \geq 1, \forall k \in [K]\right) \geq 1 - \delta$$""",
-    instance="""Six clusters of five tasks that are alike, orthonormal signals, sigma_0 = 0.01, M = 29 >= K ln(K/0.05):
-    in 0 of 12 runs has every cluster a specialist.""",
+    instance="""Six clusters of five tasks, orthonormal signals, sigma_0 = 0.01, M = 29 >= K ln(K/0.05): in 0 of 12 runs
+    has every cluster a specialist.""",
     free=(
         *experiments.FREE_COVERAGE,
         Size("num_tasks", 6 * experiments.MEMBERS, experiments.COVERAGE_SETS * experiments.MEMBERS),
