@@ -189,7 +189,7 @@ FREE_ALPHA, FREE_GAMMA = (
     Order(name, recorded=ORDERS[name][1], least=ORDERS[name][1], most=most)
     for name, most in {"balance_weight": 1.5, "termination_threshold": 3.0}.items()
 )
-# eta is O() too, and with it how long T1 is: free where runs can follow, and declared last, as they take long there.
+# eta is O() too, and with it how long T1 is: free where runs can follow.
 FREE_ETA = Order("learning_rate", recorded=ORDERS["learning_rate"][1], least=ORDERS["learning_rate"][1], most=0.75)
 FREE_NOISE = Scale("noise_scale", 0.01, 1.0, of="truth_scale")
 FREE_BETA = Scale("min_strength", 0.0, 1.0)
@@ -527,7 +527,7 @@ def coverage_of_clusters(setting: Mapping[str, Any]) -> Experiment:
 
 
 COVERAGE, COVERAGE_CLUSTERS = coverage({}), coverage_of_clusters({})
-FREE_COVERAGE = (*FREE, Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.001}), FREE_ETA)
+FREE_COVERAGE = (FREE_ETA, *FREE, Choice("sigma_0", {"0.01": COVERAGE_SCALE, "0.001": 0.001}))
 
 
 # Where experts specialise at all: the gate drive kappa in units of the perturbation lambda, set by the signals' scale.

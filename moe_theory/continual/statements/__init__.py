@@ -57,7 +57,7 @@ rest_on(  # appendices B to J
         "theorem-2-generalization-error": "lemma-15-fewer-experts theorem-1-generalization-error lemma-16-history",
     },
     own_faults="""
-        proposition-1-fewer-experts-model proposition-2-more-experts-all proposition-2-fewer-experts-all
+        proposition-1-fewer-experts-model
         proposition-4-forgetting proposition-4-generalization-error
         theorem-1-forgetting theorem-1-generalization-error
     """,

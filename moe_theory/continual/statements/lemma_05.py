@@ -18,7 +18,7 @@ EXPLORATION = statement(
     instance="""Orthonormal tasks, s = 1, beta uniform on (0, 1], eta = alpha = sigma_0^0.5: for any constant c the
     chance that no gradient up to T1 is below c sigma_0 tends to 0 with sigma_0. With alpha = 0 a repeat has gradient
     0.""",
-    free=(*experiments.FREE_AT_LEVEL, experiments.FREE_ETA),
+    free=(experiments.FREE_ETA, *experiments.FREE_AT_LEVEL),
 )
 
 

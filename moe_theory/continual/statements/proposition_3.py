@@ -29,7 +29,6 @@ TERMINATION = statement(
     expert has been chosen after T1, M (ln M + 0.58) rounds later if routes are even, however small Gamma is.""",
     disproof="never_flagged.py",
     amendment="unless signals are orthogonal, alpha = o(sigma_0^0.75)",
-    free=(experiments.FREE_SIGNALS, *experiments.FREE),
 )
 TASKS = statement(
     "proposition-3-more-experts",
