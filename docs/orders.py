@@ -5,12 +5,16 @@ python docs/orders.py STATEMENT    # its rows alone
 """
 
 import csv
+import dataclasses
 import sys
 from collections.abc import Sequence
 
 from gallery import ROOT
 
 import moe_theory as mt
+import moe_theory.continual.statements  # which declares the claims
+from moe_theory.continual.experiments import FREE_ETA
+from moe_theory.verify import claim as claims
 
 TABLE = ROOT / "docs" / "orders.csv"
 COLUMNS = ("statement", "claim", "eta", "alpha", "gamma", "status")
@@ -37,6 +41,9 @@ CLAIMS = {
 def rows(statement: str, claim: str) -> list[tuple[str, ...]]:
     """The claim's statuses over the orders."""
     axes = [*AXES, ETAS] if statement in WITH_ETA else AXES
+    declared = claims.registered()[claim]
+    if statement in WITH_ETA and FREE_ETA not in declared.free:  # of Lemma 8, whose search it would take too long
+        claims._REGISTERED[claim] = dataclasses.replace(declared, free=(*declared.free, FREE_ETA))
     found = [mt.explore(claim, over, refine=0, seed=1) for over in axes]
     places = [
         (AS_RECORDED | dict(zip((axis.name for axis in each.axes), point.coordinates, strict=True)), point.verdict)
