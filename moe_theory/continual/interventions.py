@@ -282,7 +282,7 @@ COMMON_MANY, COMMON_FEW = (
     variant(
         experiments.NO_TERMINATION,
         f"no-termination-common-{name}",
-        cells=cells,
+        cells=tuple(cells),
         system=with_common_part(experiments.NO_TERMINATION.system, truths=1),
     ).over(cells)
     for name, cells in {"many": experiments.MANY_CELLS, "few": experiments.FEW_CELLS}.items()

@@ -147,7 +147,7 @@ SMALLER_ANY, ANY_STAYS = smaller(any_gap), no_growth(any_gap)
 
 SAME_SET.charitable(
     "proposition-2.same-set-slow",
-    experiments.SLOW_MANY.experiment.together(*experiments.SLOW_MANY.cells),
+    experiments.SLOW_MANY.experiment.together(*(experiments.SLOW_MANY.cells or ())),
     OWN_STAYS,
     where="Proposition 2, Eq. (12), first case, and its full version, M > N",
 ).says("""
@@ -155,7 +155,7 @@ SAME_SET.charitable(
     of the task's set are O(sigma_0^1.75) apart.""")(SMALLER_OWN)
 SAME_SET_FEW.charitable(
     "proposition-2.same-set-clusters-slow",
-    experiments.SLOW_FEW.experiment.together(*experiments.SLOW_FEW.cells),
+    experiments.SLOW_FEW.experiment.together(*(experiments.SLOW_FEW.cells or ())),
     OWN_STAYS,
     where="Proposition 2, full version, item 1, first case, M < N",
 ).says("""
@@ -243,19 +243,19 @@ OTHER_SET_FEW.replacement(
     """)(other_gap)
 ALL.charitable(
     "proposition-2.all-experts-slow",
-    experiments.SLOW_RETURN_MANY.experiment.together(*experiments.SLOW_RETURN_MANY.cells),
+    experiments.SLOW_RETURN_MANY.experiment.together(*(experiments.SLOW_RETURN_MANY.cells or ())),
     ANY_STAYS,
     where="Proposition 2, Eq. (13), and its full version, M > N",
 ).says("""With M > N, signals along truths, no end and slow gates (eta = 6 sigma_0^1.25), at t_2 the gate outputs of all
     experts are O(sigma_0^1.75) apart, or less.""")(SMALLER_ANY)
 ALL_FEW.charitable(
     "proposition-2.all-experts-clusters-slow",
-    experiments.SLOW_RETURN_FEW.experiment.together(*experiments.SLOW_RETURN_FEW.cells),
+    experiments.SLOW_RETURN_FEW.experiment.together(*(experiments.SLOW_RETURN_FEW.cells or ())),
     ANY_STAYS,
     where="Proposition 2, full version, item 2, M < N",
 ).says("""With M < N, signals along truths, no end and slow gates (eta = 6 sigma_0^1.25), at t_2 the gate outputs of all
     experts are O(sigma_0^1.75) apart, or less.""")(SMALLER_ANY)
-BLIND_AND_SLOW = [own.experiment.together(*own.cells) for own in interventions.SLOW_BLIND]
+BLIND_AND_SLOW = [own.experiment.together(*(own.cells or ())) for own in interventions.SLOW_BLIND]
 claim_competitors(
     SMALLER_ANY,
     {"proposition-2.all-experts-slow": ALL, "proposition-2.all-experts-clusters-slow": ALL_FEW},
