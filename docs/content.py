@@ -308,7 +308,8 @@ def orders(of_eta: bool = False) -> tuple[list[str], list[tuple[str, str, list[s
     table = pd.read_csv(gallery.ROOT / "docs" / "orders.csv").sort_values(["eta", "alpha", "gamma"], kind="stable")
     if of_eta:
         moved = table.groupby("statement").eta.transform("max") > table.eta.min()
-        table = table[moved & (table.gamma == table.gamma.min()) & (table.alpha != 0.875)]  # not at each eta
+        always = table.groupby(["statement", "alpha"]).eta.transform("nunique") == table.eta.nunique()
+        table = table[moved & always & (table.gamma == table.gamma.min())]
         table["place"] = [f"η {row.eta:g}, α {row.alpha:g}" for row in table.itertuples()]
     else:
         table = table[table.eta == table.eta.min()]

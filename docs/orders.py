@@ -4,20 +4,16 @@ python docs/orders.py              # what `make orders` runs
 python docs/orders.py STATEMENT    # its rows alone
 """
 
-import csv
-import dataclasses
 import sys
 from collections.abc import Sequence
 
+import pandas as pd
 from gallery import ROOT
 
 import moe_theory as mt
-import moe_theory.continual.statements  # which declares the claims
-from moe_theory.continual.experiments import FREE_ETA
-from moe_theory.verify import claim as claims
 
 TABLE = ROOT / "docs" / "orders.csv"
-COLUMNS = ("statement", "claim", "eta", "alpha", "gamma", "status")
+COLUMNS = ["statement", "claim", "eta", "alpha", "gamma", "status"]
 ETA, ALPHA, GAMMA = "learning_rate_order", "balance_weight_order", "termination_threshold_order"
 AXES = [f"{ALPHA}=0.625,0.75,0.875"], [f"{ALPHA}=0.5,1", f"{GAMMA}=1.25,1.375,1.5,2"]
 ETAS = [f"{ETA}=0.625,0.75", f"{ALPHA}=0.5,0.625,0.75,1"]
@@ -41,34 +37,24 @@ CLAIMS = {
 def rows(statement: str, claim: str) -> list[tuple[str, ...]]:
     """The claim's statuses over the orders."""
     axes = [*AXES, ETAS] if statement in WITH_ETA else AXES
-    declared = claims.registered()[claim]
-    if statement in WITH_ETA and FREE_ETA not in declared.free:  # of Lemma 8, whose search it would take too long
-        claims._REGISTERED[claim] = dataclasses.replace(declared, free=(*declared.free, FREE_ETA))
     found = [mt.explore(claim, over, refine=0, seed=1) for over in axes]
-    places = [
-        (AS_RECORDED | dict(zip((axis.name for axis in each.axes), point.coordinates, strict=True)), point.verdict)
-        for each in found
-        for point in each.points
-    ]
-    return [
-        (statement, claim, *(f"{at[name]:g}" for name in (ETA, ALPHA, GAMMA)), str(verdict.status))
-        for at, verdict in places
-    ]
+    table = []
+    for each in found:
+        for point in each.points:
+            at = AS_RECORDED | dict(zip((axis.name for axis in each.axes), point.coordinates, strict=True))
+            orders = (f"{at[name]:g}" for name in (ETA, ALPHA, GAMMA))
+            table.append((statement, claim, *orders, str(point.verdict.status)))
+    return table
 
 
 def main(chosen: Sequence[str]) -> None:
-    """Write the table, a statement at a time: all, or the rows of those chosen."""
-    kept = []
-    if chosen:
-        with TABLE.open(encoding="utf-8", newline="") as file:
-            kept = [row for row in csv.reader(file) if row[0] in CLAIMS and row[0] not in chosen]
+    """Write the table, a statement at a time: all, or those chosen."""
+    table = pd.read_csv(TABLE, dtype=str)
     for statement in chosen or CLAIMS:
-        kept += rows(statement, CLAIMS[statement])
-        order = list(CLAIMS)
-        with TABLE.open("w", encoding="utf-8", newline="") as file:
-            table = csv.writer(file, lineterminator="\n")
-            table.writerow(COLUMNS)
-            table.writerows(sorted(kept, key=lambda row: order.index(row[0])))
+        found = pd.DataFrame(rows(statement, CLAIMS[statement]), columns=COLUMNS)
+        table = pd.concat([table[table.statement != statement], found])
+        table = table.sort_values("statement", key=lambda names: names.map(list(CLAIMS).index), kind="stable")
+        table.to_csv(TABLE, index=False, lineterminator="\n")
         print(statement, file=sys.stderr)
 
 

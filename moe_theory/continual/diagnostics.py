@@ -14,7 +14,7 @@ from moe_theory.continual import corrected, reduced, theory
 from moe_theory.continual.algorithm import Auxiliary, Info, State, balance_cost, draw, learn, locality_cost, system
 from moe_theory.continual.params import Dims, Params
 from moe_theory.core import gating
-from moe_theory.core.expected import taught
+from moe_theory.core.expected import taught, untaught
 from moe_theory.core.linear import error_contraction
 from moe_theory.core.locality import Locality, Move, charged, distance_moved
 from moe_theory.core.numerics import Numbers
@@ -290,8 +290,7 @@ def system_with_expected_costs(dims: Dims) -> System:
 
     def init(key: Key[Array, ""], params: Params) -> Expecting:
         state = base.init(key, params)
-        zeros = jnp.zeros((dims.max_experts, dims.num_tasks), state.experts.dtype)
-        return Expecting(state, zeros + jnp.sum(state.pool.truths**2, axis=1)[None, :], zeros, state.round)
+        return Expecting(state, *untaught(state.pool, dims.max_experts), state.round)
 
     def step(key: Key[Array, ""], before: Expecting, params: Params) -> tuple[Expecting, Info]:
         pool = before.state.pool

@@ -162,7 +162,7 @@ FEW_SAMPLES = Experiment(
             "num_experts": 12,
             "num_clusters": 6,
             "terminate": False,
-            "signal_law": 0,
+            "signal_law": PROPORTIONAL,
             "signal_scale": 4.0,
             "cluster_spread": 0.0,
         }

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from moe_theory.continual.algorithm import Learned, Routing, advance, draw
 from moe_theory.continual.params import Dims, Params, check_params
 from moe_theory.core.errors import InvalidDimsError
-from moe_theory.core.expected import taught
+from moe_theory.core.expected import taught_to, untaught
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import error_contraction
 from moe_theory.core.system import System
@@ -74,14 +74,14 @@ def system(dims: Dims) -> System:
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
         pool = draw_pool(key, dims.num_tasks, dims.num_features, params.pool_scales)
-        zeros = jnp.zeros((dims.max_experts, dims.num_tasks), pool.truths.dtype)
+        errors, projections = untaught(pool, dims.max_experts)
         gates = jnp.zeros((dims.max_experts, dims.num_features), pool.truths.dtype)
         return State(
             pool=pool,
             gates=gates,
-            errors=zeros + jnp.sum(pool.truths**2, axis=1)[None, :],
-            projections=zeros,
-            arrivals=zeros,
+            errors=errors,
+            projections=projections,
+            arrivals=jnp.zeros_like(errors),
             visits=jnp.zeros(dims.max_experts, jnp.int32),
             converged=jnp.zeros(dims.max_experts, bool),
             terminated=jnp.zeros((), bool),
@@ -118,21 +118,16 @@ def learn(state: State, arrival: Arrival, perturbation: Float[Array, " M"], para
         >>> int(info.expert), after.errors[0].tolist()
         (0, [0.0, 2.0])
     """
-    pool, contraction = state.pool, error_contraction(*arrival.features.shape)
-    is_task = jnp.arange(pool.truths.shape[0]) == arrival.task
+    contraction = error_contraction(*arrival.features.shape)
+    is_task = jnp.arange(state.pool.truths.shape[0]) == arrival.task
 
     def experts(routing: Routing) -> Learned:
-        chosen = routing.masks[0][:, None]
-        errors, projections = (
-            jnp.sum(jnp.where(chosen, each, 0), axis=0) for each in (state.errors, state.projections)
+        chosen = routing.masks[0]
+        errors, projections, squared_move = taught_to(
+            chosen, state.pool, arrival.task, state.errors, state.projections, contraction
         )
-        errors, projections, squared_move = taught(pool, arrival.task, errors, projections, contraction)
-        after = state._replace(
-            errors=jnp.where(chosen, errors[None, :], state.errors),
-            projections=jnp.where(chosen, projections[None, :], state.projections),
-            arrivals=state.arrivals + (chosen & is_task[None, :]),
-        )
-        return Learned(after, squared_move[None])
+        arrivals = state.arrivals + (chosen[:, None] & is_task[None, :])
+        return Learned(state._replace(errors=errors, projections=projections, arrivals=arrivals), squared_move[None])
 
     gate_input = jnp.sum(arrival.features, axis=1)
     after, routing, _ = advance(state, gate_input, perturbation, arrival, params, experts)

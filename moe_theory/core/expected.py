@@ -17,9 +17,31 @@ means for values.
 """
 
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float, Int
+from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from moe_theory.core.tasks import Pool, select_row
+
+
+def untaught(pool: Pool, num_experts: int) -> tuple[Float[Array, "M N"], Float[Array, "M N"]]:
+    """Every expert's e and a before the first task: experts are 0."""
+    zeros = jnp.zeros((num_experts, len(pool.truths)), pool.truths.dtype)
+    return zeros + jnp.sum(pool.truths**2, axis=1)[None, :], zeros
+
+
+def taught_to(
+    chosen: Bool[Array, " M"],
+    pool: Pool,
+    task: Int[Array, ""],
+    errors: Float[Array, "M N"],
+    projections: Float[Array, "M N"],
+    contraction: float,
+    spread: Float[ArrayLike, ""] | None = None,
+) -> tuple[Float[Array, "M N"], Float[Array, "M N"], Float[Array, ""]]:
+    """All experts' e and a after the chosen one has learned a task, and its E|w' - w|^2; arguments as of `taught`."""
+    mask = chosen[:, None]
+    own, along = (jnp.sum(jnp.where(mask, each, 0), axis=0) for each in (errors, projections))
+    own, along, squared_move = taught(pool, task, own, along, contraction, spread)
+    return jnp.where(mask, own[None, :], errors), jnp.where(mask, along[None, :], projections), squared_move
 
 
 def taught(

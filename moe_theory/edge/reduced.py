@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from moe_theory.core.errors import InvalidDimsError
-from moe_theory.core.expected import taught
+from moe_theory.core.expected import taught_to, untaught
 from moe_theory.core.fields import documented
 from moe_theory.core.linear import error_contraction
 from moe_theory.core.system import System
@@ -91,10 +91,9 @@ def system(
 
     def init(key: Key[Array, ""], params: Params) -> State:
         full = begun(key, params)
-        zeros = jnp.zeros((dims.max_experts, dims.num_tasks), full.experts.dtype)
         shared = {name: getattr(full, name) for name in State._fields if hasattr(full, name)}
-        lengths = jnp.sum(full.pool.truths**2, axis=1)
-        return State(errors=zeros + lengths[None, :], projections=zeros, arrivals=zeros, **shared)
+        errors, projections = untaught(full.pool, dims.max_experts)
+        return State(errors=errors, projections=projections, arrivals=jnp.zeros_like(errors), **shared)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
         return learn(state, draw(key, dims, state.pool, state.positions, params, transfer), params, policy)
@@ -142,15 +141,9 @@ def _take(
     state: Any, arrival: Arrival, task: Assignment, params: Params, *, contraction: float
 ) -> tuple[Any, Float[Array, ""]]:
     """The state with a task learned by its server, which has no other before it is completed."""
-    chosen = task.mask[:, None]
-    errors, projections = (jnp.sum(jnp.where(chosen, each, 0), axis=0) for each in (state.errors, state.projections))
-    errors, projections, squared_move = taught(
-        state.pool, arrival.task, errors, projections, contraction, params.cluster_spread
+    errors, projections, squared_move = taught_to(
+        task.mask, state.pool, arrival.task, state.errors, state.projections, contraction, params.cluster_spread
     )
-    is_kind = jnp.arange(errors.shape[0]) == arrival.task
-    after = state._replace(
-        errors=jnp.where(chosen, errors[None, :], state.errors),
-        projections=jnp.where(chosen, projections[None, :], state.projections),
-        arrivals=state.arrivals + (chosen & is_kind[None, :]),
-    )
-    return after, jnp.sqrt(squared_move)
+    is_kind = jnp.arange(errors.shape[1]) == arrival.task
+    arrivals = state.arrivals + (task.mask[:, None] & is_kind[None, :])
+    return state._replace(errors=errors, projections=projections, arrivals=arrivals), jnp.sqrt(squared_move)

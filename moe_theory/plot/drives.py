@@ -16,6 +16,7 @@ from scipy import optimize
 from moe_theory.core import critical
 from moe_theory.core.critical import lead_after_turns
 from moe_theory.core.linear import error_contraction
+from moe_theory.core.routes import own_share
 from moe_theory.plot import numbers, panels, roles
 from moe_theory.plot.spec import Setup
 from moe_theory.runs import Cell, Run
@@ -32,20 +33,27 @@ Place = tuple[int, str, float, float]  # experts, kind of run, kappa and kappa /
 
 
 class Kinds(NamedTuple):
-    """What a paper runs: kinds of runs along `axis`, each with its systems and parameters."""
+    """What a paper runs: kinds of runs along `axis`, each under choices of its own, of two systems."""
 
     axis: str  # what the kinds differ in
-    titles: Mapping[str, str]  # of each kind's map
+    choices: Mapping[str, Mapping[str, Any]]  # parameters of each kind, on top of the reading's
     systems: Mapping[str, Callable[[Any], Any]]  # of dims, by the ending of what is drawn of them
-    observe: Callable[[Any, Any], Any]
-    params_at: Callable[[int, str, float, float], Any]  # of a place
-    values_of: Callable[[Run], dict[str, Any]]  # plotted values of each replicate: `own`, and others
+    observe: Callable[[Any, Any], Any]  # task, expert and generalization_error of a round, and what else is wanted
+    at_drive: Callable[[Any, float, float, Any], Any]  # parameters at a kappa and a kappa / lambda, of given dims
+    task_gap: Callable[[Run], Any]  # Delta of each replicate
 
 
 def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
     """Means over replicates, with standard errors, over experts, kinds of runs, kappa and kappa / lambda."""
     places = list(_places(setup.experts, kinds))
-    params = {_name(*place): kinds.params_at(*place) for place in places}
+    own = setup.params()
+    decided = {"signal_scale": own.signal_scale, "perturbation_scale": own.perturbation_scale}  # by drive and ratio
+    params = {
+        _name(number, kind, drive, ratio): kinds.at_drive(
+            setup.params(num_experts=number, **kinds.choices[kind], **decided), drive, ratio, setup.dims
+        )
+        for number, kind, drive, ratio in places
+    }
     runs = setup.run(
         Cell(name + ending, system(setup.dims), own, setup.rounds, 1, kinds.observe)
         for ending, system in kinds.systems.items()
@@ -53,12 +61,12 @@ def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
     )
 
     def values_of(*place: Any) -> dict[str, Any]:
-        samples = {ending: kinds.values_of(runs[_name(*place) + ending]) for ending in kinds.systems}
+        samples = {ending: _values_of(runs[_name(*place) + ending], kinds) for ending in kinds.systems}
         return numbers.means(
             {f"{panel}{ending}": own for ending, each in samples.items() for panel, own in each.items()}
         )
 
-    axes = {"experts": setup.experts, kinds.axis: list(kinds.titles), "drive": DRIVES, "ratio": RATIOS}
+    axes = {"experts": setup.experts, kinds.axis: list(kinds.choices), "drive": DRIVES, "ratio": RATIOS}
     data = numbers.over(values_of, **axes)
     move = mean_move(runs[_name(*places[0])], setup.dims)
     lines = numbers.over(
@@ -71,11 +79,19 @@ def compute(setup: Setup, kinds: Kinds) -> xr.Dataset:
 
 
 def _places(experts: tuple[int, ...], kinds: Kinds) -> Iterator[Place]:
-    return itertools.product(experts, kinds.titles, DRIVES, RATIOS)
+    return itertools.product(experts, kinds.choices, DRIVES, RATIOS)
 
 
 def _name(num_experts: int, kind: str, drive: float, ratio: float) -> str:
     return f"M = {num_experts}, {kind}, kappa = {drive:g}, kappa / lambda = {ratio:g}"
+
+
+def _values_of(run: Run, kinds: Kinds) -> dict[str, Any]:
+    """Plotted values of each replicate: the last quarter of the rounds, where arrivals are counted."""
+    return {
+        "error": run.records.generalization_error[-1].astype(np.float64) / kinds.task_gap(run),
+        "own": own_share(run.records.task, run.records.expert, run.state.pool.clusters),
+    }
 
 
 def mean_move(run: Run, dims: Any) -> float:

@@ -6,22 +6,18 @@ Beside Algorithm 1 stands its reduced model, with the same pools and draws.
 """
 
 import math
-from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from moe_theory import plot
 from moe_theory.continual import reduced
 from moe_theory.continual.algorithm import system
-from moe_theory.continual.experiments import FIGURE_2_DIMS, LIMIT_SCALES, drive_of, gaps_of, limit_params, with_drive
+from moe_theory.continual.experiments import FIGURE_2_DIMS, LIMIT_SCALES, drive_of, limit_params, task_gap, with_drive
 from moe_theory.continual.params import SIGMA_0, Dims, Params, gate_drive
-from moe_theory.core.routes import own_share
 from moe_theory.core.system import fields
 from moe_theory.plot import drives
-from moe_theory.runs import Run
 
-ENDS = {"without": False, "with": True}  # termination of the gates
+ENDS = {"without": {"terminate": False}, "with": {"terminate": True}}
 MAPS = {"without": "(a) own arrivals, gates never fixed", "with": r"(b) own arrivals, gates fixed after $T_1$"}
 SYSTEMS = {"": system, "_reduced": reduced.system}
 observe = fields("info.task", "info.expert", "state.terminated", "info.generalization_error")
@@ -41,37 +37,18 @@ def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
     return moved._replace(noise_scale=noise * moved.signal_scale, termination_threshold=threshold * drive / ratio)
 
 
+KINDS = drives.Kinds("gates", ENDS, SYSTEMS, observe, at_drive, task_gap)
+
+
 def compute(setup: plot.Setup) -> xr.Dataset:
     """Means over replicates, with standard errors, over experts, termination, kappa and kappa / lambda."""
-    dims, own = setup.dims, setup.params()
-    decided = {"signal_scale": own.signal_scale, "perturbation_scale": own.perturbation_scale}  # by drive and ratio
-
-    def params_at(number: int, gates: str, drive: float, ratio: float) -> Params:
-        return at_drive(setup.params(num_experts=number, terminate=ENDS[gates], **decided), drive, ratio, dims)
-
-    kinds = drives.Kinds(
-        axis="gates",
-        titles=MAPS,
-        systems=SYSTEMS,
-        observe=observe,
-        params_at=params_at,
-        values_of=_values_of,
-    )
-    paths = [setup.params(**limit_params(setup.experts[-1], scale)) for scale in LIMIT]
-    return drives.compute(setup, kinds).assign_attrs(
+    dims, paths = setup.dims, [setup.params(**limit_params(setup.experts[-1], scale)) for scale in LIMIT]
+    return drives.compute(setup, KINDS).assign_attrs(
         limit_drives=[gate_drive(each, dims.num_features, dims.num_tasks) for each in paths],
         limit_ratios=[drive_of(each, dims) for each in paths],
         num_tasks=dims.num_tasks,
-        num_clusters=min(int(own.num_clusters), dims.num_tasks),
+        num_clusters=min(int(setup.params().num_clusters), dims.num_tasks),
     )
-
-
-def _values_of(run: Run) -> dict[str, Any]:
-    """Plotted values of each replicate: the last quarter of the rounds, where arrivals are counted."""
-    return {
-        "error": run.records.generalization_error[-1].astype(np.float64) / gaps_of(run).task_gap,
-        "own": own_share(run.records.task, run.records.expert, run.state.pool.clusters),
-    }
 
 
 @plot.figure(

@@ -11,7 +11,7 @@ import numpy as np
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.proposition_1 import claim_competitors
 from moe_theory.runs import Run
-from moe_theory.verify.statement import Criterion, bound, limit_rate, statement
+from moe_theory.verify.statement import Criterion, Selection, bound, limit_rate, statement
 
 LAST = 10  # records up to t_2 that a gap is averaged over
 MANY, FEW = [*experiments.MORE, experiments.ENDLESS], [*experiments.FEWER, experiments.ENDLESS]
@@ -126,6 +126,11 @@ def any_gap(run: Run) -> np.ndarray:
     return run.records.any_gap[max(last - LAST, last // 2) : last].mean(axis=0, dtype=np.float64)
 
 
+def together(runs: Selection) -> Selection:
+    """The same runs, looked at jointly."""
+    return runs.experiment.together(*(runs.cells or ()))
+
+
 def in_units(measure: Callable[[Run], np.ndarray], runs: Sequence[Run]) -> np.ndarray:
     """Gaps over sigma_0^1.75, a component a run."""
     return np.stack([measure(run) / float(run.params.truth_scale) ** 1.75 for run in runs])
@@ -147,7 +152,7 @@ SMALLER_ANY, ANY_STAYS = smaller(any_gap), no_growth(any_gap)
 
 SAME_SET.charitable(
     "proposition-2.same-set-slow",
-    experiments.SLOW_MANY.experiment.together(*(experiments.SLOW_MANY.cells or ())),
+    together(experiments.SLOW_MANY),
     OWN_STAYS,
     where="Proposition 2, Eq. (12), first case, and its full version, M > N",
 ).says("""
@@ -155,7 +160,7 @@ SAME_SET.charitable(
     of the task's set are O(sigma_0^1.75) apart.""")(SMALLER_OWN)
 SAME_SET_FEW.charitable(
     "proposition-2.same-set-clusters-slow",
-    experiments.SLOW_FEW.experiment.together(*(experiments.SLOW_FEW.cells or ())),
+    together(experiments.SLOW_FEW),
     OWN_STAYS,
     where="Proposition 2, full version, item 1, first case, M < N",
 ).says("""
@@ -243,19 +248,19 @@ OTHER_SET_FEW.replacement(
     """)(other_gap)
 ALL.charitable(
     "proposition-2.all-experts-slow",
-    experiments.SLOW_RETURN_MANY.experiment.together(*(experiments.SLOW_RETURN_MANY.cells or ())),
+    together(experiments.SLOW_RETURN_MANY),
     ANY_STAYS,
     where="Proposition 2, Eq. (13), and its full version, M > N",
 ).says("""With M > N, signals along truths, no end and slow gates (eta = 6 sigma_0^1.25), at t_2 the gate outputs of all
     experts are O(sigma_0^1.75) apart, or less.""")(SMALLER_ANY)
 ALL_FEW.charitable(
     "proposition-2.all-experts-clusters-slow",
-    experiments.SLOW_RETURN_FEW.experiment.together(*(experiments.SLOW_RETURN_FEW.cells or ())),
+    together(experiments.SLOW_RETURN_FEW),
     ANY_STAYS,
     where="Proposition 2, full version, item 2, M < N",
 ).says("""With M < N, signals along truths, no end and slow gates (eta = 6 sigma_0^1.25), at t_2 the gate outputs of all
     experts are O(sigma_0^1.75) apart, or less.""")(SMALLER_ANY)
-BLIND_AND_SLOW = [own.experiment.together(*(own.cells or ())) for own in interventions.SLOW_BLIND]
+BLIND_AND_SLOW = [together(own) for own in interventions.SLOW_BLIND]
 claim_competitors(
     SMALLER_ANY,
     {"proposition-2.all-experts-slow": ALL, "proposition-2.all-experts-clusters-slow": ALL_FEW},

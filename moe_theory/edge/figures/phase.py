@@ -16,7 +16,7 @@ from moe_theory.core.linear import error_contraction
 from moe_theory.edge import corrected, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error_flushed, system
 from moe_theory.edge.experiments import FAILURE, FIGURE_3_EXPERTS, MAX_DELAY, figure_3_dims, gaps_of
-from moe_theory.edge.params import gate_drive
+from moe_theory.edge.params import Dims, gate_drive
 from moe_theory.runs import Cell, Run
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def observe(state: State, info: Info) -> Float[Array, ""]:
     return generalization_error_flushed(state)
 
 
-def signal_scale(params: Any, drive: float) -> float:
+def signal_scale(params: Any, drive: float, dims: Dims) -> float:
     """The signals' scale at which the gate drive is `drive`, everything else as in `params`."""
-    return float(np.sqrt(drive / gate_drive(params._replace(signal_scale=1.0), DIMS.num_features)))
+    return math.sqrt(drive / gate_drive(params._replace(signal_scale=1.0), dims.num_features))
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
@@ -56,7 +56,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     for drive in DRIVES:
         for number in EXPERTS:
             params = setup.params(num_experts=number, signal_scale=1.0)  # which the drive decides
-            params = params._replace(signal_scale=signal_scale(params, drive))
+            params = params._replace(signal_scale=signal_scale(params, drive, DIMS))
             cells.append(Cell(_name(drive, number), system(DIMS), params, length, length, observe))
     runs = setup.run(cells)
 

@@ -4,21 +4,16 @@ As the figure of this name of the paper on continual learning: drive and perturb
 lambda, noise along with them, and beside Algorithm 1 stands its reduced model, with the same pools and draws.
 """
 
-import math
-from typing import Any
-
-import numpy as np
 import xarray as xr
 
 from moe_theory import plot
-from moe_theory.core.routes import own_share
 from moe_theory.core.system import fields
 from moe_theory.edge import reduced
 from moe_theory.edge.algorithm import system
-from moe_theory.edge.experiments import figure_3_dims, gaps_of
-from moe_theory.edge.params import Dims, Params, gate_drive
+from moe_theory.edge.experiments import figure_3_dims, task_gap
+from moe_theory.edge.figures.phase import signal_scale
+from moe_theory.edge.params import Dims, Params
 from moe_theory.plot import drives
-from moe_theory.runs import Run
 
 AT_ONCE = {"min_transfer_delay": 0, "max_transfer_delay": 0, "min_execution_delay": 1, "max_execution_delay": 1}
 DELAYS: dict[str, dict[str, int]] = {"one round": AT_ONCE, "those of Fig. 3": {}}
@@ -30,36 +25,16 @@ DIMS = figure_3_dims(drives.EXPERTS[-1])
 
 def at_drive(params: Params, drive: float, ratio: float, dims: Dims) -> Params:
     """These parameters at a drive and a ratio of it to lambda; noise over signal stays."""
-    noise = float(params.noise_scale) / float(params.signal_scale)
-    scale = math.sqrt(drive / gate_drive(params._replace(signal_scale=1.0), dims.num_features))
+    noise, scale = float(params.noise_scale) / float(params.signal_scale), signal_scale(params, drive, dims)
     return params._replace(signal_scale=scale, noise_scale=noise * scale, perturbation_scale=drive / ratio)
+
+
+KINDS = drives.Kinds("delays", DELAYS, SYSTEMS, observe, at_drive, task_gap)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
     """Means over replicates, with standard errors, over servers, delays, kappa and kappa / lambda."""
-    dims, own = setup.dims, setup.params()
-    decided = {"signal_scale": own.signal_scale, "perturbation_scale": own.perturbation_scale}  # by drive and ratio
-
-    def params_at(number: int, delays: str, drive: float, ratio: float) -> Params:
-        return at_drive(setup.params(num_experts=number, **DELAYS[delays], **decided), drive, ratio, dims)
-
-    kinds = drives.Kinds(
-        axis="delays",
-        titles=MAPS,
-        systems=SYSTEMS,
-        observe=observe,
-        params_at=params_at,
-        values_of=_values_of,
-    )
-    return drives.compute(setup, kinds).assign_attrs(num_tasks=dims.num_tasks)
-
-
-def _values_of(run: Run) -> dict[str, Any]:
-    """Plotted values of each replicate: the last quarter of the rounds, where tasks are counted."""
-    return {
-        "error": run.records.generalization_error[-1].astype(np.float64) / gaps_of(run).task_gap,
-        "own": own_share(run.records.task, run.records.expert, run.state.pool.clusters),
-    }
+    return drives.compute(setup, KINDS).assign_attrs(num_tasks=setup.dims.num_tasks)
 
 
 @plot.figure(
