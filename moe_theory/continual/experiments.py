@@ -586,7 +586,7 @@ THRESHOLDS = {
 }
 FIGURE_9_DIMS = Dims(5, **SIZES | {"num_tasks": 30})
 
-FIGURE_8 = dataclasses.replace(SPECIALIZATION, name="figure-8", cells=THRESHOLDS, replicates=2048)
+FIGURE_8 = dataclasses.replace(SPECIALIZATION, name="figure-8", cells=THRESHOLDS, replicates=8192)
 
 FIGURE_9 = Experiment(
     name="figure-9",

@@ -7,8 +7,9 @@ the best constant bet in hindsight (Cover and Ordentlich, IEEE Trans. Inf. Theor
 Inf. Theory 70, 2024), so that the order of replicates does not matter.
 
 Of other means they are Student's t, simultaneous over components by the multiplier bootstrap of the largest |t|, and
-wider by what skewness does to t. Where samples do not show that t is to be trusted there is no interval. Of
-probabilities they are Clopper and Pearson's.
+wider by what skewness does to t. Where samples do not show that t is to be trusted there is no interval; of a slope
+there is that of the means it is made of, where it is to be trusted with them. Of probabilities they are Clopper and
+Pearson's.
 """
 
 import functools
@@ -215,17 +216,38 @@ def is_dependent(values: Float[np.ndarray, " B"]) -> bool:
     return bool(tails) and min(tails) * len(tails) < DEPENDENCE_ERROR
 
 
-def slope_samples(values: Float[np.ndarray, "B V"], abscissa: Float[np.ndarray, " V"]) -> Float[np.ndarray, "B 1"]:
-    """One number a replicate whose mean is the least-squares slope of log means over log x, sum_v a_v log(mean_v), and
-    whose scatter its error: by the delta method a replicate's share in that is sum_v a_v (value_v / mean_v - 1).
+def slope_weights(abscissa: Float[np.ndarray, " V"], places: Any = slice(None)) -> Float[np.ndarray, " V"]:
+    """Weights a_v of log means in the least-squares slope over log x at these places of a grid, 0 at others."""
+    weights, own = np.zeros(len(abscissa)), np.log(abscissa[places])
+    weights[places] = (own - own.mean()) / np.sum((own - own.mean()) ** 2)
+    return weights
+
+
+def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray, "C V"]) -> Float[np.ndarray, "B C"]:
+    """Numbers of a replicate whose means are sums of log means, sum_v a_v log(mean_v) for each row a of the weights,
+    and whose scatter is their error: by the delta method a replicate's share in it is sum_v a_v (value_v / mean_v - 1).
 
     Raises: InvalidClaimError where a mean is not positive, and so has no logarithm.
     """
-    places = np.log(abscissa) - np.mean(np.log(abscissa))
-    weights, means = places / np.sum(places**2), values.mean(axis=0)
+    means = values.mean(axis=0)
     if not np.all(means > 0):
         raise InvalidClaimError(f"a rate needs positive means, not {means.min():.3g}")
-    return (weights @ np.log(means) + (values / means - 1) @ weights)[:, None]
+    return weights @ np.log(means) + (values / means - 1) @ weights.T
+
+
+def contrast_limits(
+    values: Float[np.ndarray, "B V"], weights: Float[np.ndarray, "C V"], error: float
+) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
+    """Lower and upper limits of the same sums, from simultaneous intervals of the means: wide where means rise and fall
+    together, and right whatever the law of what is left when they cancel. Infinite where a mean has no interval.
+    """
+    means = student_intervals(values, scheme_for(values, error))
+    if any(means.doubts) or not np.all(means.low > 0):
+        nowhere = np.full(len(weights), np.inf)
+        return -nowhere, nowhere
+    low, high = np.log(means.low), np.log(means.high)
+    rising, falling = np.maximum(weights, 0), np.minimum(weights, 0)
+    return rising @ low + falling @ high, rising @ high + falling @ low
 
 
 def doubt_of_logs(values: Float[np.ndarray, "B V"]) -> str:

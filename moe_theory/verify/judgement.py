@@ -28,13 +28,15 @@ from moe_theory.verify.intervals import (
     asymptotic_end,
     betting_intervals,
     clopper_pearson,
+    contrast_limits,
+    contrast_samples,
     doubt_of_logs,
     is_dependent,
     last_decades,
     mean_and_error,
     rounding_of,
     scheme_for,
-    slope_samples,
+    slope_weights,
     student_intervals,
     student_tail,
     varies,
@@ -85,6 +87,7 @@ class Known(NamedTuple):
     allowed: Bounds = Bounds()
     error: float | None = None  # of all looks together; that of the one look unless given
     doubt: str = ""  # why t is not to be trusted, whatever the samples look like
+    from_means: Bounds = Bounds()  # of the mean difference, where t is not to be trusted with the difference itself
 
 
 NOTHING = Known()
@@ -246,14 +249,22 @@ def _judge_means(
         np.concatenate([np.broadcast_to(end, num_components) for end in ends]) for ends in zip(*bounds, strict=True)
     )
     is_mirrored = len(signs) == 2 and np.all(np.equal(*known.allowed))
-    decisive = _intervals(excess, Bounds(low, high), scheme, error, known, 2 if is_mirrored else 1)
+    margins = allowed.mean(axis=0)
+    otherwise = [known.from_means.times(sign).less(Bounds(margins, margins)) for sign in signs]
+    otherwise = Bounds(
+        *(
+            np.concatenate([np.broadcast_to(end, num_components) for end in ends])
+            for ends in zip(*otherwise, strict=True)
+        )
+    )
+    decisive = _intervals(excess, Bounds(low, high), otherwise, scheme, error, known, 2 if is_mirrored else 1)
     status = _decide(decisive.high, decisive.low)
     if is_strict and status is Status.SUPPORTED and np.any(decisive.high == 0):
         status = Status.INCONCLUSIVE
     column = int(np.argmax(decisive.low if status is Status.REFUTED else decisive.high))
     worst = column % num_components
-    shown = _intervals(difference, known.difference, scheme, error, known)
-    margin = float(np.mean(allowed[:, worst]))
+    shown = _intervals(difference, known.difference, known.from_means, scheme, error, known)
+    margin = float(margins[worst])
     reach = decisive.high[column] - decisive.mean[column]
     reach += student_tail(1 - POWER, len(excess) - 1) * decisive.standard_error[column]
     is_bounded = {Status.REFUTED: low[column], Status.SUPPORTED: high.max()}.get(status, high[column] - low[column])
@@ -265,13 +276,16 @@ def _judge_means(
 
 
 def _intervals(
-    values: Values, bounds: Bounds, scheme: Scheme, error: float, known: Known, mirrored: int = 1
+    values: Values, bounds: Bounds, otherwise: Bounds, scheme: Scheme, error: float, known: Known, mirrored: int = 1
 ) -> Intervals:
-    """Simultaneous intervals of means: ends by betting on the sides where values have a bound, by t on the others."""
+    """Simultaneous intervals of means: ends by betting on the sides where values have a bound, by t on the others, or
+    where that is not to be trusted those that are known `otherwise`.
+    """
     by_t = student_intervals(values, scheme)
-    if known.doubt:
-        infinite = np.full_like(by_t.mean, np.inf)
-        by_t = by_t._replace(low=-infinite, high=infinite, doubts=[known.doubt] * len(infinite))
+    doubts = [known.doubt] * len(by_t.mean) if known.doubt else by_t.doubts
+    is_doubted = [bool(doubt) for doubt in doubts]
+    lowest, highest = np.where(is_doubted, otherwise.low, by_t.low), np.where(is_doubted, otherwise.high, by_t.high)
+    by_t = Intervals(by_t.mean, by_t.standard_error, lowest, highest, doubts)
     low, high = (np.broadcast_to(end, by_t.mean.shape) for end in bounds)
     bottom, top = betting_intervals(values, low, high, (known.error or error) * mirrored)
     is_below, is_above = np.isfinite(low), np.isfinite(high)
@@ -459,23 +473,23 @@ def _examine_rate(
     is_limit = claim.kind == "limit_rate"
     if is_limit:
         window, last = last_decades(abscissa, 2), last_decades(abscissa, 1)
-        before, at_end = (
-            slope_samples(values[:, places], abscissa[places]) for places in (window[: 1 - len(last)], last)
-        )
-        slopes, names = np.hstack([at_end - before, at_end]), ["bending", f"slope at the {end_name} end"]
+        before, at_end = (slope_weights(abscissa, places) for places in (window[: 1 - len(last)], last))
+        weights, names = np.stack([at_end - before, at_end]), ["bending", f"slope at the {end_name} end"]
         exponents = np.hstack([np.zeros_like(samples.predicted), samples.predicted])
-        known = _known_of_logs(claim, slopes, exponents, samples)
+        slopes = contrast_samples(values, weights)
+        known = _known_of_logs(claim, slopes, weights, exponents, samples, error)
         judgement = judge_limit_rate(
             slopes, exponents, np.broadcast_to(samples.allowed, slopes.shape), error, side, known
         )
         worst, exponent = judgement.worst, float(samples.predicted.mean())
     else:
-        slopes = np.hstack([slope_samples(values[:, places], abscissa[places]) for places in (slice(None), end)])
+        weights = np.stack([slope_weights(abscissa, places) for places in (slice(None), end)])
         names = ["slope", f"slope at the {end_name} end"]
         if len(abscissa) == 2:
-            slopes, names = slopes[:, :1], names[:1]
+            weights, names = weights[:1], names[:1]
+        slopes = contrast_samples(values, weights)
         exponents, allowed = (np.broadcast_to(part, slopes.shape) for part in (samples.predicted, samples.allowed))
-        known = _known_of_logs(claim, slopes, exponents, samples)
+        known = _known_of_logs(claim, slopes, weights, exponents, samples, error)
         judgement = judge_slopes(slopes, exponents, allowed, error, side, known)
         worst, exponent = judgement.worst, float(exponents.mean())
     measured = slopes.mean(axis=0)
@@ -507,12 +521,18 @@ def _examine_rate(
     return verdict, _look(verdict, samples, float(measured[worst]) - exponent, error)
 
 
-def _known_of_logs(claim: Claim, contrasts: Values, claimed: Values, samples: Compared) -> Known:
-    """Prior knowledge of contrasts of log means; complete for computed claims."""
+def _known_of_logs(
+    claim: Claim, contrasts: Values, weights: np.ndarray, claimed: Values, samples: Compared, error: float
+) -> Known:
+    """Knowledge of contrasts of log means beside their samples; complete for computed claims. A decision by t and one
+    by the means may each be wrong with half of the error, as each is of one side.
+    """
     if claim.is_computed:
         allowed = Bounds(samples.allowed[0, 0], samples.allowed[0, 0])
         return Known(Bounds(*[(contrasts - claimed)[0]] * 2), allowed, samples.known.error)
-    return Known(doubt=doubt_of_logs(samples.observed))
+    low, high = contrast_limits(samples.observed, weights, error)
+    exponents = claimed.mean(axis=0)  # the same for all replicates
+    return Known(doubt=doubt_of_logs(samples.observed), from_means=Bounds(low - exponents, high - exponents))
 
 
 def _vacuous(claim: Claim, samples: Compared, verdict: Verdict, worst: int) -> Verdict:

@@ -18,7 +18,7 @@ from moe_theory.merging import corrected, policies, rewards
 from moe_theory.merging.params import EFFECTIVE_SPLIT, RANDOM_SPLIT, Dims
 from moe_theory.merging.system import Info, State, system
 from moe_theory.plot import roles
-from moe_theory.verify.intervals import slope_samples
+from moe_theory.verify.intervals import contrast_samples, slope_weights
 
 
 class PolicyCurve(NamedTuple):
@@ -86,7 +86,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
 def fitted(regrets: Float[np.ndarray, "R B"], slots: np.ndarray, num_rounds: int) -> tuple[float, float]:
     """The exponent of the mean regret's growth and half the length of its interval, NaN for one replicate."""
     is_fitted = slots >= num_rounds / FITTED_SHARE
-    samples = slope_samples(regrets[is_fitted].T, slots[is_fitted].astype(float))[:, 0]
+    samples = contrast_samples(regrets[is_fitted].T, slope_weights(slots[is_fitted].astype(float))[None])[:, 0]
     if len(samples) < 2:
         return float(samples.mean()), float("nan")
     error = samples.std(ddof=1) / np.sqrt(len(samples))
