@@ -285,7 +285,7 @@ ROUTER_EXPERT_GRID = Experiment(
     num_rounds=int(theory.exploration_rounds(ROUTER_EXPERTS[-1], ROUTER_SCALE**0.5)),
     record_every=1,
     observe=observe_info,
-    replicates=1024,
+    replicates=8192,
 )
 BY_EXPERTS, BY_EXPERTS_BLIND = (
     ROUTER_EXPERT_GRID.over({router_experts_cell(number, variant): number for number in ROUTER_EXPERTS})
@@ -443,7 +443,7 @@ ENDLESS_MANY, ENDLESS_FEW = _limit(
     lambda scale: {"terminate": False},
     record_every=LAST_ROUND,
     observe=observe_gate_span,
-    replicates=2048,
+    replicates=8192,
 )
 RETURN_MANY, RETURN_FEW = _limit(
     "return-limit",
