@@ -266,7 +266,7 @@ ROUTER_GRID = Experiment(
     length_of=lambda params: stage_rounds(params) + ROUNDS_PAST_EXPLORATION,
     record_every=1,
     observe=observe_info,
-    replicates=2048,
+    replicates=8192,
 )
 BY_SCALE, BY_SCALE_FEWER, BY_SCALE_QUIET, BY_SCALE_NEAR = (
     ROUTER_GRID.over({router_cell(scale, variant): scale for scale in ROUTER_SCALES}) for variant in _ROUTER_VARIANTS
