@@ -258,6 +258,13 @@ FIGURE_9_BLIND = variant(
     (experiments.threshold_name(experiments.PERTURBATION_POWER), experiments.SINGLE),
     replicates=4096,
 )
+FIGURE_9_SHORT = variant(
+    experiments.FIGURE_9,
+    "figure-9-short",
+    lambda scale: AS_DEFAULT | {"signal_scale": 1.0},
+    tuple(experiments.THRESHOLDS),
+    replicates=131072,
+)
 GAUSSIAN, SORTED_LATER, BOTH = (
     variant(
         FIGURE_2,

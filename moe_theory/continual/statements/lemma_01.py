@@ -16,7 +16,7 @@ SAME_SIGNAL = statement(
     where="Lemma 1 (M > N version), Eq. (10)",
     says=r"""Between two arrivals that carry the same signal an expert's gate output moves by at most O(sigma_0^1.5).
     $$|h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| = O(\sigma_0^{1.5})$$""",
-    hypotheses=experiments.MORE,
+    hypotheses=[*experiments.MORE, experiments.SMALL_TRUTHS],
     why="""Two hypotheses are missing: that the noise level sigma_t is O(sigma_0), and that both arrivals have one
     strength beta. The proof bounds the sum of the noise by s d sigma_0 with a probability that it calls 1 - o(1), and
     says nothing of sigma_t. Where sigma_t is fixed, the noise that the gates let through is of the order of the gates
@@ -37,9 +37,10 @@ SAME_CLUSTER = SAME_SIGNAL.twin(
     says=r"""The same gap of O(sigma_0^1.5) holds between arrivals of two tasks that share a cluster.
     $$w_n, w_{n'} \in W_k \Rightarrow |h_m(X, \theta_t^{(m)}) - h_m(\tilde{X}, \theta_t^{(m)})| =
     O(\sigma_0^{1.5})$$""",
-    hypotheses=experiments.FEWER,
+    hypotheses=[*experiments.FEWER, experiments.SMALL_TRUTHS],
     why="""As for more experts than tasks, the noise level has to be O(sigma_0), and strengths equal. That a cluster's
     signals, and not its truths alone, are within O(sigma_0^1.5) of each other is said in the proof only.""",
+    amendment="sigma_t = O(sigma_0), a cluster's signals O(sigma_0^1.5) apart, and one strength beta in both",
     instance="""M = 3, N = 4 in two clusters of equal signals, d = 3, s = 2, sigma_t = 0.1, after one round: the median
     gap is 6.3 sigma_0^1.5 at sigma_0 = 1e-4, 64 times at 1e-6 and 640 times at 1e-8.""",
     corrected=r"""Where noise is O(sigma_0), strengths are equal and a cluster's signals are within O(sigma_0^1.5), the

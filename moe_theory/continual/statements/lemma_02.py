@@ -21,7 +21,8 @@ LEMMA_2 = statement(
     $$\|p - \hat{p}\|_\infty \leq \lambda M^2 \|h - \hat{h}\|_\infty$$""",
     hypotheses=[Hypothesis("lambda > 0", lambda dims, run: run.params.perturbation_scale > 0)],
     why="""A slip: r is uniform on [0, lambda], so its density is 1 / lambda, and the union over pairs of experts gives
-    M^2 / lambda, not lambda M^2. The sharp constant is 2 / lambda for every M.""",
+    M^2 / lambda, not lambda M^2. The sharp constant is 2 / lambda for every M, so that the printed one is large enough
+    where lambda M is at least sqrt(2), as at the sizes of the paper's figures, and too small in its limit.""",
     instance="Two experts, lambda = 1/50: raise one of two equal outputs and lower the other by lambda / 8, and the "
     "probabilities move by 7/32, while lambda M^2 times the move is 1/5000.",
     corrected=r"""They move by at most 2 / lambda times the largest move of an output, and no smaller constant will do.

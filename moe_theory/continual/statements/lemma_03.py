@@ -22,6 +22,8 @@ LEMMA_3 = statement(
     w_{t-1}^{(m_t)} - w_{n_t} \right\rVert^2$$""",
     disproof="lemma_03.py",
     derivation="repeat_contraction.py",
+    note="""With one sample, the signal alone, it holds. That is one value of s, not a part of a range that the paper
+    leaves open (its own is 6, and Definition 1 has samples beside the signal's), so that it is no amendment.""",
 )
 
 

@@ -24,6 +24,8 @@ CLOSE = statement(
     $$\delta_\Theta \to 0 \Rightarrow |\pi_m - \pi_{m'}| = O(\delta_\Theta)$$""",
     proof="lemma_10.py",
     free=FREE_AT_LEVEL,
+    note="""As printed, both outputs in delta are of one expert's gate, so that it is |h_m - h_m'| of one theta; read,
+    as the proof does, with each expert's own.""",
 )
 APART = statement(
     "lemma-10-apart",

@@ -16,7 +16,7 @@ TASKS = statement(
     says=r"""An expert that specialises in a task just after T1 gives it, from then on, more probability than it gives
     any other task.
     $$\pi_m(X_n, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_n, n' \neq n$$""",
-    hypotheses=experiments.MORE,
+    hypotheses=[*experiments.MORE, experiments.SMALL_TRUTHS],
     disproof="small_threshold_sets.py",
     amendment="Gamma = Theta(sigma_0^1.25) and, unless signals are orthogonal, alpha = o(sigma_0^0.75)",
     free=(experiments.FREE_SIGNALS, *experiments.FREE),
@@ -33,7 +33,7 @@ CLUSTERS = TASKS.twin(
     those of any other cluster.
     $$\pi_m(X_n, \Theta_t) > \pi_m(X_{n'}, \Theta_t), \quad m \in \mathcal{M}_k, w_n \in \mathcal{W}_k, w_{n'}
     \notin \mathcal{W}_k$$""",
-    hypotheses=experiments.FEWER,
+    hypotheses=[*experiments.FEWER, experiments.SMALL_TRUTHS],
 )
 
 

@@ -39,7 +39,7 @@ TASK_SETS = statement(
     where="Proposition 1 (M > N version)",
     says=r"""From T1 on every expert keeps the one task it specialises in, except with vanishing probability.
     $$\mathbb{P}\left(m \in \mathcal{M}_n \text{ for all } t > T_1\right) \geq 1 - \delta$$""",
-    hypotheses=[*experiments.MORE, experiments.PAST_T1],
+    hypotheses=[*experiments.MORE, experiments.PAST_T1, experiments.SMALL_TRUTHS],
     disproof="small_threshold_sets.py",
     amendment="Gamma = Theta(sigma_0^1.25) and, unless signals are orthogonal, alpha = o(sigma_0^0.75)",
     free=(experiments.FREE_SIGNALS, *experiments.FREE),
@@ -72,7 +72,7 @@ CLUSTER_SETS = TASK_SETS.twin(
     where="Proposition 1 (full version, M < N)",
     says=r"""With fewer experts than tasks every expert keeps, from T1 on, the one cluster it specialises in.
     $$\mathbb{P}\left(m \in \mathcal{M}_k \text{ for all } t > T_1\right) \geq 1 - \delta$$""",
-    hypotheses=[*experiments.FEWER, experiments.PAST_T1],
+    hypotheses=[*experiments.FEWER, experiments.PAST_T1, experiments.SMALL_TRUTHS],
 )
 CLUSTER_MODELS = TASK_MODELS.twin(
     "proposition-1-fewer-experts-model",
@@ -214,7 +214,8 @@ EQUATION_35 = statement(
     compares probabilities with outputs, and the upper bound comes out as a lower one. The gates are smaller than the
     bound: T1 = M/eta steps of eta times a gradient of O(sigma_0) leave entries of O(sigma_0), up to a logarithm.""",
     instance="M = 6, N = 3: of all experts and tasks the largest is .12 to .13 sigma_0, from sigma_0 = .1 to .0001.",
-    corrected=r"""It is at most of order sigma_0, up to a logarithm: three lines from Lemma 5.
+    corrected=r"""For truths of size O(sigma_0), as the proof of Lemma 5 has them, it is at most of order sigma_0, up to
+    a logarithm: three lines from Lemma 5.
     $$|\pi_m(X_n, \Theta_t) - \pi_m(X_{n'}, \Theta_t)| = \mathcal{O}(\sigma_0 \log(1/\sigma_0))$$""",
 )
 

@@ -64,9 +64,10 @@ OTHER_SET = statement(
     why="""The proof bounds the growth of the gap from T1 to t_1 above, by the largest gradient times the rounds,
     and then takes the bound as if it was attained: O(sigma_0^0.75) becomes Theta(sigma_0^0.75). The gradients'
     difference is itself in proportion to the small difference of the two probabilities.""",
-    instance="""M = 6, N = 3 (for M < N nine in three clusters):
-    the largest gap is .32, .14, .061 and .024 sigma_0^.75 at sigma_0 = .1 to .0001.""",
-    corrected=r"""They are at most O(sigma_0) apart, which is far less than Theta(sigma_0^0.75).
+    instance="""M = 6, N = 3 (for M < N nine in three clusters), alpha = sigma_0^.5: the largest gap is .32, .14, .061
+    and .024 sigma_0^.75 at sigma_0 = .1 to .0001.""",
+    corrected=r"""For truths of size O(sigma_0) they are at most O(sigma_0) apart, whatever the pool, which is far less
+    than Theta(sigma_0^0.75).
     $$|h_m(X_{t_1}, \theta_{t_1}^{(m)}) - h_{m'}(X_{t_1}, \theta_{t_1}^{(m')})| = \mathcal{O}(\sigma_0)$$""",
     derivation="proposition_2_other_set.py",
 )

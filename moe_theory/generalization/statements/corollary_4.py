@@ -35,6 +35,8 @@ COROLLARY_4 = statement(
     \log 2} + 1\right) \sqrt{\frac{\min(T, m)}{m}} + 2 \sqrt{\frac{\log \Gamma(m)}{2m}} + \sqrt{\frac{\log(2 /
     \delta)}{2m}}, \quad k = 1$$""",
     disproof="linear_networks_corollary_4.py",
+    note="""Only the first term is wrong, by sqrt(min(T, m)) at k = 1, so that the bound stands where Lemma 2's root is
+    larger than the first term with that factor, as for experts of fixed norms and many router weights.""",
 )
 
 

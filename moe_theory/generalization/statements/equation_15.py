@@ -17,12 +17,14 @@ EQUATION_15 = statement(
     where="Eqs. (13) to (15), with (17) to (20)",
     says="The chance of a gap is at most 2 Gamma times the largest chance for a single mask, which is then treated as "
     "if chosen before the sample.",
-    why="""The Gamma masks of (13) are those that a router leaves on this sample, so that the events of (14) are
-    conditioned on the sample, and McDiarmid's inequality in (20), for a mask given beforehand, says nothing of them.
-    Read so that (20) applies, (15) is false: a mask picked after the sample can single out inputs that no mask chosen
-    beforehand would meet.""",
+    why="""Together they are false; (13) to (15) by themselves, with masks that are numbered on each sample, are the law
+    of total probability, and then (18) to (20) fail. The Gamma masks of (13) are those that a router leaves on this
+    sample, so that the events of (14) are conditioned on the sample, and McDiarmid's inequality in (20), for a mask
+    given beforehand, says nothing of them. Read so that (20) applies, (15) is false: a mask picked after the sample can
+    single out inputs that no mask chosen beforehand would meet.""",
     instance="""A mask sends any 4 of 2^32 inputs to an expert of their own, and m = 16: a gap of 1/4 between the two
-    samples is there in 64 of 64 draws, and (15) allows a chance of .0025.""",
+    samples is there in 64 of 64 draws, and (15) allows a chance of .0025, even if any input that is met twice
+    counts.""",
     corrected=r"""Massart's lemma over the masks, with the sample held fixed and random signs, needs no mask beforehand;
     Z_mu is the largest signed mean of the losses of models with the mask mu.
     $$\mathbb{E}_\sigma \underset{\mu}{\max}\, Z_\mu \le \underset{\mu}{\max}\, \mathbb{E}_\sigma Z_\mu +

@@ -21,9 +21,10 @@ LEMMA_5 = statement(
     says=f"Given the mask, the mean of phi is at most 2 C times the Rademacher complexity of one expert.{EQUATION_24}",
     why="""Its proof takes gates that depend on the input for one convex combination of the experts, in (31), and so
     loses all experts but one. With k = 1 the class of all models with a given mask is a product over the experts,
-    each with its own inputs, and about sqrt(T) times as complex as one.""",
+    each with its own inputs, and up to T times as complex as one, sqrt(T) times for +1 and -1; at k = T = 2 no factor
+    will do, see Theorem 1.""",
     instance="""Two cells of probability 1/2, each with an expert +1 or -1, and two samples with labels of fair coins:
-    over all draws the mean of phi is 35/64, and 2 C R_2(H) is 1/2. At T = 64 and m = 256 it is .27 against .06.""",
+    over all draws the mean of phi is 35/64, and 2 C R_2(H) is 1/2. At T = 64 and m = 256 it is .28 against .05.""",
     corrected=f"The complexity is that of all models with this mask, not of one expert.{HOLDS_24}",
     disproof="two_cells_lemma_05.py",
     derivation="lemma_05_instead.py",

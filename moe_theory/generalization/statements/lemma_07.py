@@ -23,6 +23,8 @@ LEMMA_7 = statement(
     note="As printed both sides are gaps between the two samples, which holds for every number; (10) needs the true "
     "risk on the left, and then the loss must be in [0, 1], as Theorem 1 has it and the lemma does not.",
     proof="lemma_07.py",
+    amendment="with the true risk in (34), for a loss in [0, 1]",
+    disproof="rare_loss_lemma_07.py",
 )
 
 

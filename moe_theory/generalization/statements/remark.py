@@ -24,8 +24,10 @@ TERM = statement(
     where="Section 1 and the remark on sparsity awareness",
     says="The bound grows with k, up to k = T, through its term in k and T, and falls by a factor of O(k) with fewer."
     r"$$\sqrt{k \left( 1 + \log \frac{T}{k} \right)}$$",
-    why="The term does grow with k, and the bound at a fixed d_N; that of the k-sparse masks changes with k, and is "
-    "0 at k = T. Read as a gain of order k, the factor is too large: it is at most sqrt(k).",
+    why="The term does grow with k, and the bound at a fixed d_N; that of the k-sparse masks changes with k, and is 0 "
+    "at k = T, where the bound is least: Section 1 has it tighter than that of a model that selects all experts. Read "
+    "as a gain of order k, the factor is too large: it is at most sqrt(k).",
+    amendment="at a d_N that is the same for all k, and with sqrt(k) for k",
     instance="Of 4096 experts, 64 active ones have a term 6.0 times that of a single one, not 64 times.",
     corrected=r"""Going from k active experts to one lowers the term by a factor of at most sqrt(k).
     $$\sqrt{k \left( 1 + \log \frac{T}{k} \right)} \le \sqrt{k (1 + \log T)}, \quad 1 \le k \le T$$""",
@@ -176,8 +178,11 @@ MORE_EXPERTS = statement(
     fixed cells the class is a product of T classes, and its capacity grows like sqrt(T).""",
     instance="""Experts +1 or -1 in T cells and <1024> samples with random labels: from T = 4 to 64 the complexity grows
     like T^0.49, <3.9>-fold, and 1 + log(T) only <2.2>-fold.""",
-    corrected=r"""For k = 1 and a given router the cost is a factor of sqrt(T), as long as T is below m.
-    $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \Theta(\sqrt{T})$$""",
+    corrected=r"""For k = 1, a given router with T equally likely cells and experts +1 or -1 the cost is a factor of
+    sqrt(T), as long as T is below m; for other classes up to T.
+    $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \Theta(\sqrt{T/m})$$""",
+    note="""Said of the bound it is right at a fixed d_N, whose term grows like the root of a logarithm. The remark
+    speaks of harm to generalization, which the bound does not see.""",
     disproof="fixed_cells_more_experts.py",
     derivation="root_experts.py",
 )
