@@ -17,7 +17,10 @@ EQUATION_8 = statement(
     the largest depth. $$N_t \le 2^{1/(1-\rho)} \frac{t \nu_1^2}{C^2 \log(T/\delta)}$$""",
     hypotheses=ON_TREES,
     why="""At a fixed slot t the right side tends to 0 as T grows, and there is always a candidate: log(t/delta), which
-    (7) at t has, may not be replaced by log(T/delta). Nor is 2^(a log X) the same as 2^a X: it is X^(a log 2).""",
+    (7) at t has, may not be replaced by log(T/delta). Nor is 2^(a log X) the same as 2^a X: it is X^(a log 2). Later
+    slots, as Lemma 1's, pay for their leaves.""",
+    amendment="for t nu_1^2 >= (1 + sqrt(T)/2) C^2 log(T/delta), as Lemma 1",
+    proof="lemma_01.py",
     instance="rho = 0.3, C = nu_1 = delta = 1, T = <15>: in slot 1 the root is a candidate, and (8) says "
     "at most <0.994>.",
     disproof="early_equation_8.py",
@@ -27,7 +30,26 @@ EQUATION_8 = statement(
 )
 
 
+def excess_over_bound(run) -> np.ndarray:
+    """By how much candidates are more than (8) says, relative to it, in each slot (R, B)."""
+    bound = theory.leaf_bound_at(run.rounds.astype(float), int(run.rounds[-1]), run.params)
+    return excess(candidates(run), np.reshape(bound, (-1, 1)))
+
+
 @EQUATION_8.charitable(
+    "equation-8.later",
+    by_ratio("in-turn"),
+    identity(within=0),
+    where="Eq. (8), first inequality, C = 1, of the slots that Lemma 1 is proved for",
+)
+def later_candidates_beyond(run) -> np.ndarray:
+    """From the slot on at which t/log(T) is 1 + sqrt(T)/2 there are no more candidates than (8) says."""
+    horizon = int(run.rounds[-1])
+    is_late = run.rounds >= (1 + horizon**0.5 / 2) * np.log(horizon)
+    return excess_over_bound(run)[is_late].max(axis=0)
+
+
+@EQUATION_8.literal(
     "equation-8.early",
     by_ratio("in-turn"),
     identity(within=0),
@@ -36,8 +58,7 @@ EQUATION_8 = statement(
 )
 def candidates_beyond(run) -> np.ndarray:
     """There are at slot t no more candidates than (8) says, from the first slot on."""
-    bound = theory.leaf_bound_at(run.rounds.astype(float), int(run.rounds[-1]), run.params)
-    return excess(candidates(run), np.reshape(bound, (-1, 1))).max(axis=0)
+    return excess_over_bound(run).max(axis=0)
 
 
 @EQUATION_8.step(

@@ -2,7 +2,15 @@
 
 from moe_theory.merging import policies
 from moe_theory.merging.experiments import FIXED_MERGES, MERGES
-from moe_theory.merging.statements.figure_4 import IN_THE_PAPER, NO_LEARNING, SEARCHED, claim_competitors, claim_gain
+from moe_theory.merging.statements.figure_4 import (
+    FIGURE_4,
+    IN_THE_PAPER,
+    NO_LEARNING,
+    SEARCHED,
+    WORLD,
+    claim_competitors,
+    claim_gain,
+)
 from moe_theory.verify.statement import statement
 
 LEAST_GAIN = 0.05  # of accuracy
@@ -12,8 +20,9 @@ FIGURE_5 = statement(
     where="Fig. 5 and Section V-C",
     says="In drifting mixes Tanbr is ahead of fixed merges and NUCB by 5 to 10 %, slot by slot.",
     hypotheses=[MERGES],
+    amendment=WORLD,
     note="8 tasks of two conflicting label maps, a drifting mix. Literal: that each lead is at least 5 points, which "
-    "over NUCB it is on 26 of 64 streams. Ours: a model whose tasks agree, so that one fixed merge serves all; there "
+    "over NUCB it is on 26 of 64 streams; and a model whose tasks agree, so that one fixed merge serves all: there "
     "RegMean is ahead on 55 of 64. "
     f"Of the last slots together, not slot by slot. {NO_LEARNING} {SEARCHED}",
 )
@@ -21,4 +30,5 @@ claim_gain(FIGURE_5, "figure-5.ahead", "dynamic", FIXED_MERGES, 0, "charitable")
 claim_gain(FIGURE_5, "figure-5.ahead-nucb", "dynamic", [policies.NUCB], 0, "charitable")
 claim_competitors(FIGURE_5, "figure-5", "dynamic")
 claim_gain(FIGURE_5, "figure-5.gain", "dynamic", IN_THE_PAPER, LEAST_GAIN, "literal")
-claim_gain(FIGURE_5, "figure-5.agreeing", "agreeing", IN_THE_PAPER, 0, "ours")
+claim_gain(FIGURE_5, "figure-5.agreeing", "agreeing", IN_THE_PAPER, 0, "literal")
+FIGURE_4.also("figure-5.agreeing", role="literal")

@@ -28,8 +28,8 @@ LEMMA_1 = statement(
     says=f"There are never more candidates than 2^(1/(1-rho)) T nu_1^2 / (C^2 log(T/delta)). $${EQUATION_5}$$",
     hypotheses=ON_TREES,
     why="""Where C^2 log(T/delta) is large against T the right side is below the number of candidates that the root and
-    its halves are: T must be large against C^2. The proof does not show it either, as 2 to the power of (7) is a power
-    of T, not 2^(1/(1-rho)) times T.""",
+    its halves are: T must be large against C^2. For rho above 1 - log 2, .307, the proof does not show it either, as 2
+    to the power of (7) is a power of T above 1, not 2^(1/(1-rho)) times T.""",
     instance="C = 2, rho = 0.3, nu_1 = delta = 1, T = 2: the root is split in slot 1, which leaves 2 candidates in "
     "slot 2, and (5) says at most <1.94>.",
     corrected="Each split uses up pulls of its own, so that all leaves are at most one more than the splits that T "

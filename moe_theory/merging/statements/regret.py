@@ -21,7 +21,7 @@ REGRET = statement(
     "tasks' best weights is (0.7, 0.3) and earns 0.58, the weights (1, 0) earn 0.7.",
     corrected=r"The mix belongs inside the argmax. $$x_t^* = \mathrm{argmax}_x \psi_t' f^*(x)$$",
     disproof="two_tasks_regret.py",
-    amendment="with the task mix inside the argmax",
+    amendment="with the task mix inside the argmax, over the weights that (1a) and (1b) allow",
     proof="regret.py",
     derivation="regret.py",
 )

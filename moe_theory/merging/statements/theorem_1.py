@@ -11,11 +11,12 @@ from moe_theory.runs import Run
 from moe_theory.verify.statement import probability, statement
 
 TANBR = dataclasses.replace(TANBR_ON["peaked"], labels=("R_T",))
+ROOT = r"R \le 3 \sqrt{T} \sqrt{\tilde{d} \log(1 + TN/\lambda) + 2} \left[ v \sqrt{\tilde{d} \log(1 + TN/\lambda) + 2"
 NEURAL = (
-    r"R \le 3 \sqrt{T} \sqrt{\tilde{d} \log(1 + TN/\lambda) + 2} \left[ v \sqrt{\tilde{d} \log(1 + TN/\lambda) + 2 - "
-    r"2 \log \delta} + 2 \sqrt{\lambda S} \right]"
+    ROOT + r"} - 2 \log \delta + (\lambda + C_3 T L)(1 - \eta w \lambda)^{J/2} \sqrt{T/\lambda} + 2 \sqrt{\lambda S} "
+    r"\right]"
 )
-RIGHT = NEURAL + r" + \max \sum_{t \le T} \nu_1 \rho^{h_t}"
+RIGHT = ROOT + r" - 2 \log \delta} + 2 \sqrt{\lambda} S \right]" + r" + \max \sum_{t \le T} \nu_1 \rho^{h_t}"
 
 THEOREM_1 = statement(
     "theorem-1",
@@ -26,8 +27,8 @@ THEOREM_1 = statement(
     why="Rewards are in [0, 1], so that no policy's regret exceeds T, and the right side has + T + 1: it is what is "
     "left of 2 T Gamma-bar and the sum of nu_1 rho^h in (10).",
     instance="T = 1: (6) allows more than 2, and a slot loses at most 1.",
-    corrected="Of a network so wide that 2 sum Gamma-bar is small, the largest sum of nu_1 rho^h over T slots is in "
-    "place of T + 1, and grows more slowly than T. "
+    corrected="Of a network so wide that 2 sum Gamma-bar is small, and trained until its error is, the largest sum of "
+    "nu_1 rho^h over T slots is in place of T + 1, and grows more slowly than T; log delta and S as gamma_t has them. "
     f"$${RIGHT}$$",
     proof="theorem_1.py",
     derivation="remark_sum.py",
