@@ -15,7 +15,7 @@ from moe_theory.edge import corrected, delays, policies, theory
 from moe_theory.edge.algorithm import Info, State, generalization_error, generalization_error_flushed, system
 from moe_theory.edge.params import CLUSTER_SPREAD, FIGURE_3_FEATURES, ORTHOGONAL, PROPORTIONAL, SIGMA_0, Dims, Params
 from moe_theory.runs import Cell, Run, run_cells
-from moe_theory.verify.claim import Experiment, ranged
+from moe_theory.verify.claim import Experiment, Measured, ranged
 from moe_theory.verify.region import Choice, Order, Scale
 from moe_theory.verify.statement import Hypothesis
 
@@ -236,8 +236,8 @@ def past_exploration(cells: Sequence[Cell], first: int, count: int, seed: int) -
 
 
 def _limit(name, dims, cells, observe) -> Experiment:
-    about = {"measure": past_exploration, "runs_systems": True, "is_double": True}
-    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 2048), **about)
+    source = Measured(past_exploration, runs_systems=True)
+    return dataclasses.replace(_experiment(name, dims, cells, 1, observe, 2048), source=source, is_double=True)
 
 
 QUIET = 1e-3  # of `noise_scale`, beside signals of length 1
@@ -352,7 +352,7 @@ def history(setting: Mapping[str, Any]) -> Experiment:
     """The first arrivals under uniform routing: simulated, or exactly with the sizes of a setting, s, p and N."""
     dims, cells = dataclasses.replace(HISTORY_DIMS, **setting), _servers(HISTORY_EXPERTS)
     made = _experiment("history", dims, cells, 60, observe_assignments, 8192, policy=policies.uniform)
-    return dataclasses.replace(made, of=history, measure=expected_history if setting else None)
+    return dataclasses.replace(made, of=history, source=Measured(expected_history) if setting else None)
 
 
 HISTORY = history({})

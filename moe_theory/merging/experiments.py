@@ -30,7 +30,7 @@ from moe_theory.merging.system import Info, State, system
 from moe_theory.merging.testbed.tasks import Recipe
 from moe_theory.merging.tree import Tree
 from moe_theory.runs import Run
-from moe_theory.verify.claim import Experiment, Runs, Selection, excess
+from moe_theory.verify.claim import Experiment, Measured, Runs, Selection, excess
 from moe_theory.verify.region import Scale
 from moe_theory.verify.statement import Hypothesis, identity, probability
 
@@ -295,7 +295,7 @@ def _testbed(name: str, setting: Recipe, mix: Mapping[str, Any], beside: tuple[s
         replicates=STREAMS,
         tier=TESTBED_TIER,
         keeps_state=False,
-        measure=evaluation.slot_accuracies(dims, TESTBED_POLICIES, SLOT_SIZE, LAST_SLOTS, setting),
+        source=Measured(evaluation.slot_accuracies(dims, TESTBED_POLICIES, SLOT_SIZE, LAST_SLOTS, setting)),
     )
 
 
@@ -335,11 +335,11 @@ TIMES = Experiment(
     replicates=128,
     tier=CLOCKS_TIER,
     keeps_state=False,
-    measure=costs.latencies([MERGED, *TIMED], LAYER),
+    source=Measured(costs.latencies([MERGED, *TIMED], LAYER)),
 )
 SERVING = TIMES.at(BATCH)
 STEPPED = ("token-top-1-capacity", "smear-example-linear", "smear-token-linear")
-STEP_TIMES = dataclasses.replace(TIMES, name="step-times", measure=costs.step_times([MERGED, *STEPPED], LAYER))
+STEP_TIMES = dataclasses.replace(TIMES, name="step-times", source=Measured(costs.step_times([MERGED, *STEPPED], LAYER)))
 STEPPING = STEP_TIMES.at(BATCH)
 ROUTED_EXPERTS = (4, 64, 192)
 ROUTED_DIMS = Dims(max_experts=ROUTED_EXPERTS[-1])
@@ -367,7 +367,7 @@ ROUTING = Experiment(
     replicates=128,
     tier=CLOCKS_TIER,
     keeps_state=False,
-    measure=costs.choice_times({cell: form for cell, (_, form) in ROUTED.items()}),
+    source=Measured(costs.choice_times({cell: form for cell, (_, form) in ROUTED.items()})),
 )
 
 # What statements measure.

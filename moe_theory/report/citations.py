@@ -122,7 +122,7 @@ def _of_sweep(run: str, path: Path) -> Bearing | None:
     chosen = [
         claim
         for claim in select_claims([paper.name for paper in all_papers().values() if name in paper.systems])
-        if claim.experiment.measure is None and claim.experiment.system.init.__module__ == kind.build.__module__
+        if claim.experiment.measured is None and claim.experiment.system.init.__module__ == kind.build.__module__
     ]
     note = (
         f"{UNJUDGED}a sweep of the system {name!r}. Listed are the paper's claims that `moe-theory verify` judges "

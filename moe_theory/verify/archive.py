@@ -154,7 +154,7 @@ def _code(experiment: Experiment) -> Any:
     takes = (SequentialTest.extend, collect, failed_hypotheses, labels_of, find_overflows, compute_chunk, chunk_of)
     run = (experiment.num_rounds, experiment.record_every, experiment.keeps_state, experiment.width)
     run = (*run, experiment.lengths, experiment.is_double)
-    functions = (experiment.observe, experiment.start, experiment.measure)
+    functions = (experiment.observe, experiment.start, experiment.measured and experiment.measured.make)
     systems = {name: experiment.system_of(name) for name in experiment.cells}
     return takes, run, functions, systems, experiment.dims, experiment.stored and experiment.stored.digest
 

@@ -82,7 +82,7 @@ def check(
     experiment = chosen.experiment
     choice = registry.select_readings(chosen.paper, None if reading is None else [reading])[0]
     cells = experiment.cells_under(choice)
-    is_simulated = experiment.measure is None and experiment.stored is None
+    is_simulated = experiment.source is None
     try:
         shapes = {cell.name: _shapes(cell, replicates) for cell in cells} if is_simulated else {}
         runs = _runs(chosen, cells, replicates, seed, progress)
@@ -109,8 +109,8 @@ def _runs(claim: Claim, cells: list[Cell], replicates: int, seed: int, progress:
     if experiment.stored is not None:
         found = experiment.stored.runs(0, replicates)
         return {cell.name: found[cell.name] for cell in cells}
-    if experiment.measure is not None:
-        return experiment.measure(cells, 0, replicates, seed)
+    if experiment.measured is not None:
+        return experiment.measured.make(cells, 0, replicates, seed)
     return run_cells(cells, replicates, seed=seed, width=replicates, progress=progress)
 
 

@@ -62,6 +62,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 Measure = Callable[[Sequence[Cell], int, int, int], Runs]  # (cells, first replicate, their number, seed)
 
 
+class Measured(NamedTuple):
+    """What makes an experiment's runs in place of a simulation of its systems: clocks, or what no scan computes."""
+
+    make: Measure
+    runs_systems: bool = False  # all the same
+
+
 class ReadingLike(Protocol):
     """A named set of choices, such as `core.papers.Reading`."""
 
@@ -88,7 +95,7 @@ class Experiment(Shown):
     observe: Observe = observe_info
     replicates: int = 1024  # limit, unless the caller names another or gives a budget of time
     start: Start | None = None  # initial states other than the system's own
-    stored: "Results | None" = None  # a sweep that the runs are read from, instead of simulating them
+    source: "Results | Measured | None" = None  # a stored sweep, or a function, where the systems are not simulated
     tier: str = "simulated"  # what its runs cost: PAPER:TIER names the claims of a tier
     systems: Mapping[str, System] = dataclasses.field(default_factory=dict)  # of cells that have one of their own
     lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)  # rounds, where a cell has its own number
@@ -96,8 +103,6 @@ class Experiment(Shown):
     keeps_state: bool = True  # whether runs have final states, for claims that look at them
     data: str = ""  # the data set that its runs are on, where it is not drawn by the package
     width: int | None = None  # replicates that run together; what suits the size of a state unless given
-    measure: "Measure | None" = None  # what makes the runs instead of the systems: clocks, or what no scan computes
-    runs_systems: bool = False  # whether `measure` runs the systems all the same
     of: "Callable[[Mapping[str, Any]], Experiment] | None" = None  # the same with other sizes and laws, by their names
     length_of: Callable[[Any], float] | None = None  # rounds that are needed at other parameters, if more than recorded
 
@@ -105,7 +110,7 @@ class Experiment(Shown):
         return id(self)
 
     def __fingerprint__(self) -> Any:
-        kept = {"stored": self.stored and self.stored.digest}
+        kept = {"source": self.source if self.stored is None else self.stored.digest}
         return (
             {**vars(self), **kept, "of": None, "length_of": None},
             Experiment.cells_under,
@@ -118,6 +123,16 @@ class Experiment(Shown):
         """Its facts by name, as a table of many has them."""
         cells = ", ".join(self.cells)
         return {"experiment": self.name, "rounds": self.num_rounds, "replicates": self.replicates, "cells": cells}
+
+    @property
+    def measured(self) -> "Measured | None":
+        """What makes its runs, where they are measured."""
+        return self.source if isinstance(self.source, Measured) else None
+
+    @property
+    def stored(self) -> "Results | None":
+        """The sweep that its runs are read from, where they are."""
+        return None if isinstance(self.source, Measured) else self.source
 
     def system_of(self, cell: str) -> System:
         """The system that a cell runs."""
@@ -254,7 +269,7 @@ class Experiment(Shown):
             record_every=results.stride,
             observe=results.kind.observe(results.kept),
             replicates=spec.replicates,
-            stored=results,
+            source=results,
         )
 
 

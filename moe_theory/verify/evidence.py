@@ -15,7 +15,7 @@ from moe_theory.core.random import root_key
 from moe_theory.core.system import Observe, System
 from moe_theory.runs import Cell, Progress, replicate_rounds
 from moe_theory.runs.cells import RunningCells
-from moe_theory.verify.claim import LIMITS, Claim, Experiment, Runs, require_replicates_last
+from moe_theory.verify.claim import LIMITS, Claim, Experiment, Measured, Runs, require_replicates_last
 
 EXPONENTS = {"rate", "limit_rate"}  # kinds of claims whose prediction is one number for all components
 EVENTS = {"probability", "counterexample", "limit_probability"}  # whose components happen or do not
@@ -28,18 +28,17 @@ def runs_of(
 
     Raises, here or when they are made: MissingChunkError for a chunk of a stored sweep that is damaged.
     """
-    count = last - first
-    if experiment.measure is None and experiment.stored is None:
+    count, source = last - first, experiment.source
+    if source is None:
         return RunningCells(cells, count, first, seed, experiment.width, progress, what)
 
     def make() -> Runs:
         progress.add_work(replicate_rounds(cells, count))
         progress.running(what)
-        if experiment.measure is not None:
-            runs = experiment.measure(cells, first, count, seed)
+        if isinstance(source, Measured):
+            runs = source.make(cells, first, count, seed)
         else:
-            stored: Any = experiment.stored
-            found = stored.runs(first, count)
+            found = source.runs(first, count)
             runs = {cell.name: found[cell.name] for cell in cells}
         progress.advance(replicate_rounds(cells, count))
         return runs
@@ -147,7 +146,7 @@ def random_cells(experiment: Experiment, cells: Sequence[Cell], claims: Sequence
     runs, and those that begin with states of their own, are taken to be random. Of measured ones it cannot be known:
     replicates of a claim on them must agree, as of any exact one.
     """
-    if experiment.measure is not None or not any(claim.is_computed for claim in claims):
+    if experiment.measured is not None or not any(claim.is_computed for claim in claims):
         return frozenset()
     is_traced = experiment.start is None and experiment.stored is None
     return frozenset(cell.name for cell in cells if not is_traced or _is_random(cell))

@@ -13,7 +13,7 @@ from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
 from moe_theory.runs import Cell, Progress, Run, quiet
 from moe_theory.verify.challenge import RegionSearch
-from moe_theory.verify.claim import Claim, Experiment, Kind
+from moe_theory.verify.claim import Claim, Experiment, Kind, Measured
 from moe_theory.verify.intervals import clopper_pearson
 from moe_theory.verify.region import Scale, Size
 
@@ -116,7 +116,7 @@ def _experiment(region: PlantedRegion) -> Experiment:
         cells=cells,
         num_rounds=1,
         replicates=512,
-        measure=functools.partial(_measure, region),
+        source=Measured(functools.partial(_measure, region)),
         of=lambda setting: _sized(region, setting),
     )
 

@@ -258,7 +258,7 @@ class StudyMonitor:
 
     @property
     def is_alone(self) -> bool:
-        return self.study.experiment.measure is not None
+        return self.study.experiment.measured is not None
 
     @property
     def rank(self) -> tuple[int, int]:

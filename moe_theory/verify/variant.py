@@ -89,7 +89,7 @@ def of_own(claim: Claim, variant: Variant) -> Experiment:
         raise InvalidSystemError("its runs are those of a stored sweep")
     if experiment.start is not None:
         raise InvalidSystemError("its runs begin at states of the printed algorithm")
-    if experiment.measure is not None and not experiment.runs_systems:
+    if experiment.measured is not None and not experiment.measured.runs_systems:
         raise InvalidSystemError("its runs are measured, and not simulated")
     systems = {cell: rebuilt(system, variant.parts) for cell, system in experiment.systems.items()}
     return dataclasses.replace(experiment, system=rebuilt(experiment.system, variant.parts), systems=systems)

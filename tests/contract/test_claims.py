@@ -36,8 +36,8 @@ def test_claims_are_judged_and_written_down(paper, is_shared):
     judged = []
     for study in studies:
         cells = [shortened(cell) if study.experiment.tier == "learned" else cell for cell in study.cells]
-        measure = study.experiment.measure
-        runs = run_cells(cells, FEW, seed=0, width=FEW) if measure is None else measure(cells, 0, FEW, 0)
+        measured = study.experiment.measured
+        runs = run_cells(cells, FEW, seed=0, width=FEW) if measured is None else measured.make(cells, 0, FEW, 0)
         judged += [judge(claim, reading, runs, 0, 1e-4) for claim in study.claims]
     check_written_down(judged, [claim for study in studies for claim in study.claims])
     assert len({study.experiment.name for study in studies} & SHARED[paper]) == is_shared * len(SHARED[paper])

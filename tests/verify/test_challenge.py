@@ -25,6 +25,7 @@ from moe_theory.verify import claim as claims
 from moe_theory.verify import statement as statements
 from moe_theory.verify.challenge import FINALISTS, Challenge, challenge
 from moe_theory.verify.challenged import EARLIER, Looked
+from moe_theory.verify.claim import Measured
 from moe_theory.verify.explore import explore
 from moe_theory.verify.region import Choice, Order, Scale, Size, varies
 from moe_theory.verify.statement import Declared, Hypothesis, bound, identity
@@ -52,7 +53,7 @@ def experiment(truth: Truth, setting: Mapping[str, Any] = MappingProxyType({})) 
         planted_region.EXPERIMENT,
         name="planted region",
         cells={"only": {"fixed": 1.0, "count": setting.get("count", 3)}},
-        measure=measure,
+        source=Measured(measure),
         of=functools.partial(experiment, truth),
     )
 

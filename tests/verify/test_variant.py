@@ -165,7 +165,7 @@ def test_what_does_not_apply_is_said(parts, claim, reason, no_work):
 
 def test_a_stored_sweep_stays_as_it_is():
     with pytest.raises(InvalidSystemError, match="a stored sweep"):
-        of_own(make(experiment=experiment(stored=object())), variant_of({"router": interventions.by_kind}))
+        of_own(make(experiment=experiment(source=object())), variant_of({"router": interventions.by_kind}))
 
 
 def test_every_study_runs_the_own_parts(no_work):
