@@ -48,9 +48,6 @@ LEMMA_3_OTHERS = LEMMA_3_OWN.twin(
     + OTHERS % r"M^{-1} \sigma_0",
     instance="""Three servers, no noise, v_1'v_2 = 3/5: 1 and 2 end their first tasks, of kinds 1 and 2, together: the
     output of 2 for v_1 falls by eta sigma_0/<45>.""",
-    note="""That steps sum to zero bounds the mean of the other M - 1, not each: that of expert m is in proportion to
-    pi_m. As sigma_0 falls every pi_m tends to 1/M; at Fig. 3's sigma_0 = <0.6> with strong signals one expert takes
-    most of it.""",
 )
 
 
