@@ -18,9 +18,9 @@ LEMMA_3 = statement(
     r"\frac{b_i^{2/3}}{K_i^{2/3}} \right)^{3/2}$$",
     note="The theorem that it cites has logarithms of the width and of m besides, and an activation that is "
     "1-Lipschitz and 0 at 0, which the lemma does not ask for: with phi(z) = 10 z, one input and two layers of one "
-    "unit, all norms 1, the complexity is 10, and 2 sqrt(2) is stated. Tested where the complexity is known, at one layer, "
-    "and from below at two, with slack 7. Proved for one layer, and for two with a homogeneous activation such as "
-    "ReLU; deeper networks are neither tested nor proved.",
+    "unit, all norms 1, the complexity is 10, and 2 sqrt(2) is stated. Tested where the complexity is known, at one "
+    "layer, and from below at two, with slack 7. Proved for one layer, and for two with a homogeneous activation such "
+    "as ReLU; deeper networks are neither tested nor proved.",
     amendment="phi 1-Lipschitz and 0 at 0",
     disproof="steep_activation_lemma_03.py",
     derivation="two_layers_lemma_03.py",
