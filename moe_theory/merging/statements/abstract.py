@@ -43,8 +43,8 @@ SUBLINEAR = statement(
     why="It grows more slowly than T. The root of T rests on the remark on Theorem 1, which drops a term that is "
     "linear in T from its bound, and is not what is seen.",
     amendment="of the first half: more slowly than T",
-    note="On rewards of ours; the one with a peak decides, over slots 2,000 to 20,000. The 5,000 of the paper's Fig. 4 do "
-    "not tell regret that is linear in T from one that is not.",
+    note="On rewards of ours; the one with a peak decides, over slots 2,000 to 20,000. The 5,000 of the paper's Fig. 4 "
+    "do not tell regret that is linear in T from one that is not.",
 )
 SUBLINEAR.also("remark.bound", role="literal")
 
