@@ -13,8 +13,9 @@ from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, ordering, probability, ranged, statement
 
 VARIANCE = SIGMA_0**2
-BLIND = """The paper leaves open how large signals are, and that decides how far one gate step moves the outputs: the
-gate drive kappa = eta E|w| E|v|^2 E[beta^2] / M. Far below 1 no router specialises within T = 3000."""
+BLIND = """The paper leaves open how large signals and strengths beta are, and that decides how far one gate step moves
+the outputs: the gate drive kappa = eta E|w| E|v|^2 E[beta^2] / M. Far below 1, as with beta = 1 here, no router
+specialises within T = 3000."""
 ALONG_ROUTES = """Given which tasks came and who had them, with M = 30 Algorithm 1's mean error follows a recursion, to
 1 % under every reading: `edge.theorem-1.given-routes`."""
 TEN = experiments.ADAPTIVE.over("num_experts", 10)
@@ -37,6 +38,7 @@ BELOW_VARIANCE = statement(
     corrected=ALONG_ROUTES,
     note="Curves of a figure: what is asked is that most runs end there, as their mean is at the mercy of a few.",
     witness="figure_3.py",
+    amendment="per coordinate, and with a gate drive kappa of order 1",
 )
 BELOW_VARIANCE.also("theorem-1.given-routes", role="corrected")
 BELOW_VARIANCE.literal(
@@ -138,8 +140,12 @@ INCREASES = statement(
     "figure-3-offloading-increases",
     where="Sec. VI, Fig. 3 (b)",
     says="Without specialists the error of those strategies grows over time.",
-    note="""By the exact expected error given pools and loads, which scatters less than the runs do. Truths have mean 0,
-    as in Fig. 3: a part that all had in common would be learned first, and the error would fall.""",
+    note="""By the exact expected error given pools and loads, which scatters less than the runs do, of the strategy
+    that takes the nearest server.""",
+    why="""Truths have mean 0 in our runs. A part that all have in common is learned first, and then the error
+    falls.""",
+    disproof="common_part_offloading.py",
+    amendment="truths no larger, in mean square, than they are apart",
 )
 
 

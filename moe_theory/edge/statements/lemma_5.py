@@ -52,12 +52,13 @@ LEMMA_5_APART = statement(
     probabilities' gap from above alone.""",
     instance="Three experts with outputs a, 1 and 0: the last two differ by 1 in output and by less than 2 e^-a in "
     "probability, <0.00008> at a = 10.",
-    corrected=r"""With the smaller of the two probabilities as the factor the inequality holds for all pairs.
-    $$\left\lvert \pi_m - \pi_{m'} \right\rvert \ge \min(\pi_m, \pi_{m'}) \left\lvert h_m - h_{m'} \right\rvert$$""",
-    note="Holds with two hypotheses that it leaves out: bounded outputs, and a number of experts that stays.",
+    corrected=r"""They differ by exactly (pi_m + pi_m') tanh(delta/2), and so by the smaller of the two times delta or
+    more.
+    $$\left\lvert \pi_m - \pi_{m'} \right\rvert = (\pi_m + \pi_{m'}) \tanh \frac{\delta_\Theta}{2} \ge \min(\pi_m,
+    \pi_{m'})\, \delta_\Theta$$""",
     disproof="powers_of_two.py",
     proof="lemma_05_apart.py",
-    amendment="for bounded outputs and a fixed number of experts",
+    amendment="with min(pi_m, pi_m') as a factor, a constant for bounded outputs and a fixed number of experts",
 )
 OUTPUTS = (-1.0, -0.4, 0.0, 0.7, 1.0)
 

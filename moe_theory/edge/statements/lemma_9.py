@@ -74,7 +74,8 @@ def history_sum(run) -> np.ndarray:
     derivation="isotropic_history.py",
     why="""The proof takes features without a preferred direction: E|P(w - w')|^2 = (s/p)|w - w'|^2. By Definition 1 one
     column is the signal's, and a kind's signal is the same each time.""",
-    instance="Signals along truths: a task just learned has no error, and (34) gives it r^L |w|^2 or more.",
+    instance="""Signals along truths: a task just learned has no error, and (34) gives it r^L |w|^2 or more. One kind, L
+    times, its signal in any direction: (1 - 1/p) ((p - s)/(p - 1))^L |w|^2 in the mean, and (34) has ((p - s)/p)^L.""",
     free=(Size("num_samples", 1, 14), Size("num_tasks", 2, 15), Size("num_features", 11, 30)),
 ).charitable(
     "lemma-9.history",

@@ -42,13 +42,13 @@ QUANTILE = statement(
     f"most delta.$${TAIL % ('M_{th}', NORMAL_QUANTILE)}$$",
     hypotheses=[SHORT_DELAYS],
     why="""Arrivals of one kind are binomial, and a normal quantile stands in for theirs. That is right for a d_u long
-    beside N and ln(1/delta), where the chance tends to delta, from above; at Fig. 3's d_u = 10 the binomial has the
-    heavier tail, and the more so the smaller delta is, though the paper asks for delta = o(1).""",
+    beside N and ln(1/delta), where the chance over delta tends to 1, from above or from below; at Fig. 3's d_u = 10 the
+    binomial has the heavier tail, and the more so the smaller delta is, though the paper asks for delta = o(1).""",
     instance="d_u = 10, N = 10: M_th = <2.56> for delta = 0.05 is exceeded with probability 0.0702; M_th = <5.51> "
     "for delta = 1e-6 with <1.5e-4>, and rounded up to 6 with <9.1e-6>.",
     corrected=f"The binomial's own quantile.$${BINOMIAL_QUANTILE}$$",
     disproof="poisson_arrivals.py",
-    amendment="P tends to delta, in place of at most delta, for ln(1/delta)^3 = o(d_u/N)",
+    amendment="P over delta tends to 1, in place of P at most delta, for ln(1/delta)^3 = o(d_u/N)",
 )
 
 

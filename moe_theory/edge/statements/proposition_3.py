@@ -17,9 +17,9 @@ PROPOSITION_3 = statement(
     (15), which Proposition 2 excludes, is not the cause: without it models move by that order too.""",
     instance="M = 13, N = 2, orthonormal signals: within T1 / 4 rounds some entry moves by 13 sigma_0^2 at sigma_0 "
     "= 0.2, by 121 sigma_0^2 at 0.02.",
-    corrected=r"""Where the kinds' data conflict, models are as large as truths, and move by as much. With one sample,
-    independent signals and wide r (18) holds, with truths of a cluster O(sigma_0^2) apart too: models fit all kinds
-    together. With narrow r servers still meet kinds after T1.
+    corrected=r"""Where the kinds' data conflict, models are as large as truths, and move by as much, if no two signals
+    are nearly parallel. Then, with one sample, independent signals and wide r, (18) holds, with truths of a cluster
+    O(sigma_0^2) apart too: models fit all kinds together.
     $$\left\lVert \mathbf{w}_t^{(m)} - \mathbf{w}_{T_1}^{(m)} \right\rVert_\infty = \mathcal{O}(\sigma_0)$$""",
     note="(18) measures from a T_2 that the paper does not define; read as T1.",
     witness="limit.py",

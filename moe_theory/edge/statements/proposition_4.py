@@ -98,7 +98,8 @@ statement(
     column is the signal's, and signals of a cluster are alike: similar by Section II, O(sigma_0^2) apart in
     Appendix A.""",
     instance="""Orthonormal truths with signals along them, p = 15, s = 10, N = 10: the error tends to 2.19 |w|^2, the
-    gap is 1.8 |w|^2. One sample, three kinds: 2 and 4/3.""",
+    gap is 1.8 |w|^2. One sample and orthonormal signals apart from truths: W (1 + (N - 2)/p), W their mean square,
+    where 2 W (1 - 1/N) is stated.""",
 ).charitable(
     "proposition-4.limit",
     NEAREST.over("num_experts", 10),

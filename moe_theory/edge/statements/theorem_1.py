@@ -190,7 +190,8 @@ THEOREM_1_LIMIT = statement(
     run.""",
     note="""Judged is what the sentence names: the error between tasks of one cluster, whose truths are O(sigma_0^2)
     apart. Of O(sigma_0^2) alone, with any constant, it would be vacuous as `edge.theorem-1` is: blind routing has
-    it.""",
+    it, with two samples or more. With one, and two signals an angle of sigma_0 apart, servers that meet both kinds
+    end at a distance of order 1 from both.""",
     instance="Fig. 3's settings, M = 50: at T = 30,000 the tasks after T1 are above the gap inside a cluster in each "
     "of 64 runs.",
     corrected=ALONG_ROUTES + " It comes down to that gap only where each server keeps to one cluster.",
@@ -229,9 +230,10 @@ GAIN = statement(
     where="Sec. V, after Theorem 1",
     says="Algorithm 1 ends with a much smaller error than strategies that do not look at the task.",
     hypotheses=(*experiments.CONVERGES, SUFFICIENT),
-    why="""How large signals are is left open, and decides how far one gate step moves the outputs. With signals that
-    are the truths, or as large as 1 and apart from them, the router tells no kinds apart within T = 3000, and its error
-    is that of routing which does not look at the task.""",
+    why="""How large signals and strengths are is left open, and decides how far one gate step moves the outputs. With
+    beta = 1 and signals that are the truths, or as large as 1 and apart from them, the router tells no kinds apart
+    within T = 3000, and its error is that of routing which does not look at the task.""",
+    amendment="with a gate drive kappa of order 1",
     instance="v = w, M = 50: 11.910, and less than 11.279 is claimed, 95 % of what blind routing has.",
     corrected=ALONG_ROUTES + " What Algorithm 1 gains is what its routes make of it.",
     note="5 % is our reading of much. As sigma_0 falls there is no gain under any reading: `edge.theorem-1-limit`.",

@@ -13,7 +13,8 @@ Robust: the servers, delays, loads, kinds and signals, M, T, beta and the size o
 Objection: O(sigma_0^2) is meant with one cluster's constant. That is in the text: judged by itself, and false.
 
 Caveat: truths of size O(sigma_0), as in the proof of Lemma 3; Assumption 1 is about their differences. Two samples or
-more, and noise: at s = 1 models stay bounded by a theorem on affine projections, not shown here.
+more, and noise: at s = 1 truths sigma_0 and -sigma_0 along the bisector of two signals at an angle a have the one model
+sigma_0 cot(a/2) across it that fits both, which is of order 1 at a = sigma_0.
 """
 
 import sys
