@@ -8,24 +8,23 @@ import dataclasses
 import numpy as np
 
 from moe_theory.merging.experiments import (
-    LONGER_SLOTS,
-    LONGER_STRIDE,
+    LONG_SLOTS,
     MERGES,
     MOSTLY,
     ON_REWARDS,
-    ONE_EXPERT_LONGER,
+    ONE_EXPERT_LONG,
     SERVING,
-    TANBR_LONGER,
+    TANBR_LONG,
     TIMED,
     computed,
-    exponent,
+    exponent_over_log,
     is_faster,
     recorded,
 )
 from moe_theory.merging.serving.methods import MERGED
 from moe_theory.verify.statement import Declared, alike, bound, statement
 
-SLOTS = (2000, 4000, 8000, 14_000, LONGER_SLOTS)  # where growth is looked at
+SLOTS = (312, 625, 1250, 2500, LONG_SLOTS)  # where growth is looked at
 # Seconds of Table I: of token-level and of task-level routing with 1, 2 and 3 experts, and with all merged.
 TOKEN_SECONDS, TASK_SECONDS = np.array([1.81, 2.42, 3.05, 193.88]), np.array([1.16, 1.78, 2.41, 3.01])
 TANBR_SECONDS = 0.61
@@ -40,33 +39,37 @@ SUBLINEAR = statement(
     where="Abstract and Section VI",
     says=f"The regret grows more slowly than T, like sqrt(T) log T. $${ROOT}$$",
     hypotheses=ON_REWARDS,
-    why="It grows more slowly than T. The root of T rests on the remark on Theorem 1, which drops a term that is "
-    "linear in T from its bound, and is not what is seen.",
-    amendment="of the first half: more slowly than T",
-    note="On rewards of ours; the one with a peak decides, over slots 2,000 to 20,000. The 5,000 of the paper's Fig. 4 "
-    "do not tell regret that is linear in T from one that is not.",
+    why="Slots in the paper's number do not tell it from regret that is linear in T: a bandit that settles on one "
+    "expert loses something in every slot for ever, and less over the last quarter than over the first as well. The "
+    "root of T rests on the remark on Theorem 1, which drops a term that is linear in T from its bound.",
+    note="On rewards of ours; the one with a peak, over the 5,000 slots of the paper's Fig. 4, decides. Vacuous is what "
+    "such slots can show, not the sentence: in a pilot of 16 worlds over ten times as many the two growths part.",
 )
 SUBLINEAR.also("remark.bound", role="literal")
 
 
-def regret_at(run) -> np.ndarray:
-    """Regret up to each of the slots (V, B)."""
-    return np.maximum(recorded(run, "cumulative_regret")[np.array(SLOTS) // LONGER_STRIDE - 1], 1e-9)
+def regret_over(run, first: int, last: int) -> np.ndarray:
+    """Regret of slots `first` + 1 to `last` (B,)."""
+    return recorded(run, "regret")[first:last].sum(axis=0)
 
 
-@SUBLINEAR.competitor("abstract.sublinear-one-expert", ONE_EXPERT_LONGER, MOSTLY).says(
-    "Of a bandit that settles on one expert, whose regret is linear in T, it is at most 0.9 in most worlds, too."
+@SUBLINEAR.competitor("abstract.sublinear-one-expert", ONE_EXPERT_LONG, MOSTLY).says(
+    "A bandit that settles on one expert, whose regret is linear in T, does so as well."
+    r"$$\mathbb{P}(R_T - R_{3T/4} < R_{T/4}) \ge \frac{1}{2}$$"
 )
-@SUBLINEAR.charitable("abstract.sublinear", TANBR_LONGER, MOSTLY, where="Section VI: sublinear, a reward with one peak")
-def grows_more_slowly(run) -> np.ndarray:
-    """On a reward with one peak the exponent of Tanbr's regret, fitted over slots 2,000 to 20,000, is at most 0.9."""
-    return exponent(regret_at(run), SLOTS) <= 1 - TOLERANCE
+@SUBLINEAR.charitable("abstract.sublinear", TANBR_LONG, MOSTLY, where="Section VI: sublinear, a reward with one peak")
+def slows_down(run) -> np.ndarray:
+    r"""On a reward with one peak Tanbr loses less over the last quarter of 5,000 slots than over the first, mostly.
+    $$\mathbb{P}(R_T - R_{3T/4} < R_{T/4}) \ge \frac{1}{2}$$"""
+    quarter = LONG_SLOTS // 4
+    return regret_over(run, LONG_SLOTS - quarter, LONG_SLOTS) < regret_over(run, 0, quarter)
 
 
-@SUBLINEAR.literal("abstract.sublinear-root", TANBR_LONGER, MOSTLY, where="Abstract, on a reward with one peak")
+@SUBLINEAR.literal("abstract.sublinear-root", TANBR_LONG, MOSTLY, where="Abstract, on a reward with one peak")
 def grows_like_root(run) -> np.ndarray:
-    """There the exponent of its regret over log T, fitted over these slots, is at most 0.6 in most worlds."""
-    return exponent(regret_at(run) / np.log(SLOTS)[:, None], SLOTS) <= 0.5 + TOLERANCE
+    """There the exponent of its regret over log T, fitted over slots 312 to 5,000, is at most 0.6 in most worlds."""
+    regret = np.maximum(recorded(run, "cumulative_regret")[np.array(SLOTS) - 1], 1e-9)
+    return exponent_over_log(regret, SLOTS) <= 0.5 + TOLERANCE
 
 
 def claim_saving(of: Declared, id: str, where: str, rival: str, saving: float, role: str = "literal") -> None:

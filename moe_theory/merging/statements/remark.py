@@ -78,8 +78,7 @@ def own_sum_grows_like_root(run) -> np.ndarray:
     The exponent of the sum over log T, fitted over T = 512 to 5,000.
     $$\sum_{t \le T} \nu_1 \rho^{h_t} = \mathcal{O}(\sqrt{T} \log T)$$"""
     terms = float(run.params.smoothness) * float(run.params.smoothness_ratio) ** experiments.recorded(run, "depth")
-    sums = np.cumsum(terms, axis=0)[np.array(PICKING) - 1]
-    return experiments.exponent(sums / np.log(PICKING)[:, None], PICKING) <= 0.6
+    return experiments.exponent_over_log(np.cumsum(terms, axis=0)[np.array(PICKING) - 1], PICKING) <= 0.6
 
 
 REMARK.replacement(
