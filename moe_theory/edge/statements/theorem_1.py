@@ -188,10 +188,8 @@ THEOREM_1_LIMIT = statement(
     where the gap inside a cluster is O(sigma_0^4); with servers that take one kind each they have that order, with
     every task at a server of its kind's set (15) they do not. At Fig. 3's sigma_0 they stay above that gap in a long
     run.""",
-    note="""Judged is what the sentence names: the error between tasks of one cluster, whose truths are O(sigma_0^2)
-    apart. Of O(sigma_0^2) alone, with any constant, it would be vacuous as `edge.theorem-1` is: blind routing has
-    it, with two samples or more. With one, and two signals an angle of sigma_0 apart, servers that meet both kinds
-    end at a distance of order 1 from both.""",
+    note="""Judged is what the sentence names, the error inside a cluster. Of O(sigma_0^2) it would be vacuous as
+    `edge.theorem-1`, with two samples or more; with one, and two signals an angle of sigma_0 apart, false.""",
     instance="Fig. 3's settings, M = 50: at T = 30,000 the tasks after T1 are above the gap inside a cluster in each "
     "of 64 runs.",
     corrected=ALONG_ROUTES + " It comes down to that gap only where each server keeps to one cluster.",

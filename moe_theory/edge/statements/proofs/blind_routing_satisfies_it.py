@@ -12,9 +12,8 @@ Robust: the servers, delays, loads, kinds and signals, M, T, beta and the size o
 
 Objection: O(sigma_0^2) is meant with one cluster's constant. That is in the text: judged by itself, and false.
 
-Caveat: truths of size O(sigma_0), as in the proof of Lemma 3; Assumption 1 is about their differences. Two samples or
-more, and noise: at s = 1 truths sigma_0 and -sigma_0 along the bisector of two signals at an angle a have the one model
-sigma_0 cot(a/2) across it that fits both, which is of order 1 at a = sigma_0.
+Caveat: truths of size O(sigma_0), as in the proof of Lemma 3. Two samples or more, and noise: at s = 1 one model alone
+fits truths +-sigma_0 along the bisector of two signals at an angle a, sigma_0 cot(a/2) across: order 1 at a = sigma_0.
 """
 
 import sys
