@@ -53,8 +53,8 @@ THEOREM_1 = statement(
     why="""Experts that share the inputs among them fit more labels than one expert can, but the bound charges for the
     complexity of one, and for which experts are active, not for how gates mix them. The proof loses both in (30) to
     (31), where the gates of each input are replaced by one convex combination for all inputs: Lemma 10 then says that T
-    experts are no richer than one. Two experts that are both active fit whatever their gates do; with a fixed router
-    and k = 1 the class is a product over cells, sqrt(T) times as complex as one expert that is +1 or -1.""",
+    experts are no richer than one. With a fixed router and k = 1 the class is a product over cells, sqrt(T) times as
+    complex as one expert that is +1 or -1.""",
     instance="""Two experts, both active, fit any labels: a gap of 1/2. With a fixed router, k = 1, T = 5000 cells and m
     = 500 samples majorities in the cells give a gap of .476 > .420, the bound with d_N = 1. With T = 10 m the gap stays
     and the bound falls: it is exceeded 40 times at m = 10^6. With a learned linear router and m = T^(5/2) the gap is
@@ -64,9 +64,7 @@ THEOREM_1 = statement(
     "on m inputs. For k = 1 rho is at most T times that of one expert, and for experts w.x with |w| <= B and |x| <= c "
     "at most B c sqrt(min(T, m) / m), where the factor sqrt(T) cannot be dropped."
     rf"$${LARGEST_GAP} \le {CORRECTED}$$",
-    note="""The loss is C-Lipschitz and in [0, 1]. In the disproof d_N is 0 of masks, and at most 1 of the router's
-    gates; a router that learns cells, as in Corollary 4's, is its own mask at k = 1. Eqs. (15) and (20) of the proof
-    are wrong too, and can be repaired.""",
+    note="""The disproof's d_N is 0 of masks, and at most 1 of gates. (15) and (20) of the proof are wrong too.""",
     witness="theorem_1.py",
     disproof="both_active_theorem_1.py",
     derivation="theorem_1_instead.py",
