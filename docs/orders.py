@@ -4,6 +4,7 @@ python docs/orders.py              # what `make orders` runs
 python docs/orders.py STATEMENT    # its rows alone
 """
 
+import dataclasses
 import sys
 from collections.abc import Sequence
 
@@ -11,6 +12,9 @@ import pandas as pd
 from gallery import ROOT
 
 import moe_theory as mt
+import moe_theory.continual.statements  # which declares the claims
+from moe_theory.continual.experiments import FREE_ETA
+from moe_theory.verify import claim as claims
 
 TABLE = ROOT / "docs" / "orders.csv"
 COLUMNS = ["statement", "claim", "eta", "alpha", "gamma", "status"]
@@ -37,6 +41,9 @@ CLAIMS = {
 def rows(statement: str, claim: str) -> list[tuple[str, ...]]:
     """The claim's statuses over the orders."""
     axes = [*AXES, ETAS] if statement in WITH_ETA else AXES
+    declared = claims.registered()[claim]
+    if statement in WITH_ETA and FREE_ETA not in declared.free:  # of Lemma 8, whose search it slows tenfold
+        claims._REGISTERED[claim] = dataclasses.replace(declared, free=(*declared.free, FREE_ETA))
     found = [mt.explore(claim, over, refine=0, seed=1) for over in axes]
     table = []
     for each in found:

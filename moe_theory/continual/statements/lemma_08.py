@@ -25,7 +25,6 @@ LEMMA_8 = statement(
     witness="lemma_08.py",
     disproof="first_expert_share.py",
     derivation="lemma_08.py",
-    free=(*experiments.FREE, experiments.FREE_ETA),
 )
 
 
