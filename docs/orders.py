@@ -57,6 +57,7 @@ def rows(statement: str, claim: str) -> list[tuple[str, ...]]:
 def main(chosen: Sequence[str]) -> None:
     """Write the table, a statement at a time: all, or those chosen."""
     table = pd.read_csv(TABLE, dtype=str)
+    table = table[table.statement.isin(CLAIMS)]
     for statement in chosen or CLAIMS:
         found = pd.DataFrame(rows(statement, CLAIMS[statement]), columns=COLUMNS)
         table = pd.concat([table[table.statement != statement], found])

@@ -66,7 +66,7 @@ class Measured(NamedTuple):
     """What makes an experiment's runs in place of a simulation of its systems: clocks, or what no scan computes."""
 
     make: Measure
-    runs_systems: bool = False  # all the same
+    runs_systems: bool = False  # whether `make` simulates the systems all the same
 
 
 class ReadingLike(Protocol):
@@ -95,7 +95,7 @@ class Experiment(Shown):
     observe: Observe = observe_info
     replicates: int = 1024  # limit, unless the caller names another or gives a budget of time
     start: Start | None = None  # initial states other than the system's own
-    source: "Results | Measured | None" = None  # a stored sweep, or a function, where the systems are not simulated
+    source: "Results | Measured | None" = None  # what the runs come from; None: a simulation
     tier: str = "simulated"  # what its runs cost: PAPER:TIER names the claims of a tier
     systems: Mapping[str, System] = dataclasses.field(default_factory=dict)  # of cells that have one of their own
     lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)  # rounds, where a cell has its own number

@@ -6,7 +6,9 @@ lie within; intervals are two-sided at the whole error, so that each way of bein
 together all of it.
 
 Which interval a mean has is declared before anything is run: an exact one, that holds at all looks together, where
-values have a declared range; the number itself where nothing random enters; Student's t otherwise.
+values have a declared range; the number itself where nothing random enters; Student's t otherwise. A slope alone has
+two: where its own samples do not show that t may be trusted, that of the means it is made of, so that each way of being
+wrong has at most half of the error by either, and all of it together.
 """
 
 import dataclasses
@@ -269,7 +271,9 @@ def _judge_means(
     reach += student_tail(1 - POWER, len(excess) - 1) * decisive.standard_error[column]
     is_bounded = {Status.REFUTED: low[column], Status.SUPPORTED: high.max()}.get(status, high[column] - low[column])
     method, is_exact = _method(Bounds(low, high), scheme, num_components), bool(np.isfinite(is_bounded))
-    doubt = decisive.doubts[column] if np.isinf([decisive.low[column], decisive.high[column]]).any() else ""
+    is_open = bool(np.isinf([decisive.low[column], decisive.high[column]]).any())
+    doubt = decisive.doubts[column] if is_open else ""
+    method += ", of the means" if decisive.doubts[column] and not is_open and not is_exact else ""
     all_looks = known.error if np.all(np.isfinite(low) & np.isfinite(high)) else None
     seen = float(margin + reach)
     return Decision(status, worst, shown.low, shown.high, margin, seen, method, is_exact, doubt, all_looks)
@@ -524,9 +528,7 @@ def _examine_rate(
 def _known_of_logs(
     claim: Claim, contrasts: Values, weights: np.ndarray, claimed: Values, samples: Compared, error: float
 ) -> Known:
-    """Knowledge of contrasts of log means beside their samples; complete for computed claims. A decision by t and one
-    by the means may each be wrong with half of the error, as each is of one side.
-    """
+    """Knowledge of contrasts of log means beside their samples; complete for computed claims."""
     if claim.is_computed:
         allowed = Bounds(samples.allowed[0, 0], samples.allowed[0, 0])
         return Known(Bounds(*[(contrasts - claimed)[0]] * 2), allowed, samples.known.error)

@@ -214,10 +214,10 @@ def test_the_error_of_a_slope_is_the_bootstraps():
     assert error[0] == pytest.approx(slopes.std(ddof=1), rel=0.1)  # 4000 give it to 1.1 %
 
 
-def nearly_parallel(slope, generator, count=COUNT):
+def nearly_parallel(slope, generator):
     """Values that rise and fall together, up to rare differences: of the slope, t is not to be trusted."""
-    common = 1 + 0.2 * generator.standard_normal((count, 1))
-    return 3 * GRID**slope * common * (1 + 1e-5 * generator.standard_t(1.5, (count, 4)))
+    common = 1 + 0.2 * generator.standard_normal((COUNT, 1))
+    return 3 * GRID**slope * common * (1 + 1e-5 * generator.standard_t(1.5, (COUNT, 4)))
 
 
 @SIDES

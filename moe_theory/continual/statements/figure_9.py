@@ -21,8 +21,8 @@ GENERALIZATION_ERROR = statement(
     says=r"""The two smaller thresholds, with balanced loads, end with less generalization error than the two larger
     ones.
     $$\Gamma > \lambda \geq \Gamma' \Rightarrow \mathbb{E}[G_T(\Gamma')] < \mathbb{E}[G_T(\Gamma)]$$""",
-    note="""The order is as stated, by half a per cent. It is not put down to balance here: in the figure's runs loads
-    are as uneven under all four thresholds.""",
+    note="""With such signals the order is as stated, by half a per cent. It is not put down to balance here: in the
+    figure's runs loads are as uneven under all four thresholds.""",
     amendment="signals of length Theta(1), c = Theta(1/sigma_0) in A.2's v = c w",
 )
 DIVERSITY = statement(

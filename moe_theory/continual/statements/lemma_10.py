@@ -86,7 +86,7 @@ def short_of_proportion(run) -> np.ndarray:
     """They differ by Omega(delta) for gaps that are not small: the difference grows at least in proportion.
 
     The lemma's "otherwise" is read as gaps from 2 to 128, although Lemma 6 keeps gates, and so gate outputs, small.
-    Measured is what the difference lacks, at each, to that at 2 times the gap over 2.
+    Measured is what the difference lacks to half the gap times the difference at 2.
     """
     found = difference(*LARGE_GAPS)(run)
     return np.maximum(np.asarray(LARGE_GAPS)[:, None] / LARGE_GAPS[0] * found[:1] - found, 0)

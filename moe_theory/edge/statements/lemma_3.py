@@ -46,7 +46,8 @@ LEMMA_3_OTHERS = LEMMA_3_OWN.twin(
     where="Lemma 3, second case",
     says="Up to T1 it raises every other expert's output for that signal by O(sigma_0 / M)."
     + OTHERS % r"M^{-1} \sigma_0",
-    instance="M = 3, no noise, v_1'v_2 = 3/5, as above: the output of 2 for v_1 falls by eta sigma_0/<45>.",
+    instance="M = 3, first tasks of kinds 1 and 2 end together, v_1'v_2 = 3/5: 2's output for v_1 falls by eta "
+    "sigma_0/<45>.",
 )
 
 

@@ -23,8 +23,7 @@ EQUATION_15 = statement(
     given beforehand, says nothing of them. Read so that (20) applies, (15) is false: a mask picked after the sample can
     single out inputs that no mask chosen beforehand would meet.""",
     instance="""A mask sends any 4 of 2^32 inputs to an expert of their own, and m = 16: a gap of 1/4 between the two
-    samples is there in 64 of 64 draws, and (15) allows a chance of .0025, even if any input that is met twice
-    counts.""",
+    samples is there in 64 of 64 draws, and (15) allows a chance of .0025, even if meeting one input counts.""",
     corrected=r"""Massart's lemma over the masks, with the sample held fixed and random signs, needs no mask beforehand;
     Z_mu is the largest signed mean of the losses of models with the mask mu.
     $$\mathbb{E}_\sigma \underset{\mu}{\max}\, Z_\mu \le \underset{\mu}{\max}\, \mathbb{E}_\sigma Z_\mu +

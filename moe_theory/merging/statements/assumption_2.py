@@ -13,8 +13,9 @@ ASSUMPTION_2 = statement(
     $$\lVert x \rVert_2 = 1, \quad M \succeq \lambda_0 I, \quad \lambda_0 > 0$$""",
     hypotheses=ON_TREES,
     why="A slip, twice: weights that sum to 1 have norm 1 at the corners of the simplex alone, where one half is not "
-    "the other, and must be divided by their norm, and doubled; and a leaf that stays is a candidate of every slot, "
-    "so that the matrix over all slots has equal rows. Over distinct candidates of norm 1 it has no eigenvalue 0.",
+    "the other, and must be divided by their norm, and written twice; and a leaf that stays is a candidate of every "
+    "slot, so that the matrix over all slots has equal rows. Over distinct candidates of norm 1 it has no eigenvalue "
+    "0.",
     instance="Two slots without a split between them have the same candidates: their matrix has the eigenvalue 0.",
     corrected=r"Of the distinct candidates, each divided by its norm, it holds. $$M \succeq \lambda_0 I$$",
     disproof="no_weights_assumption_2.py",

@@ -7,9 +7,10 @@ that has had both sigma_0 from each of them. The first task leaves an error of K
 kinds, as they do if routes do not look at the task, it is sigma_0^2: at K = 1 and sigma_0 = 1/10 a hundredth.
 
 Robust: M, delays, N, the strategy. In general, by the recursion for isotropic samples, the error of a server with L
-tasks is r^L W + (1 - r^L)(1 - 1/L) Delta, W the truths' mean square, which falls in the end only if W is above Delta.
+tasks is r^L W + (1 - r^L)(1 - 1/L) Delta, W the truths' mean square: it ends below W only if W is above Delta.
 
-Objection: Fig. 3 has truths of mean 0. The paper says how far they are apart. With W at most Delta the sentence holds.
+Objection: truths have mean 0, as in our runs of Fig. 3. The paper says how far they are apart. With W at most Delta the
+sentence holds.
 """
 
 import sys

@@ -20,7 +20,7 @@ left = sum(chance for loss, chance in law.items() if abs(loss - risk) > GAP)
 right = sum(p * q for one, p in law.items() for other, q in law.items() if abs(one - other) > GAP / 2)
 factor = 1 - 2 * Fraction(1, 2**49)  # at most 1 - 2 exp(-eps^2/2): e > 2 and eps^2/2 > 49
 assert GAP**2 / 2 > 49
-print(f"the chance of a gap is {left}, times a factor of {factor} or more; of half of it, twice: {right}")
+print(f"the chance of a gap is {left}, times a factor of {factor} or more; of half of it between two samples {right}")
 violated = factor * left > right
 print("violated: ghost sampling fails" if violated else "not violated")
 sys.exit(not violated)
