@@ -71,8 +71,8 @@ FIGURE_4 = statement(
     hypotheses=[MERGES],
     amendment=WORLD,
     note=f"A lead of more than <9> % refutes nothing. Where tasks agree the mix drifts. {NO_LEARNING} {SEARCHED} "
-    "On four rewards whose best weights are known, over 512 slots and with the package's own settings, the order depends "
-    "on the reward.",
+    "On four rewards whose best weights are known, over 512 slots and with the package's own settings, the order "
+    "depends on the reward.",
 )
 claim_gain(FIGURE_4, "figure-4.testbed", "fixed", FIXED_MERGES, 0, "charitable")
 claim_gain(FIGURE_4, "figure-4.testbed-nucb", "fixed", [policies.NUCB], 0, "charitable")
