@@ -31,7 +31,7 @@ from moe_theory.core.linear import ceil_to_rounds
 from moe_theory.core.random import normals, replicate_keys
 from moe_theory.core.routes import last_tasks
 from moe_theory.core.system import System, fields, observe_info
-from moe_theory.core.tasks import PROPORTIONAL, Pool, draw_pool
+from moe_theory.core.tasks import PROPORTIONAL, Pool, draw_pool, has_small_truths
 from moe_theory.runs import Run
 from moe_theory.runs.draws import draws_of
 from moe_theory.verify import Experiment
@@ -694,17 +694,8 @@ IN_RANGE = Hypothesis("0 < sigma_0 < 1", lambda dims, run: 0 < run.params.truth_
 PAST_T1 = Hypothesis("the run goes on past T1", lambda dims, run: run.rounds[-1] > stage_rounds(run.params))
 ENDLESS = Hypothesis("gates are never fixed", lambda dims, run: not run.params.terminate)
 MORE, FEWER = (MORE_EXPERTS,), (FEWER_EXPERTS,)
-FARTHEST = 8  # deviations; no entry of a Gaussian pool is farther from 0
-
-
-def _has_small_truths(dims: Dims, run: Run) -> bool:
-    """Whether no entry of a truth is beyond `FARTHEST` sigma_0; a run that keeps no pool has drawn it so."""
-    pool = getattr(run.state, "pool", None)
-    return pool is None or bool(np.abs(pool.truths).max() <= FARTHEST * float(run.params.truth_scale))
-
-
 SMALL_TRUTHS = Hypothesis(
-    "truths of size O(sigma_0), as in the proof of Lemma 5: Section 3 is about their differences", _has_small_truths
+    "truths of size O(sigma_0), as in the proof of Lemma 5: Section 3 is about their differences", has_small_truths
 )
 
 

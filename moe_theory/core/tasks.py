@@ -52,6 +52,16 @@ class Arrival(NamedTuple):
     targets: Float[Array, " s"] | None = None  # y, which experts learn; X' w unless given
 
 
+FARTHEST = 8  # deviations; no entry of a Gaussian pool is farther from 0
+
+
+def has_small_truths(dims: Any, run: Any) -> bool:
+    """Whether no entry of a truth is beyond `FARTHEST` sigma_0; a run that keeps no pool has drawn it so."""
+    pool, params = getattr(run.state, "pool", None), run.params
+    deviation = float(params.truth_scale) ** (0.5 if params.scale_is_variance else 1)
+    return pool is None or bool(np.abs(pool.truths).max() <= FARTHEST * deviation)
+
+
 class PoolScales(NamedTuple):
     """Parameters of a pool's distribution; every leaf may be traced."""
 

@@ -301,6 +301,10 @@ class Selection:
                     f"experiment {self.experiment.name}: {unknown_name('cell', cell, self.experiment.cells)}"
                 )
 
+    def jointly(self) -> "Selection":
+        """The same runs, which a claim's functions get at once."""
+        return self.experiment.together(*(self.cells or ()))
+
     def call(self, function: Callable[..., Any], runs: Runs) -> list[Any]:
         """The function's values: one a run, or one of all of them."""
         if self.cells is None:

@@ -236,12 +236,11 @@ def contrast_samples(values: Float[np.ndarray, "B V"], weights: Float[np.ndarray
 
 
 def contrast_limits(
-    values: Float[np.ndarray, "B V"], weights: Float[np.ndarray, "C V"], error: float
+    means: Intervals, weights: Float[np.ndarray, "C V"]
 ) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
     """Lower and upper limits of the same sums, from simultaneous intervals of the means: wide where means rise and fall
     together, and right whatever the law of what is left when they cancel. Infinite where a mean has no interval.
     """
-    means = student_intervals(values, scheme_for(values, error))
     if any(means.doubts) or not np.all(means.low > 0):
         nowhere = np.full(len(weights), np.inf)
         return -nowhere, nowhere

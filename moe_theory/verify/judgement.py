@@ -246,20 +246,17 @@ def _judge_means(
     """Whether the means of the difference, or of its negative, or of both, are below those of what is allowed."""
     num_components = difference.shape[1]
     excess = np.concatenate([sign * difference - allowed for sign in signs], axis=1)
-    scheme, bounds = scheme_for(excess, error), [known.difference.times(sign).less(known.allowed) for sign in signs]
-    low, high = (
-        np.concatenate([np.broadcast_to(end, num_components) for end in ends]) for ends in zip(*bounds, strict=True)
-    )
+    scheme, margins = scheme_for(excess, error), allowed.mean(axis=0)
+
+    def of_excess(difference: Bounds, allowed: Bounds) -> Bounds:
+        sides = [difference.times(sign).less(allowed) for sign in signs]
+        ends = ([np.broadcast_to(end, num_components) for end in each] for each in zip(*sides, strict=True))
+        return Bounds(*map(np.concatenate, ends))
+
+    low, high = bounds = of_excess(known.difference, known.allowed)
     is_mirrored = len(signs) == 2 and np.all(np.equal(*known.allowed))
-    margins = allowed.mean(axis=0)
-    otherwise = [known.from_means.times(sign).less(Bounds(margins, margins)) for sign in signs]
-    otherwise = Bounds(
-        *(
-            np.concatenate([np.broadcast_to(end, num_components) for end in ends])
-            for ends in zip(*otherwise, strict=True)
-        )
-    )
-    decisive = _intervals(excess, Bounds(low, high), otherwise, scheme, error, known, 2 if is_mirrored else 1)
+    otherwise = of_excess(known.from_means, Bounds(margins, margins))
+    decisive = _intervals(excess, bounds, otherwise, scheme, error, known, 2 if is_mirrored else 1)
     status = _decide(decisive.high, decisive.low)
     if is_strict and status is Status.SUPPORTED and np.any(decisive.high == 0):
         status = Status.INCONCLUSIVE
@@ -270,7 +267,7 @@ def _judge_means(
     reach = decisive.high[column] - decisive.mean[column]
     reach += student_tail(1 - POWER, len(excess) - 1) * decisive.standard_error[column]
     is_bounded = {Status.REFUTED: low[column], Status.SUPPORTED: high.max()}.get(status, high[column] - low[column])
-    method, is_exact = _method(Bounds(low, high), scheme, num_components), bool(np.isfinite(is_bounded))
+    method, is_exact = _method(bounds, scheme, num_components), bool(np.isfinite(is_bounded))
     is_open = bool(np.isinf([decisive.low[column], decisive.high[column]]).any())
     doubt = decisive.doubts[column] if is_open else ""
     method += ", of the means" if decisive.doubts[column] and not is_open and not is_exact else ""
@@ -474,6 +471,7 @@ def _examine_rate(
     """
     abscissa, values, side = np.asarray(claim.abscissa, np.float64), samples.observed, claim.side or "equal"
     end, end_name = asymptotic_end(abscissa)
+    around = student_intervals(values, scheme_for(values, error))
     is_limit = claim.kind == "limit_rate"
     if is_limit:
         window, last = last_decades(abscissa, 2), last_decades(abscissa, 1)
@@ -481,7 +479,7 @@ def _examine_rate(
         weights, names = np.stack([at_end - before, at_end]), ["bending", f"slope at the {end_name} end"]
         exponents = np.hstack([np.zeros_like(samples.predicted), samples.predicted])
         slopes = contrast_samples(values, weights)
-        known = _known_of_logs(claim, slopes, weights, exponents, samples, error)
+        known = _known_of_logs(claim, slopes, weights, exponents, samples, around)
         judgement = judge_limit_rate(
             slopes, exponents, np.broadcast_to(samples.allowed, slopes.shape), error, side, known
         )
@@ -493,13 +491,12 @@ def _examine_rate(
             weights, names = weights[:1], names[:1]
         slopes = contrast_samples(values, weights)
         exponents, allowed = (np.broadcast_to(part, slopes.shape) for part in (samples.predicted, samples.allowed))
-        known = _known_of_logs(claim, slopes, weights, exponents, samples, error)
+        known = _known_of_logs(claim, slopes, weights, exponents, samples, around)
         judgement = judge_slopes(slopes, exponents, allowed, error, side, known)
         worst, exponent = judgement.worst, float(exponents.mean())
     measured = slopes.mean(axis=0)
     means = values.mean(axis=0)
     law = np.exp(np.mean(np.log(means)) + exponent * (np.log(abscissa) - np.mean(np.log(abscissa))))
-    around = student_intervals(values, scheme_for(values, error))
     curve = _curve(labels, law, means, around.low - law, around.high - law, np.zeros_like(means))
     numbers = _numbers(judgement)
     numbers["interval_kind"] = numbers["interval_kind"].replace("Student's t", "delta method, Student's t")
@@ -526,13 +523,13 @@ def _examine_rate(
 
 
 def _known_of_logs(
-    claim: Claim, contrasts: Values, weights: np.ndarray, claimed: Values, samples: Compared, error: float
+    claim: Claim, contrasts: Values, weights: np.ndarray, claimed: Values, samples: Compared, means: Intervals
 ) -> Known:
     """Knowledge of contrasts of log means beside their samples; complete for computed claims."""
     if claim.is_computed:
         allowed = Bounds(samples.allowed[0, 0], samples.allowed[0, 0])
         return Known(Bounds(*[(contrasts - claimed)[0]] * 2), allowed, samples.known.error)
-    low, high = contrast_limits(samples.observed, weights, error)
+    low, high = contrast_limits(means, weights)
     exponents = claimed.mean(axis=0)  # the same for all replicates
     return Known(doubt=doubt_of_logs(samples.observed), from_means=Bounds(low - exponents, high - exponents))
 

@@ -9,8 +9,8 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import edge
+from moe_theory.core.tasks import has_small_truths
 from moe_theory.edge import experiments, interventions
-from moe_theory.edge.statements import has_small_truths
 from moe_theory.edge.statements.lemma_1 import UPDATES, departure
 from moe_theory.edge.statements.lemma_5 import printed_shortfall, smaller_shortfall
 from moe_theory.edge.statements.lemma_6 import any_disorder, gap_of_kinds

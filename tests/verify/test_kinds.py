@@ -239,7 +239,9 @@ def test_limits_of_a_slope_from_its_means_cover_it():
     )
     missed = 0
     for _ in range(400):
-        low, high = intervals.contrast_limits(power_law(1.5, generator.standard_normal((256, 4))), weights, 0.2)
+        values = power_law(1.5, generator.standard_normal((256, 4)))
+        means = intervals.student_intervals(values, intervals.scheme_for(values, 0.2))
+        low, high = intervals.contrast_limits(means, weights)
         assert np.all(low < high)
         missed += np.any((low > 1.5) | (high < 1.5))
     assert missed <= 0.2 * 400

@@ -57,10 +57,13 @@ def forgetting_of_others(first, *others) -> np.ndarray:
     return np.stack([final_forgetting(run) for run in others])
 
 
+below_large = ordering(below=lambda *runs: mean_error(runs[:2]))
+
+
 @GENERALIZATION_ERROR.figure(
     "figure-9.generalization",
     experiments.FIGURE_9.together(*LARGE, *SMALL),
-    ordering(below=lambda *runs: mean_error(runs[:2])),
+    below_large,
     where="App. A.7, Fig. 9",
     labels=["Gamma at most lambda"],
 ).says("""
@@ -70,7 +73,7 @@ def forgetting_of_others(first, *others) -> np.ndarray:
 @GENERALIZATION_ERROR.literal(
     "figure-9.generalization-short",
     interventions.FIGURE_9_SHORT.together(*LARGE, *SMALL),
-    ordering(below=lambda *runs: mean_error(runs[:2])),
+    below_large,
     where="App. A.7, Fig. 9",
     labels=["Gamma at most lambda"],
 ).says("""

@@ -11,7 +11,7 @@ import numpy as np
 from moe_theory.continual import experiments, interventions
 from moe_theory.continual.statements.proposition_1 import claim_competitors
 from moe_theory.runs import Run
-from moe_theory.verify.statement import Criterion, Selection, bound, limit_rate, statement
+from moe_theory.verify.statement import Criterion, bound, limit_rate, statement
 
 LAST = 10  # records up to t_2 that a gap is averaged over
 MANY, FEW = [*experiments.MORE, experiments.ENDLESS], [*experiments.FEWER, experiments.ENDLESS]
@@ -127,11 +127,6 @@ def any_gap(run: Run) -> np.ndarray:
     return run.records.any_gap[max(last - LAST, last // 2) : last].mean(axis=0, dtype=np.float64)
 
 
-def together(runs: Selection) -> Selection:
-    """The same runs, looked at jointly."""
-    return runs.experiment.together(*(runs.cells or ()))
-
-
 def in_units(measure: Callable[[Run], np.ndarray], runs: Sequence[Run]) -> np.ndarray:
     """Gaps over sigma_0^1.75, a component a run."""
     return np.stack([measure(run) / float(run.params.truth_scale) ** 1.75 for run in runs])
@@ -153,7 +148,7 @@ SMALLER_ANY, ANY_STAYS = smaller(any_gap), no_growth(any_gap)
 
 SAME_SET.charitable(
     "proposition-2.same-set-slow",
-    together(experiments.SLOW_MANY),
+    experiments.SLOW_MANY.jointly(),
     OWN_STAYS,
     where="Proposition 2, Eq. (12), first case, and its full version, M > N",
 ).says("""
@@ -161,7 +156,7 @@ SAME_SET.charitable(
     of the task's set are O(sigma_0^1.75) apart.""")(SMALLER_OWN)
 SAME_SET_FEW.charitable(
     "proposition-2.same-set-clusters-slow",
-    together(experiments.SLOW_FEW),
+    experiments.SLOW_FEW.jointly(),
     OWN_STAYS,
     where="Proposition 2, full version, item 1, first case, M < N",
 ).says("""
@@ -249,19 +244,19 @@ OTHER_SET_FEW.replacement(
     """)(other_gap)
 ALL.charitable(
     "proposition-2.all-experts-slow",
-    together(experiments.SLOW_RETURN_MANY),
+    experiments.SLOW_RETURN_MANY.jointly(),
     ANY_STAYS,
     where="Proposition 2, Eq. (13), and its full version, M > N",
 ).says("""With M > N, signals along truths, no end and slow gates (eta = 6 sigma_0^1.25), at t_2 the gate outputs of all
     experts are O(sigma_0^1.75) apart, or less.""")(SMALLER_ANY)
 ALL_FEW.charitable(
     "proposition-2.all-experts-clusters-slow",
-    together(experiments.SLOW_RETURN_FEW),
+    experiments.SLOW_RETURN_FEW.jointly(),
     ANY_STAYS,
     where="Proposition 2, full version, item 2, M < N",
 ).says("""With M < N, signals along truths, no end and slow gates (eta = 6 sigma_0^1.25), at t_2 the gate outputs of all
     experts are O(sigma_0^1.75) apart, or less.""")(SMALLER_ANY)
-BLIND_AND_SLOW = [together(own) for own in interventions.SLOW_BLIND]
+BLIND_AND_SLOW = [own.jointly() for own in interventions.SLOW_BLIND]
 claim_competitors(
     SMALLER_ANY,
     {"proposition-2.all-experts-slow": ALL, "proposition-2.all-experts-clusters-slow": ALL_FEW},

@@ -10,21 +10,10 @@ eta = sigma_0^0.5, and T_1 and r with them. What is said of Fig. 3 is judged in 
 
 from importlib import import_module
 
-import numpy as np
-
+from moe_theory.core.tasks import has_small_truths
 from moe_theory.edge.experiments import FREE, SETTING
 from moe_theory.verify.premises import contradict, rest_on
 from moe_theory.verify.statement import Hypothesis, suppose
-
-FARTHEST = 8  # deviations; no entry of a Gaussian pool is farther from 0
-
-
-def has_small_truths(dims, run) -> bool:
-    """Whether no entry of a truth is beyond `FARTHEST` sigma_0; a run that keeps no pool has drawn it so."""
-    pool, params = getattr(run.state, "pool", None), run.params
-    deviation = float(params.truth_scale) ** (0.5 if params.scale_is_variance else 1)
-    return pool is None or bool(np.abs(pool.truths).max() <= FARTHEST * deviation)
-
 
 TRUTHS = Hypothesis(
     "truths of size O(sigma_0), as in the proof of Lemma 3: Assumption 1 is about their differences", has_small_truths

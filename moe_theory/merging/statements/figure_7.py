@@ -7,10 +7,7 @@ import numpy as np
 from moe_theory.merging import experiments
 from moe_theory.verify.statement import statement
 
-RATIOS, RATES = (
-    experiments.ABLATION.together(*(experiments.ABLATION.over(name).cells or ()))
-    for name in ("smoothness_ratio", "learning_rate")
-)
+RATIOS, RATES = (experiments.ABLATION.over(name).jointly() for name in ("smoothness_ratio", "learning_rate"))
 PAIRS = [f"rho = {one:g} against {other:g}" for one, other in itertools.pairwise(experiments.SMOOTHNESS_RATIOS)]
 WHERE = "Section V-D, Fig. 7"
 
