@@ -56,6 +56,8 @@ def rows(statement: str, claim: str) -> list[tuple[str, ...]]:
 
 def main(chosen: Sequence[str]) -> None:
     """Write the table, a statement at a time: all, or those chosen."""
+    if unknown := set(chosen) - CLAIMS.keys():
+        sys.exit(f"{', '.join(sorted(unknown))} is not on the map. Name some of: {', '.join(CLAIMS)}.")
     table = pd.read_csv(TABLE, dtype=str)
     table = table[table.statement.isin(CLAIMS)]
     for statement in chosen or CLAIMS:
