@@ -63,16 +63,24 @@ def depth_bound(num_rounds: int, params: Params) -> int:
 
 
 def simple_depth_bound(num_rounds: int, params: Params) -> int:
-    """1 + max(0, floor(log(T / (A log(2/delta))) / (2 log(1/rho)))), which the depth does not exceed; T >= 1.
+    """1 + max(0, floor(log(T / (A log(T/delta))) / (2 log(1/rho)))), which the depth does not exceed; T >= 1.
 
-    A leaf at depth h >= 1 is split in a slot s >= h + 1 >= 2, as it and its h ancestors were split in slots of their
-    own, and has had tau_h(s) >= A log(2/delta) rho^(-2h) pulls by then, of which there are at most T. So h is at most
-    the floor, and its children are at most one deeper. Against (7): one more, and delta/2 in place of delta/T.
+    Let a leaf at depth h >= 1 be split in slot s <= T. It had at most s - 1 pulls, as the root was split in a slot of
+    its own: A log(s/delta) rho^(-2h) <= s - 1. With log(T/delta) <= log(s/delta) + T/s - 1 and log s >= 1 - 1/s,
+    (s - 1) log(T/delta) <= T log(s/delta), so that rho^(-2h) <= T / (A log(T/delta)). So h is at most the floor, and
+    its children are at most one deeper. Against the proof of (7): one more.
 
     Source: replaces Lemma 2, Eq. (7). Raises: InvalidParamsError for fewer than one slot.
+
+    Examples:
+        >>> from moe_theory.merging import Params, corrected
+        >>> corrected.simple_depth_bound(1, Params(confidence=1.0))  # the root is split in the first slot
+        1
     """
     require(Count, num_rounds=num_rounds)
-    room = math.log(num_rounds / float(theory.split_threshold(2.0, 0.0, params)))
+    if num_rounds == 1:  # log(T/delta) may be 0
+        return 1
+    room = math.log(num_rounds / float(theory.split_threshold(float(num_rounds), 0.0, params)))
     return 1 + max(0, math.floor(room / (2 * math.log(1 / params.smoothness_ratio))))
 
 

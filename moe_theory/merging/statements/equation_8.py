@@ -19,7 +19,7 @@ EQUATION_8 = statement(
     why="""At a fixed slot t the right side tends to 0 as T grows, and there is always a candidate: log(t/delta), which
     (7) at t has, may not be replaced by log(T/delta). Nor is 2^(a log X) the same as 2^a X: it is X^(a log 2). Later
     slots, as Lemma 1's, pay for their leaves.""",
-    amendment="for t nu_1^2 >= (1 + sqrt(T)/2) C^2 log(T/delta), as Lemma 1",
+    amendment="for t >= sqrt(T), where its right side is at least 2, as Lemma 1",
     proof="lemma_01.py",
     instance="rho = 0.3, C = nu_1 = delta = 1, T = <15>: in slot 1 the root is a candidate, and (8) says "
     "at most <0.994>.",
@@ -43,9 +43,10 @@ def excess_over_bound(run) -> np.ndarray:
     where="Eq. (8), first inequality, C = 1, of the slots that Lemma 1 is proved for",
 )
 def later_candidates_beyond(run) -> np.ndarray:
-    """From the slot on at which t/log(T) is 1 + sqrt(T)/2 there are no more candidates than (8) says."""
+    """From slot sqrt(T) on there are no more candidates than (8) says, where it says 2 or more."""
     horizon = int(run.rounds[-1])
-    is_late = run.rounds >= (1 + horizon**0.5 / 2) * np.log(horizon)
+    allowed = theory.leaf_bound_at(run.rounds.astype(float), horizon, run.params)
+    is_late = (run.rounds >= horizon**0.5) & (allowed >= 2)
     return excess_over_bound(run)[is_late].max(axis=0)
 
 

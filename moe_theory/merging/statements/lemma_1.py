@@ -32,13 +32,15 @@ LEMMA_1 = statement(
     to the power of (7) is a power of T above 1, not 2^(1/(1-rho)) times T.""",
     instance="C = 2, rho = 0.3, nu_1 = delta = 1, T = 2: the root is split in slot 1, which leaves 2 candidates in "
     "slot 2, and (5) says at most <1.94>.",
-    corrected="Each split uses up pulls of its own, so that all leaves are at most one more than the splits that T "
-    f"pulls pay for; they grow more slowly than T, and (5) holds from some T on. $$N_T \\le {LEAVES}$$",
+    corrected="There are at most 2 candidates, or half of what (5) says, whichever is more. Each split uses up pulls "
+    "of its own, so that all leaves are at most one more than the splits that T pulls pay for, which grow more slowly "
+    f"than T. $$N_T \\le {LEAVES}$$",
     disproof="large_constant.py",
-    amendment="for T nu_1^2 >= (1 + sqrt(T)/2) C^2 log(T/delta)",
+    amendment="where its right side is at least 2",
     proof="lemma_01.py",
     derivation="leaves.py",
     free=FREE_TREE,
+    note="At delta = 1 and T >= 2 nothing less will do, as the root is split in slot 1. While it is whole, 1 will do.",
 )
 
 

@@ -17,7 +17,7 @@ from moe_theory.verify.claim import Runs, excess
 from moe_theory.verify.statement import alike, statement
 
 EQUATION_7 = r"H(t) \le \frac{1}{1-\rho} \log \frac{T \nu_1^2}{C^2 \log(T/\delta)}"
-SIMPLE = r"H(T) \le 1 + \max\left(0, \frac{1}{2 \log(1/\rho)} \log \frac{T \nu_1^2}{C^2 \log(2/\delta)}\right)"
+SIMPLE = r"H(T) \le 1 + \max\left(0, \frac{1}{2 \log(1/\rho)} \log \frac{T \nu_1^2}{C^2 \log(T/\delta)}\right)"
 TIMES = np.arange(3, 1025, dtype=float)
 
 LEMMA_2 = statement(
@@ -30,10 +30,9 @@ LEMMA_2 = statement(
     a tree of depth 1.""",
     instance="C = 2, rho = 0.3, nu_1 = delta = 1, T = 2: the root is split in slot 1, and (7) says a depth of at most "
     "<-0.47>.",
-    corrected="One level more than the proof's bound, with the least logarithm that a threshold after the root's can "
-    f"have. $${SIMPLE}$$",
+    corrected=f"One level more than the proof's bound at T, and never less than 1. $${SIMPLE}$$",
     disproof="large_constant.py",
-    amendment="where its right side is at least 2",
+    amendment="where its right side is at least 1",
     proof="lemma_02.py",
     derivation="lemma_02.py",
     free=FREE_TREE,
@@ -74,7 +73,7 @@ def depth_beyond_right(runs: Runs) -> np.ndarray:
 
 @LEMMA_2.replacement(
     "lemma-2.simple-depth", TREES_BY_RATIO, EXACTLY, where="replaces Lemma 2, Eq. (7), in closed form"
-).says("One level more than the proof's bound, with the least logarithm that a threshold after the root's can have.")
+).says("One level more than the proof's bound at T, and never less than 1.")
 def depth_beyond_simple(runs: Runs) -> np.ndarray:
     """Excess over `corrected.simple_depth_bound` (V, B)."""
     return worst_excess(runs, "deepest", "max_depth", corrected.simple_depth_bound)

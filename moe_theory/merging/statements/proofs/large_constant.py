@@ -9,7 +9,7 @@ Robust: any nu_1, rho, delta <= 1 and T: as C grows (5) falls to 0 and (7) below
 T = 10,000, nu_1 = delta = 1 and rho = 0.3 it happens from C = 55 on for (5), and from C = 33 on for (7).
 
 Objection: C is fixed and T large. Then both lemmas hold, from a T on that depends on C; neither says so, and (2) has C
-without a bound. With that clause they are proved, so that the status is "holds amended".
+without a bound. Where (5) is at least 2, and (7) at least 1, they are proved: the status is "holds amended".
 """
 
 import sys

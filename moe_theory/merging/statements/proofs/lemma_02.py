@@ -1,43 +1,46 @@
-"""Lemma 2, Eq. (7), where its right side is at least 2, and delta <= 1.
+"""Lemma 2, Eq. (7), where its right side is at least 1, and in closed form everywhere; delta <= 1.
 
-Let A = C^2/nu_1^2, X = T/(A log(T/delta)), and Y = log X/(1 - rho) the right side. Two slots split two leaves at most
-and make a depth of 2 <= Y. A leaf at depth h that is split in slot t >= 3 has had A log(t/delta) rho^(-2h) <= t pulls.
-t/log(t/delta) grows for t >= e delta, and so from 3 on: rho^(-2h) <= X, that is h <= log X/(2 log(1/rho)). Its children
-are one deeper. As log(1/rho) >= 1 - rho, their depth is at most 1 + Y/2 <= Y. The paper's proof leaves out the one
-level more; its step log(t/delta) >= log(T/delta) is the wrong way round, and what it is for holds as t/log(t/delta)
-grows. The same without the clause: from slot 2 on log(t/delta) >= log(2/delta), so that the depth is at most 1 + max(0,
-log(T/(A log(2/delta)))/(2 log(1/rho))).
+Let A = C^2/nu_1^2, X = T/(A log(T/delta)), and Y = log X/(1 - rho) the right side. Let the depth be D + 1 >= 2: a leaf
+at depth D >= 1 was split in a slot s <= T. Its D ancestors were split in slots of their own, so that it had s - D pulls
+at most, and A log(s/delta) rho^(-2D) <= s - 1. log(T/delta) <= log(s/delta) + T/s - 1 and log s >= 1 - 1/s, so that
+(s - 1) log(T/delta) <= T log(s/delta): X >= (s - 1)/(A log(s/delta)) >= rho^(-2D), and D <= log X/(2 log(1/rho)). The
+depth is at most 1 + max(0, log X/(2 log(1/rho))), for every T. And as log(1/rho) >= 1 - rho, Y >= 2 D >= D + 1: a tree
+of depth 2 or more obeys (7), one of depth 1 does where Y >= 1. At delta = 1 the root is split in slot 1, and nothing
+less than Y >= 1 will do. The paper's proof leaves out the one level more, and log(t/delta) >= log(T/delta) is the wrong
+way round.
 """
 
 import sys
 from fractions import Fraction
-from math import factorial
 
 import sympy
 
-t, delta, rho, y = sympy.symbols("t delta rho Y", positive=True)
-growth = sympy.diff(t / sympy.log(t / delta), t) * sympy.log(t / delta) ** 2 - (sympy.log(t / delta) - 1)
+rho, s, T, log_s, depth = sympy.symbols("rho s T l D", positive=True)  # l = log(s/delta)
+left = T * log_s - (s - 1) * (log_s + T / s - 1)  # grows with l, which is at least 1 - 1/s
+least = left.subs(log_s, 1 - 1 / s) - (s - 1) / s
 slope = sympy.diff(sympy.log(1 / rho) - (1 - rho), rho) - (rho - 1) / rho  # falls to 0 at rho = 1
-steps = [growth, slope, sympy.log(1 / rho).subs(rho, 1), sympy.expand(y - (1 + y / 2) - (y - 2) / 2)]
+steps = [sympy.diff(left, log_s) - (T - s + 1), least, slope, sympy.log(1 / rho).subs(rho, 1)]
 holds = all(sympy.simplify(step) == 0 for step in steps)
-print(f"t/log(t/delta) grows from e delta on, log(1/rho) >= 1 - rho, 1 + Y/2 <= Y from Y = 2 on: {holds}")
+print(f"(s - 1) log(T/delta) <= T log(s/delta), log(1/rho) >= 1 - rho: {holds}")
 
-MOST, SCALE = 200, 10**12
-log = [0, 0]  # floors of SCALE log t, 2 atanh(1/(2k + 1)) being log(1 + 1/k): too small by 20 t at most
-for k in range(1, MOST):
+MOST, SCALE = 60, 10**12
+log = [0, 0]  # floors of SCALE log n, 2 atanh(1/(2k + 1)) being log(1 + 1/k): too small by 20 n at most
+for k in range(1, 10 * MOST):
     log.append(log[-1] + sum(2 * SCALE // ((2 * j + 1) * (2 * k + 1) ** (2 * j + 1)) for j in range(15)))
-e_above = sum(Fraction(1, factorial(n)) for n in range(15)) + Fraction(2, factorial(15))
-met = 0
-for tenths in (3, 5, 7):  # rho; C = nu_1 = delta = 1, the deepest leaf is always picked
-    depth, picks, weight = 0, 0, Fraction(1)  # of the deepest leaf; rho^(-2h)
-    for slot in range(1, MOST + 1):
-        picks += 1
-        if picks * SCALE >= log[slot] * weight:
-            depth, picks, weight = depth + 1, 0, weight * Fraction(100, tenths**2)
-        inner = Fraction(slot * SCALE, log[slot] + 20 * slot) if slot > 1 else Fraction(1)  # below X
-        if inner**10 >= e_above ** (2 * (10 - tenths)):  # Y >= 2
-            met += 1
-            holds = holds and inner**10 >= e_above ** (depth * (10 - tenths))
-print(f"trees up to T = {MOST} at rho = 0.3, 0.5 and 0.7, in {met} slots where (7) is at least 2, obey it: {holds}")
-print("proved: (7) with the clause" if holds and met else "not proved")
+met, deepest = 0, 0
+for ratio in (Fraction(1, 5), Fraction(1, 2), Fraction(9, 10)):
+    for inverse in (1, 2, 10):  # 1/delta
+        for first, share in ((2, 1), (3, 1), (6, 1), (2, 9)):  # a half of the root can be split in this slot, if just
+            scale = ratio**2 * (first - 1) * SCALE / (log[first * inverse] + 20 * first * inverse) / share  # A
+            level, pulls = 0, 0  # of the deepest leaf, which is always picked
+            for slot in range(1, MOST + 1):
+                pulls += 1
+                if pulls * SCALE >= scale * log[slot * inverse] / ratio ** (2 * level):
+                    level, pulls = level + 1, 0
+                if level >= 2:  # X >= rho^(-2D)
+                    met, deepest = met + 1, max(deepest, level)
+                    above = scale * (log[slot * inverse] + 20 * slot * inverse)
+                    holds = holds and slot * SCALE * ratio ** (2 * level - 2) >= above
+print(f"the deepest trees up to T = {MOST}, to depth {deepest}, have log X >= 2 D log(1/rho) in {met} slots: {holds}")
+print("proved: (7) with the clause, and the closed form" if holds and met else "not proved")
 sys.exit(not (holds and met))
