@@ -29,10 +29,12 @@ TERM = statement(
     "as a gain of order k, the factor is too large: it is at most sqrt(k).",
     amendment="at a d_N that is the same for all k, and with sqrt(k) for k",
     instance="Of 4096 experts, 64 active ones have a term 6.0 times that of a single one, not 64 times.",
-    corrected=r"""Going from k active experts to one lowers the term by a factor of at most sqrt(k).
+    corrected=r"""Going from k active experts to one lowers the term by a factor of at most sqrt(k). Linear routers need
+    no k: what holds instead of Theorem 1 has log Gamma(m) <= (T - 1) d log(e m T/(2 d)), m T >= 2 d, whatever k is.
+    Others do: there are some with d_N = 1 where nothing of lower order can take its place.
     $$\sqrt{k \left( 1 + \log \frac{T}{k} \right)} \le \sqrt{k (1 + \log T)}, \quad 1 \le k \le T$$""",
     proof="remark_term.py",
-    derivation="remark_term.py",
+    derivation="remark_masks.py",
 )
 FEWER_ACTIVE = statement(
     "remark-fewer-active",
