@@ -181,7 +181,8 @@ MORE_EXPERTS = statement(
     instance="""Experts +1 or -1 in T cells and <1024> samples with random labels: from T = 4 to 64 the complexity grows
     like T^0.49, <3.9>-fold, and 1 + log(T) only <2.2>-fold.""",
     corrected=r"""For k = 1, a given router with T equally likely cells and experts +1 or -1 the cost is a factor of
-    sqrt(T), as long as T is below m; for other classes up to T.
+    sqrt(T), as long as T is below m. For other classes it is up to T, which experts that are +1 or -1 at will in one
+    cell, and 0 in others, come to as m grows.
     $$\mathcal{R}_m(\mathcal{F}(T, 1)) = \Theta(\sqrt{T/m})$$""",
     note="""Said of the bound it is right at a fixed d_N, whose term grows like the root of a logarithm. The remark
     speaks of harm to generalization, which the bound does not see.""",

@@ -2,14 +2,18 @@
 
 R_m is (T/m) E|sum of n signs|, n binomial with mean z = m/T. Above: E|sum of n signs| <= sqrt(n) and E sqrt(n) <=
 sqrt(z) give sqrt(T/m). Below: E|sum of n signs| >= sqrt(n/2). For n = 2h it is 2h binom(2h, h)/4^h, and for n = 2h - 1
-the same; 4h (binom(2h, h)/4^h)^2 >= 1 by induction, as (2h + 1)^2 (h + 1) >= 4h (h + 1)^2. And sqrt(y) >= (3y - y^2)/2,
-as with r = sqrt(y) the difference is r (1 - r)^2 (1 + r/2). At y = n/z, E n^2 <= z^2 + z: E sqrt(n) >= sqrt(z)(1 -
-1/(2z)). So sqrt(T/(2m)) (1 - T/(2m)) <= R_m <= sqrt(T/m): Theta(sqrt(T/m)) for T <= m, where one expert has
-Theta(1/sqrt(m)).
+the same; 4h (binom(2h, h)/4^h)^2 >= 1 by induction, as (2h + 1)^2 (h + 1) >= 4h (h + 1)^2. And sqrt(y) >= (3y -
+y^2)/2, as with r = sqrt(y) the difference is r (1 - r)^2 (1 + r/2). At y = n/z, E n^2 <= z^2 + z: E sqrt(n) >=
+sqrt(z)(1 - 1/(2z)). So sqrt(T/(2m)) (1 - T/(2m)) <= R_m <= sqrt(T/m), where one expert has Theta(1/sqrt(m)). Other
+classes: n R_S' on the n inputs S' of a cell is at most m R_S of one expert, as other signs have mean 0, so that T
+experts have T times that at most. If experts are any of +1 and -1 in one cell, and 0 in the others, and no input comes
+twice, one has E max n/m <= 1/T + 1/sqrt(m), as sum E (n - m/T)^2 <= m, and T experts fit all signs: T/(1 + T/sqrt(m))
+times that.
 """
 
 import sys
 from fractions import Fraction
+from itertools import combinations, product
 from math import comb
 
 import sympy
@@ -40,5 +44,14 @@ for cells, samples in ((1, 16), (2, 16), (4, 16), (8, 32), (16, 64)):
     holds = holds and least <= found**2 <= Fraction(cells, samples)
     if samples == 16:
         print(f"T = {cells}, m = {samples}: {least} <= R_m^2 = {found**2} <= {Fraction(cells, samples)}")
-print("proved: the square root of T" if holds else "not proved")
+SIGNS = list(product((-1, 1), repeat=3))  # T = 2, m = 3: two inputs in the first cell
+for one, two in combinations(product((-1, 0, 2), repeat=3), 2):
+    sums = [[[s * h for s, h in zip(sign, each, strict=True)] for each in (one, two)] for sign in SIGNS]
+    parts = sum(max(sum(each[:2]) for each in pair) + max(each[2] for each in pair) for pair in sums)
+    holds = holds and parts <= 2 * sum(max(map(sum, pair)) for pair in sums)
+for cells, samples in ((2, 8), (3, 6), (4, 5)):
+    most = Fraction(sum(max(map(x.count, x)) for x in product(range(cells), repeat=samples)), cells**samples)
+    holds = holds and (most - Fraction(samples, cells)) ** 2 <= samples
+    print(f"T = {cells}, m = {samples}: any signs in one cell, R_m = {most / samples}, and in each cell 1: {holds}")
+print("proved: the square root of T, and T for other classes" if holds else "not proved")
 sys.exit(not holds)
