@@ -37,6 +37,8 @@ from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.deep import report as deep
 from moe_theory.deep.datasets import report as data
 from moe_theory.generalization import report as bounds
+from moe_theory.merging.benchmark import report as scoring_report
+from moe_theory.merging.benchmark import scoring, streams
 from moe_theory.plot import symbols
 from moe_theory.report import bibliography, citations, rendering, roots, sweeps, wording
 from moe_theory.report import pages as reports
@@ -328,6 +330,39 @@ def beside() -> list[tuple[str, list[dict[str, Any]]]]:
     table["id"] = table.statement.str.partition(".")[2]
     return [
         (str(paper), rows.to_dict("records")) for paper, rows in table.groupby(table.statement.str.partition(".")[0])
+    ]
+
+
+def stream_conditions(mix: str = streams.KNOWN) -> list[streams.Condition]:
+    """Tasks and laws of the recorded streams."""
+    return [at for at in streams.CONDITIONS if at.mix == mix]
+
+
+def stream_scores() -> list[tuple[str, list[str]]]:
+    """Accuracy of each way to merge in the last phase, in percent, where the mix is known, and behind it where it is
+    estimated if that is another; the best on the mean of the conditions first."""
+    found = {}
+    for name, scores in scoring.recorded().items():
+        means = {at: 100 * float(scoring.accuracies(right)[-1].mean()) for at, right in scores.items()}
+        found[name] = [(means[at], means[at._replace(mix=streams.ESTIMATED)]) for at in stream_conditions()]
+    order = sorted(found, key=lambda name: -sum(known for known, _ in found[name]))
+    words = "{:.1f}".format
+    return [
+        (name, [words(one) if one == other else f"{words(one)} ({words(other)})" for one, other in found[name]])
+        for name in order
+    ]
+
+
+@functools.cache
+def stream_differences(name: str) -> list[tuple[str, list[str]]]:
+    """A recorded policy's accuracy in the last phase less that of every other way to merge, in points, with intervals
+    that cover together, where the mix is known."""
+    compared = scoring.compare(name, scoring.recorded()[name])
+    own = {(each.rival, each.condition): each for each in compared.differences}
+    return [
+        (rival, [scoring_report.cell(own[rival, at]) for at in stream_conditions()])
+        for rival, _ in stream_scores()
+        if rival != name
     ]
 
 

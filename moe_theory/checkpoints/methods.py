@@ -240,12 +240,14 @@ def hidden_units(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Units]:
     matrices = {name: shape for name, shape in shapes.items() if len(shape) == 2}
     outs = [shape for name, shape in matrices.items() if is_output(name)]
     ins = [shape for name, shape in matrices.items() if not is_output(name)]
+    biases = [(name, shape) for name, shape in shapes.items() if len(shape) == 1]
     is_linear = any(name.rstrip("']").endswith(".weight") for name in matrices)  # of torch: (outputs, inputs)
     fitting = []
     for first, second in ((0, 1), (1, 0), (0, 0)):  # axes of hidden units, on the way in and on the way out
         if len(outs) == 1 and ins and (not is_linear or (first, second) == (0, 1)):
             size, width = outs[0][second], outs[0][1 - second]
-            if all(shape[first] in (size, 2 * size) and shape[1 - first] == width for shape in ins):
+            fits = all(shape[first] in (size, 2 * size) and shape[1 - first] == width for shape in ins)
+            if fits and all(shape[0] in ((width,) if is_output(name) else (size, 2 * size)) for name, shape in biases):
                 fitting.append((first, second, size))
     if not fitting or (len(fitting) > 1 and fitting[1][:2] == (1, 0)):
         shown = ", ".join(f"{name} {shape}" for name, shape in shapes.items())

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 ALL = "all"  # policies
 EQUAL = "equal"  # weights
+RECORDED = "recorded"  # streams
+SLOTS, DIGITS = 200, "digits"  # unless told otherwise
 
 
 @click.command(
     epilog=examples(
-        "moe-theory merge --slots 20", "moe-theory merge --checkpoint DIR --weights equal --write-merged OTHER"
+        "moe-theory merge --slots 20",
+        "moe-theory merge --streams recorded --policy mine.py:Mine",
+        "moe-theory merge --checkpoint DIR --weights equal --write-merged OTHER",
     )
 )
 @click.option(
@@ -70,13 +74,23 @@ EQUAL = "equal"  # weights
     type=PATH,
     help="Requests: a Python file (see above), or an .npz of inputs, labels, tasks and slots for a testbed model.",
 )
-@click.option("--tasks", metavar="NAME", default="digits", help="The testbed's tasks: digits or sequences.")
+@click.option(
+    "--streams",
+    type=click.Choice([RECORDED]),
+    help="Score --policy on 64 recorded streams of three models, beside every way to merge that is recorded.",
+)
+@click.option(
+    "--tasks",
+    metavar="NAME",
+    help="The testbed's tasks: digits or sequences; of the recorded streams conflicting, agreeing or sequences.",
+    show_default="digits; all that are recorded",
+)
 @click.option(
     "--policy",
     metavar="NAME",
     default="tanbr",
     help="Who chooses the weights: tanbr, nucb, uniform, average, mix, best-expert or gradient; or 'all', each on the "
-    "same slots.",
+    "same slots; with --streams also cma-es, or FILE:NAME, a policy of your own.",
 )
 @click.option(
     "--reading",
@@ -90,7 +104,7 @@ EQUAL = "equal"  # weights
     default="average",
     help="How the task mix is estimated from earlier slots: average or sketch.",
 )
-@click.option("--slots", default=200, help="Slots at most.")
+@click.option("--slots", type=int, help="Slots at most.", show_default="200; all 512 that are recorded")
 @click.option("--slot-size", default=128, help="Requests in a slot of the testbed.")
 @click.option(
     "--drift",
@@ -107,7 +121,8 @@ EQUAL = "equal"  # weights
 @out_option("Folder for the numbers and the picture.", "runs/merge")
 @json_option(
     "policy, mean_reward, equal_weights (what these earn), slots (a row each) and files; with --policy all policies (a "
-    "row each) and files; with --weights merged (numbers of tensors and bytes), patterns and files."
+    "row each) and files; with --streams policy, slots, conditions (a row each), differences (a row for each way to "
+    "merge and condition) and files; with --weights merged (numbers of tensors and bytes), patterns and files."
 )
 def merge(
     checkpoint: Path | None,
@@ -119,11 +134,12 @@ def merge(
     scale: float,
     density: float,
     source: Path | None,
-    tasks: str,
+    streams: str | None,
+    tasks: str | None,
     policy: str,
     reading: str,
     monitor: str,
-    slots: int,
+    slots: int | None,
     slot_size: int,
     drift: float,
     max_active: int | None,
@@ -138,11 +154,24 @@ def merge(
     claims. Writes slots.csv and merge.svg into OUT; with --policy all, policies.csv and
     policies.svg.
 
+    With --streams recorded the policy serves 64 streams of 512 slots under twelve conditions: tasks that conflict, that
+    agree, and rules for sequences; a fixed and a drifting mix, known and estimated. Its place among all ways to merge
+    and its differences from each, paired by stream, go into places.csv and places.svg.
+
     For a checkpoint of your own, --stream is a Python file with `num_tasks`, `slots(seed)`, which yields slots, and
     `serve(experts, slot)`, which returns rewards in [0, 1] and counts of requests, one each a task; `experts` are the
     merged tensors by layer and name. It may add a policy to `merging.policies.POLICIES`. With --weights there is no
     stream: the checkpoint is merged and written.
     """
+    if streams is not None:
+        if checkpoint or source or write_merged or weights:
+            raise InvalidRunError(
+                "--streams recorded has experts and requests of its own: leave --checkpoint, --stream, --weights and "
+                "--write-merged out."
+            )
+        _score(policy, tasks, slots, out)
+        return
+    slots, tasks = SLOTS if slots is None else slots, tasks or DIGITS
     if weights is not None:
         if source is not None:
             raise InvalidRunError("--weights merges once, and --stream asks for weights slot by slot. Leave one out.")
@@ -205,6 +234,27 @@ def merge(
     show_document(report.document(served, policy, equal, paths))
     if is_interrupted:
         raise KeyboardInterrupt
+
+
+def _score(policy: str, tasks: str | None, slots: int | None, out: Path) -> None:
+    """On the recorded streams, or on those of one family."""
+    from moe_theory.merging.benchmark import report, scoring, streams
+    from moe_theory.runs.files import prepare_folder
+    from moe_theory.runs.progress import terminal_progress
+
+    own, num_slots = scoring.policy_of(policy), streams.NUM_SLOTS if slots is None else slots
+    if tasks is not None:
+        streams.testbed(tasks)  # what is unknown is refused here
+    conditions = [at for at in streams.CONDITIONS if tasks in (None, at.tasks)]
+    scoring.require_slots(num_slots)
+    scoring.recorded()  # streams that are others than those of the scores are refused before they are served
+    folder = prepare_folder(out, report.NAMES)
+    with terminal_progress(open_console(to_stderr=True)) as progress:
+        progress.add_work(num_slots * streams.NUM_STREAMS * len(conditions))
+        progress.running(f"{policy} on recorded streams")
+        found = scoring.score(own, num_slots, conditions, progress.advance)
+    compared = scoring.compare(own.name, found)
+    show_document(report.document(compared, report.write(compared, folder)))
 
 
 def _merge_once(

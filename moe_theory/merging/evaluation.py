@@ -370,7 +370,7 @@ def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slo
 
 
 def slot_accuracies(
-    dims: Dims, chosen: Mapping[str, str], slot_size: int, num_last: int, setting: Recipe | None = None
+    dims: Dims, chosen: Mapping[str, tuple[str, str]], slot_size: int, num_last: int, setting: Recipe | None = None
 ) -> Measure:
     """Slots of the trained model as an experiment: accuracies of policies and of methods that learn nothing online.
 
@@ -379,14 +379,14 @@ def slot_accuracies(
     policies and of the last `num_last` for methods.
 
     Args:
-        chosen: cell -> policy; other cells are named after methods.
+        chosen: cell -> policy and monitor; other cells are named after methods.
     """
     of = Recipe() if setting is None else setting
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         reward = _reward(of, slot_size)
         by_policy = [
-            dataclasses.replace(cell, system=system(dims, reward, chosen[cell.name]))
+            dataclasses.replace(cell, system=system(dims, reward, *chosen[cell.name]))
             for cell in cells
             if cell.name in chosen
         ]

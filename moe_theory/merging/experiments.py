@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.core.system import fields, observe_info
-from moe_theory.merging import adversary, corrected, costs, evaluation, policies, rewards, theory, uncertainty
+from moe_theory.merging import adversary, corrected, costs, evaluation, monitor, policies, rewards, theory, uncertainty
 from moe_theory.merging.params import CYCLIC_SPLIT, LINE_POINT, RANDOM_SPLIT, Dims, Params
 from moe_theory.merging.policies import Learner
 from moe_theory.merging.rewards import Reward
@@ -270,7 +270,10 @@ STEPS = Experiment(
 SLOT_SIZE, SLOTS = 64, 5000  # as many slots as the paper learns in before it compares accuracies
 LAST_SLOTS = 128  # at the end of a run, which accuracies average over
 STREAMS = 64
-TESTBED_POLICIES = {name: name for name in (policies.TANBR, policies.NUCB, policies.MIX, policies.UNIFORM)}
+MONITORED = "tanbr, estimated mix"  # by the paper's moving average of earlier slots
+TOLD_THE_MIX = (policies.TANBR, policies.NUCB, policies.MIX, policies.UNIFORM)
+TESTBED_POLICIES = {name: (name, monitor.ORACLE) for name in TOLD_THE_MIX}
+TESTBED_POLICIES |= {MONITORED: (policies.TANBR, monitor.AVERAGE)}
 OF_TABLE_2 = ("rl-dense", "token-top-1-dense", "smear-example-linear", "smear-token-linear")  # with NUCB
 FIXED_MERGES = ("average", "fisher", "regmean")
 TESTBED_METHODS = (*FIXED_MERGES, *OF_TABLE_2)
@@ -283,12 +286,13 @@ def _testbed(name: str, setting: Recipe, mix: Mapping[str, Any], beside: tuple[s
     number = setting.num_experts
     dims = dataclasses.replace(LONG_DIMS, max_experts=number, num_tasks=setting.num_tasks, max_rounds=SLOTS)
     cells = (policies.TANBR, policies.NUCB, *TESTBED_METHODS, *beside)
+    tuned = policies.TUNED | {MONITORED: policies.TUNED[policies.TANBR]}
     fixed = {**RIVALS_FIXED, **mix, "slot_size": SLOT_SIZE, "num_experts": number, "max_active": number}
     return Experiment(
         name=name,
         dims=dims,
         system=system(dims, rewards.PEAKED, policies.TANBR),
-        cells={cell: {**fixed, **policies.TUNED.get(cell, {})} for cell in cells},
+        cells={cell: {**fixed, **tuned.get(cell, {})} for cell in cells},
         num_rounds=dims.max_rounds,
         record_every=1,
         observe=evaluation.observe,
@@ -301,8 +305,10 @@ def _testbed(name: str, setting: Recipe, mix: Mapping[str, Any], beside: tuple[s
 
 CONFLICTING, AGREEING = Recipe(), Recipe(num_tasks=4, num_experts=4)  # two label maps, or one
 TESTBEDS = {
-    "fixed": _testbed("testbed", CONFLICTING, {"mix_drift": 0.0}, LEARN_NOTHING),
-    "dynamic": _testbed("testbed-drifting", CONFLICTING, {"mix_drift": 1.0}, (*BESIDE_TABLE_2, policies.UNIFORM)),
+    "fixed": _testbed("testbed", CONFLICTING, {"mix_drift": 0.0}, (*LEARN_NOTHING, MONITORED)),
+    "dynamic": _testbed(
+        "testbed-drifting", CONFLICTING, {"mix_drift": 1.0}, (*BESIDE_TABLE_2, policies.UNIFORM, MONITORED)
+    ),
     "agreeing": _testbed("testbed-agreeing", AGREEING, {"mix_drift": 1.0}),
 }
 ON_TESTBED = {

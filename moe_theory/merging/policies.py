@@ -254,7 +254,7 @@ def nucb(dims: Dims, uncertainty: str = EXACT) -> Policy:
         norms = jnp.sqrt(form.squared_norms(memory.certainty, factors, params))
         bonuses = _bonus(norms, time, dims, params)
         candidate = jnp.argmax(predictions + bonuses).astype(jnp.int32)
-        return _plain_pick(points[candidate], candidate, dims.num_candidates)._replace(
+        return plain_pick(points[candidate], candidate, dims.num_candidates)._replace(
             bonus=bonuses[candidate], prediction=predictions[candidate]
         )
 
@@ -352,7 +352,7 @@ class _Logits(NamedTuple):
     noise: Float[Array, " K"]  # of the next slot's logits, standard normal
 
 
-def _plain_pick(
+def plain_pick(
     weights: Float[Array, " K"], candidate: Int[Array, ""] | None = None, num_candidates: int | Array = 1
 ) -> Pick:
     """A pick by a policy without a tree or a network."""
@@ -387,19 +387,19 @@ def _unchanged(key: PRNGKey, memory: _Exists, *observed: Any) -> _Exists:
 def _choose_uniform(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
     """Uniform on the simplex, the B largest kept."""
     del mix, time
-    return _plain_pick(truncated(uniform_weights(key, memory.exists), params.max_active))
+    return plain_pick(truncated(uniform_weights(key, memory.exists), params.max_active))
 
 
 def _choose_average(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
     """1/K each, or 1/B for the first B."""
     del key, mix, time
-    return _plain_pick(truncated(equal_weights(memory.exists), params.max_active))
+    return plain_pick(truncated(equal_weights(memory.exists), params.max_active))
 
 
 def _choose_mix(key: PRNGKey, memory: _Exists, mix: Mix, time: Slot, params: Params) -> Pick:
     """x = psi: expert v has the share of task v, which takes no learning."""
     del key, time
-    return _plain_pick(truncated(like_tasks(mix, memory.exists.shape[0]), params.max_active))
+    return plain_pick(truncated(like_tasks(mix, memory.exists.shape[0]), params.max_active))
 
 
 def _begin_experts(key: PRNGKey, dims: Dims, params: Params) -> _ExpertRewards:
@@ -416,7 +416,7 @@ def _choose_expert(key: PRNGKey, memory: _ExpertRewards, mix: Mix, time: Slot, p
     bonus = jnp.sqrt(2 * jnp.log(time.astype(tries.dtype)) / known)
     scores = jnp.where(tries > 0, memory.sums / known + bonus, jnp.inf)
     index, is_best = best_expert(scores, memory.exists)
-    return _plain_pick(is_best.astype(tries.dtype), index, jnp.sum(memory.exists, dtype=jnp.int32))
+    return plain_pick(is_best.astype(tries.dtype), index, jnp.sum(memory.exists, dtype=jnp.int32))
 
 
 def _learn_experts(
@@ -434,29 +434,44 @@ def _begin_logits(key: PRNGKey, dims: Dims, params: Params) -> _Logits:
     return _Logits(exists, weights, jnp.zeros((), dtype), jax.random.normal(key, exists.shape, dtype))
 
 
-def _choose_softmax(key: PRNGKey, memory: _Logits, mix: Mix, time: Slot, params: Params) -> Pick:
-    """x = softmax(W (psi, 1) + noise), the B largest kept. The noise is in the memory, as its gradient needs it."""
-    del key, time
-    logits = jnp.sum(memory.weights * _with_constant(mix), axis=1) + GRADIENT_NOISE * memory.noise
-    weights = jax.nn.softmax(jnp.where(memory.exists, logits, -jnp.inf))
-    return _plain_pick(truncated(weights, params.max_active))
+@functools.lru_cache
+def policy_gradient(noise: float = GRADIENT_NOISE, rate: float = GRADIENT_RATE) -> Policy:
+    """REINFORCE for a softmax router that is linear in the task mix, with a moving average as baseline.
 
+    Args:
+        noise: standard deviation of the logits.
+        rate: step size on their weights.
 
-def _learn_softmax(
-    key: PRNGKey, memory: _Logits, pick: Pick, mix: Mix, feedback: Feedback, time: Slot, params: Params
-) -> _Logits:
-    """A step along (r - baseline) grad log p(logits), of a Gaussian: noise / deviation times (psi, 1)."""
-    del pick, params
-    reward = slot_reward(feedback)
-    gain = jnp.where(time > 1, reward - memory.baseline, 0)
-    score = jnp.where(memory.exists, memory.noise, 0) / GRADIENT_NOISE
-    rate = jnp.where(time > 1, BASELINE_RATE, 1).astype(reward.dtype)
-    return _Logits(
-        exists=memory.exists,
-        weights=memory.weights + GRADIENT_RATE * gain * score[:, None] * _with_constant(mix),
-        baseline=memory.baseline + rate * (reward - memory.baseline),
-        noise=jax.random.normal(key, memory.noise.shape, memory.noise.dtype),
-    )
+    Examples:
+        >>> from moe_theory.merging import Dims, policies
+        >>> policies.named("gradient", Dims()) is policies.policy_gradient()
+        True
+    """
+
+    def choose(key: PRNGKey, memory: _Logits, mix: Mix, time: Slot, params: Params) -> Pick:
+        """x = softmax(W (psi, 1) + noise), the B largest kept. The noise is in the memory: its gradient needs it."""
+        del key, time
+        logits = jnp.sum(memory.weights * _with_constant(mix), axis=1) + noise * memory.noise
+        weights = jax.nn.softmax(jnp.where(memory.exists, logits, -jnp.inf))
+        return plain_pick(truncated(weights, params.max_active))
+
+    def learn(
+        key: PRNGKey, memory: _Logits, pick: Pick, mix: Mix, feedback: Feedback, time: Slot, params: Params
+    ) -> _Logits:
+        """A step along (r - baseline) grad log p(logits), of a Gaussian: noise / deviation times (psi, 1)."""
+        del pick, params
+        reward = slot_reward(feedback)
+        gain = jnp.where(time > 1, reward - memory.baseline, 0)
+        score = jnp.where(memory.exists, memory.noise, 0) / noise
+        adopted = jnp.where(time > 1, BASELINE_RATE, 1).astype(reward.dtype)
+        return _Logits(
+            exists=memory.exists,
+            weights=memory.weights + rate * gain * score[:, None] * _with_constant(mix),
+            baseline=memory.baseline + adopted * (reward - memory.baseline),
+            noise=jax.random.normal(key, memory.noise.shape, memory.noise.dtype),
+        )
+
+    return Policy(_begin_logits, choose, learn)
 
 
 def _with_constant(mix: Mix) -> Float[Array, "1 V+1"]:
@@ -475,5 +490,5 @@ POLICIES: dict[str, Callable[[Dims, str], Policy]] = {
     AVERAGE: _always(Policy(_begin, _choose_average, _unchanged)),
     MIX: _always(Policy(_begin_mix, _choose_mix, _unchanged)),
     BEST_EXPERT: _always(Policy(_begin_experts, _choose_expert, _learn_experts)),
-    GRADIENT: _always(Policy(_begin_logits, _choose_softmax, _learn_softmax)),
+    GRADIENT: _always(policy_gradient()),
 }

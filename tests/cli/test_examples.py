@@ -31,6 +31,18 @@ LATER = ("sweep show", "report", "statements", "cite")  # commands that read wha
 PRESET, TINY = "continual-mnist-small", Dims(7, 3, 4, num_samples=10, num_tests=8, num_epochs=1, batch_size=10)
 
 
+SCORED = "moe-theory merge --streams recorded --policy mine.py:Mine"
+MINE = """
+class Mine:
+    def __init__(self, num_experts, num_tasks, seed):
+        self.weights = [1 / num_experts] * num_experts
+    def choose(self, mix):
+        return self.weights
+    def learn(self, rewards, counts):
+        pass
+"""
+
+
 # What the help of --json names of the document, by the command's name or, where there are several, its example.
 DOCUMENTS = {
     "claims": {"id", "paper", "where", "statement", "kind", "margin", "replaced_by"},
@@ -57,7 +69,8 @@ DOCUMENTS = {
     "new": set(),
     "report": {"schema", "summary", "command", "seed", "error", "versions", "verdicts"},
     "bound": {"schema", "setting", "known", "notes", "bounds"},
-    "merge": {"policy", "mean_reward", "equal_weights", "slots", "files"},
+    "moe-theory merge --slots 20": {"policy", "mean_reward", "equal_weights", "slots", "files"},
+    SCORED: {"policy", "slots", "conditions", "differences", "files"},
     "data": {"schema", "title", "recognised", "shape", "classes", "files", "left_out", "converted", "digest", "others"},
     "deep": {"schema", "preset", "where", "cells", "verdicts", "files"},
     "cite": {"schema", "run", "note", "version", "papers", "latex", "bibtex"},
@@ -95,6 +108,7 @@ def session_folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         Path("config.json").write_text(json.dumps(MIXTRAL))
+        Path("mine.py").write_text(MINE)
         for name in ("train/cat/0.png", "train/dog/0.png", "test/cat/0.png", "test/dog/0.png"):
             Path("photographs", name).parent.mkdir(parents=True)
             Image.new("RGB", (8, 8)).save(Path("photographs", name))

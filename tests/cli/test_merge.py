@@ -182,3 +182,49 @@ def test_a_checkpoint_is_named_where_one_is_needed(tmp_path, refused, monkeypatc
     ):
         assert said in refused("merge", *arguments)
     assert os.listdir(tmp_path / "runs" / "merge") == []
+
+
+MINE = """
+import numpy as np
+
+NUMBER = 3
+class Mine:
+    def __init__(self, num_experts, num_tasks, seed):
+        self.weights = np.full(num_experts, 1 / num_experts)
+    def choose(self, mix):
+        return self.weights
+    def learn(self, rewards, counts):
+        pass
+"""
+
+
+def test_a_policy_of_ones_own_is_placed_on_recorded_streams(tmp_path, ran):
+    (tmp_path / "mine.py").write_text(MINE)
+    few = ("--streams", "recorded", "--tasks", "agreeing", "--slots", 32, "--out", tmp_path / "out")
+    document = json.loads(ran("merge", *few, "--policy", f"{tmp_path}/mine.py:Mine", "--json").out)
+    assert [at["tasks"] for at in document["conditions"]] == ["agreeing"] * 4
+    same = [each for each in document["differences"] if each["rival"] == "average"]
+    assert len(same) == 4
+    assert all(abs(each["difference"]) < 1e-3 for each in same)  # what it is, but for ties by rounding
+    rows = list(csv.DictReader((tmp_path / "out" / "places.csv").read_text().splitlines()))
+    assert len(rows) == len(document["differences"])
+    assert {row["rival"] for row in rows if row["verdict"] == "behind"} >= {"not merged", "regmean"}
+    assert ElementTree.parse(tmp_path / "out" / "places.svg").getroot().tag.endswith("svg")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--policy", "mine.py:Nine"], "Did you mean 'Mine'"),
+        (["--policy", "mine.py:NUMBER"], "is 3: neither a merging.Policy nor a class"),
+        (["--policy", "missing.py:Mine"], "missing.py is no Python file"),
+        (["--policy", "cma"], "Did you mean 'cma-es'"),
+        (["--tasks", "digits"], "Known: agreeing, conflicting, sequences"),
+        (["--slots", "31"], "slots=31 must be from 32"),
+        (["--checkpoint", "x"], "leave --checkpoint"),
+    ],
+)
+def test_what_cannot_be_scored_is_one_line(arguments, said, refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE)
+    assert said in refused("merge", "--streams", "recorded", *arguments)

@@ -27,6 +27,7 @@ ELSEWHERE = {
     "deep/datasets/decoder.py:_opened": "by `runs.reading`",
     "deep/datasets/own.py:_table": "after `runs.reading` has read it",
     "edge/delays.py:_read": "by `runs.reading`",
+    "merging/benchmark/streams.py:kept": "of this package",
     "merging/online.py:from_module": "after `runs.reading` has read it",
     "generalization/certificate.py:mean_loss": "after `runs.reading` has opened it",
     "generalization/families.py:families": "of this package",

@@ -10,6 +10,7 @@ from moe_theory.merging.statements.figure_4 import (
     WORLD,
     claim_competitors,
     claim_gain,
+    claim_monitored,
 )
 from moe_theory.verify.statement import statement
 
@@ -28,6 +29,7 @@ FIGURE_5 = statement(
 )
 claim_gain(FIGURE_5, "figure-5.ahead", "dynamic", FIXED_MERGES, 0, "charitable")
 claim_gain(FIGURE_5, "figure-5.ahead-nucb", "dynamic", [policies.NUCB], 0, "charitable")
+claim_monitored(FIGURE_5, "figure-5", "dynamic")
 claim_competitors(FIGURE_5, "figure-5", "dynamic")
 claim_gain(FIGURE_5, "figure-5.gain", "dynamic", IN_THE_PAPER, LEAST_GAIN, "literal")
 claim_gain(FIGURE_5, "figure-5.agreeing", "agreeing", IN_THE_PAPER, 0, "literal")

@@ -1,0 +1,244 @@
+"""Ways to merge that are no policies: once, from training inputs; layer by layer, from the stream's unlabelled inputs;
+and two that keep more than one expert.
+
+A merge that is made once answers each input of the test set in one way, so that its right answers in a slot are counted
+in a table.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Bool, Float, Int
+
+from moe_theory.checkpoints import Method
+from moe_theory.checkpoints.methods import UnitOrder, alignment
+from moe_theory.core import programs
+from moe_theory.merging.benchmark.runs import SLOTS_A_CALL, Right, Told, answered, graded, num_right, untold
+from moe_theory.merging.benchmark.streams import Arrivals, Testbed
+from moe_theory.merging.serving import merge as merges
+from moe_theory.merging.testbed import transformer
+from moe_theory.merging.testbed.tasks import Examples
+from moe_theory.merging.testbed.transformer import Experts, Model
+from moe_theory.merging.weights import merge
+
+FISHER, REGMEAN, ADAMERGING = "fisher", "regmean", "adamerging"
+OFFLINE = "offline weights"  # which know a stream's mix before it begins, and labels of training inputs
+CLUSTERED, ROUTED = "hc-smoe, 2 experts", "not merged"  # which serve a request by its task's expert
+TASK_VECTORS = ("task-arithmetic", "ties", "dare")
+NAMES = (FISHER, REGMEAN, *TASK_VECTORS, ADAMERGING, OFFLINE, CLUSTERED, ROUTED)
+# What `benchmarks/record_streams.py --tune` found best of as many settings as for each policy; see there.
+TUNED: Mapping[str, Mapping[str, Any]] = {
+    "task-arithmetic": {"scale": 1.0},
+    "ties": {"scale": 0.4, "density": 0.64},
+    "dare": {"scale": 1.0, "density": 0.21},
+    ADAMERGING: {"rate": 0.00077, "scale": 1.3},
+}
+ADAM = optax.scale_by_adam()
+SHARPENED = 2.0  # answers, in the search for offline weights
+DESCENT_STEPS, DESCENT_SIZE, DESCENT_RATE = 100, 32, 0.1  # of offline weights: inputs of a task in a step
+CALIBRATED = 256  # training inputs on which HC-SMoE compares the outputs of experts
+
+
+def serve(name: str, of: Testbed, served: Arrivals, told: Told = untold) -> Right:
+    """Right answers of a way to merge, one of `NAMES`, with the settings that were found best for it."""
+    if name == ADAMERGING:
+        return adapt(of, served, **TUNED[name], told=told)
+    if name == OFFLINE:
+        return serve_weights(of, served, best_weights(of, served.mix.mean(axis=1)))
+    if name in (CLUSTERED, ROUTED):
+        models = by_task(of, clustered(of, 2 if name == CLUSTERED else of.num_experts))
+    else:
+        models = merged_once(name, of, **TUNED.get(name, {}))
+    return serve_once(right_of(models, of), served)
+
+
+def merged_once(name: str, of: Testbed, **settings: Any) -> Model:
+    """The model with one expert a layer that a method makes from the experts, their beginning or training inputs."""
+    if name == FISHER:
+        return merges.fisher(of.model, of.calibration)
+    if name == REGMEAN:
+        return merges.regmean(of.model, of.calibration)
+    equal = np.full(of.num_experts, 1 / of.num_experts)
+    parts = [
+        merge(layer.experts, equal, Method(name, **settings), jax.tree.map(lambda leaf: leaf[0], base))
+        for layer, base in zip(of.model.layers, of.base, strict=True)
+    ]
+    return transformer.replace_experts(of.model, [jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], p) for p in parts])
+
+
+def aligned(of: Testbed) -> Testbed:
+    """The testbed with the hidden units of each expert in the order that matches those of the first expert best.
+
+    M-SMoE averages aligned experts by how often each is asked for: it is the policy "mix" here.
+
+    Source: P. Li et al., "Merge, Then Compress", ICLR 2024.
+    """
+    shares = np.arange(of.num_experts, 0, -1) / of.num_experts
+    experts = []
+    for layer in of.model.layers:
+        own = [
+            {name: np.asarray(part[k]) for name, part in layer.experts._asdict().items()} for k in range(len(shares))
+        ]
+        moved = [
+            expert if order is None else {name: _ordered(part, order.get(name)) for name, part in expert.items()}
+            for expert, order in zip(own, alignment(own, shares), strict=True)
+        ]
+        experts.append(Experts(**{name: jnp.stack([each[name] for each in moved]) for name in Experts._fields}))
+    return of._replace(model=transformer.replace_experts(of.model, experts))
+
+
+def _ordered(part: np.ndarray, order: UnitOrder | None) -> np.ndarray:
+    return part if order is None else np.take(part, order.places, axis=order.axis)
+
+
+def by_task(of: Testbed, groups: Int[np.ndarray, "L K"]) -> list[Model]:
+    """For each task the model of one expert a layer: the average of those that are in one group with its own."""
+    models = []
+    for task in range(of.num_tasks):
+        shares = [(row == row[task % of.num_experts]) / np.sum(row == row[task % of.num_experts]) for row in groups]
+        own = [
+            transformer.merge_experts(layer.experts, jnp.asarray(each, jnp.float32))
+            for layer, each in zip(of.model.layers, shares, strict=True)
+        ]
+        models.append(transformer.replace_experts(of.model, own))
+    return models
+
+
+def clustered(of: Testbed, count: int) -> Int[np.ndarray, "L K"]:
+    """Groups of a layer's experts whose mean outputs on training inputs are alike: hierarchical, by average linkage.
+
+    With one group this is the average of all; requests are then routed by task to the group of their expert.
+
+    Source: I-C. Chen et al., "Retraining-Free Merging of Sparse MoE via Hierarchical Clustering", ICML 2025.
+    """
+    from scipy.cluster import hierarchy
+
+    chosen = np.linspace(0, len(of.calibration.labels) - 1, CALIBRATED).astype(int)
+    seen: list[np.ndarray] = []
+
+    def moe(experts: Experts, tokens: Float[Array, "n s d"], layer: int) -> Float[Array, "n s d"]:
+        each = [transformer.dense(Experts(*(part[k, None] for part in experts)), tokens) for k in range(of.num_experts)]
+        seen.append(np.stack([np.asarray(outputs).mean(axis=(0, 1)) for outputs in each]))
+        return sum(each[1:], each[0]) / len(each)
+
+    transformer.forward(of.model, jnp.asarray(of.calibration.inputs[chosen]), moe)
+    return np.stack([hierarchy.fcluster(hierarchy.linkage(own, "average"), count, "maxclust") for own in seen])
+
+
+def right_of(models: Model | Sequence[Model], of: Testbed) -> Bool[np.ndarray, " n"]:
+    """Which of the test set's inputs a model answers rightly; of several each does those of its task."""
+    if isinstance(models, Model):
+        return np.asarray(_answers(models, jnp.asarray(of.tests.inputs))) == of.tests.labels
+    parts = zip(models, np.split(of.tests.inputs, of.num_tasks), np.split(of.tests.labels, of.num_tasks), strict=True)
+    return np.concatenate([np.asarray(_answers(model, jnp.asarray(own))) == labels for model, own, labels in parts])
+
+
+@programs.jit
+def _answers(model: Model, inputs: Float[Array, "n s p"]) -> Int[Array, " n"]:
+    return jnp.argmax(transformer.forward(model, inputs, merges.single), axis=-1)
+
+
+def serve_once(is_right: Bool[np.ndarray, " n"], served: Arrivals) -> Right:
+    """Right answers of what was merged once."""
+    return is_right[served.places].sum(axis=-1)
+
+
+def adapt(of: Testbed, served: Arrivals, rate: float, scale: float, told: Told = untold) -> Right:
+    """AdaMerging: a coefficient for each layer and expert, moved after each slot to lower the entropy of its answers.
+
+    Args:
+        rate: of Adam.
+        scale: sum of a layer's coefficients of task vectors at the beginning, where all are equal.
+    Source: E. Yang et al., "AdaMerging: Adaptive Model Merging for Multi-Task Learning", ICLR 2024, layer-wise.
+    """
+    num_streams, num_slots = served.tasks.shape[:2]
+    start = jnp.full((num_streams, len(of.base), of.num_experts), scale / of.num_experts, jnp.float32)
+    carried, right = (start, jax.vmap(ADAM.init)(start)), []
+    tests = jax.tree.map(jnp.asarray, of.tests)
+    for first in range(0, num_slots, SLOTS_A_CALL):
+        part = Arrivals(*(np.swapaxes(each[:, first : first + SLOTS_A_CALL], 0, 1) for each in served))
+        carried, found = _adapt(of.model, of.base, tests, carried, part, jnp.float32(rate))
+        right.append(np.asarray(found).T)
+        told(right[-1].size)
+    return np.concatenate(right, axis=1)
+
+
+@programs.jit
+def _adapt(
+    model: Model, base: tuple[Experts, ...], tests: Examples, carried: Any, slots: Arrivals, rate: Float[Array, ""]
+) -> tuple[Any, Int[Array, "T B"]]:
+    def merged(coefficients: Float[Array, "L K"]) -> Model:
+        experts = []
+        for layer, start, own in zip(model.layers, base, coefficients, strict=True):
+            pairs = zip(layer.experts, start, strict=True)
+            experts.append(Experts(*(began + jnp.tensordot(own, part - began, axes=1)[None] for part, began in pairs)))
+        return transformer.replace_experts(model, experts)
+
+    def entropy(coefficients: Float[Array, "L K"], slot: Arrivals) -> tuple[Array, Array]:
+        inputs = jnp.asarray(tests.inputs)[slot.places]
+        logits = transformer.forward(merged(coefficients), inputs, merges.single)
+        chances = jax.nn.log_softmax(logits)
+        return -jnp.mean(jnp.sum(jnp.exp(chances) * chances, axis=-1)), num_right(graded(logits, tests, slot))
+
+    def of_stream(carried: tuple[Array, Any], slot: Arrivals) -> tuple[tuple[Array, Any], Array]:
+        coefficients, state = carried
+        gradient, right = jax.grad(entropy, has_aux=True)(coefficients, slot)
+        change, state = ADAM.update(gradient, state)
+        return (coefficients - rate * jnp.asarray(change), state), right
+
+    return jax.lax.scan(jax.vmap(of_stream), carried, slots)
+
+
+def best_weights(of: Testbed, mixes: Float[np.ndarray, "B V"]) -> Float[Array, "B K"]:
+    """Merging weights for mixes that are known: gradient descent on the loss of training inputs, from the mix itself.
+
+    An online method has no labels and no training inputs; one that is further ahead than this has found better weights.
+    """
+    per_task = len(of.calibration.labels) // of.num_tasks
+    draws = np.random.default_rng(0).integers(0, per_task, (DESCENT_STEPS, of.num_tasks, DESCENT_SIZE))
+    rows = draws + per_task * np.arange(of.num_tasks)[:, None]
+    start = jnp.log(jnp.pad(mixes, ((0, 0), (0, of.num_experts - of.num_tasks))) + 0.01)
+    logits = _descend(of.model, jax.tree.map(jnp.asarray, of.calibration), jnp.asarray(mixes), start, rows)
+    return jax.nn.softmax(logits)
+
+
+@programs.jit
+def _descend(
+    model: Model,
+    data: Examples,
+    mixes: Float[Array, "B V"],
+    start: Float[Array, "B K"],
+    rows: Int[Array, "S V m"],
+) -> Float[Array, "B K"]:
+    adam = optax.adam(optax.cosine_decay_schedule(DESCENT_RATE, len(rows)))
+
+    def loss(logits: Float[Array, " K"], mix: Float[Array, " V"], inputs: Array, labels: Array) -> Array:
+        served = merges.weighted(model, jax.nn.softmax(logits))
+        values = transformer.forward(served, inputs, merges.single)
+        likelihood = jnp.exp(-optax.softmax_cross_entropy_with_integer_labels(SHARPENED * values, labels))
+        return -mix @ jnp.mean(likelihood.reshape(len(mix), -1), axis=1)  # less where more is right, for sharp answers
+
+    def step(carried: tuple[Array, Any], own: Int[Array, "V m"]) -> tuple[tuple[Array, Any], None]:
+        logits, state = carried
+        inputs, labels = jnp.asarray(data.inputs)[own.reshape(-1)], jnp.asarray(data.labels)[own.reshape(-1)]
+        gradient = jax.vmap(jax.grad(loss), in_axes=(0, 0, None, None))(logits, mixes, inputs, labels)
+        change, state = adam.update(gradient, state)
+        return (logits + jnp.asarray(change), state), None
+
+    return jax.lax.scan(step, (start, adam.init(start)), rows)[0][0]
+
+
+@programs.jit
+def _serve_weights(model: Model, tests: Examples, weights: Float[Array, "B K"], served: Arrivals) -> Int[Array, "T B"]:
+    each = jax.vmap(lambda own, slot: num_right(answered(model, tests, own, slot)))
+    return jax.lax.map(lambda slots: each(weights, slots), served)
+
+
+def serve_weights(of: Testbed, served: Arrivals, weights: Float[Array, "B K"]) -> Right:
+    """Right answers of experts merged with the same weights in all slots of a stream."""
+    slots = Arrivals(*(np.swapaxes(each, 0, 1) for each in served))
+    return np.asarray(_serve_weights(of.model, jax.tree.map(jnp.asarray, of.tests), weights, slots)).T

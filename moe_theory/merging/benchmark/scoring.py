@@ -1,0 +1,217 @@
+"""Scores of ways to merge on the recorded streams, and a policy's place among them.
+
+A score is of a stream and of a phase: the share of right answers in its slots. All ways answer the same requests, so
+that differences are paired by stream, and their intervals cover together.
+"""
+
+import csv
+import functools
+import io
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from moe_theory.core.errors import InvalidRunError, InvalidSystemError, shortened, unknown_name
+from moe_theory.merging import evolution, policies
+from moe_theory.merging.benchmark import runs, streams
+from moe_theory.merging.benchmark.runs import Maker, Right, Told, untold
+from moe_theory.merging.benchmark.streams import CONDITIONS, NUM_SLOTS, SLOT_SIZE, Arrivals, Condition
+from moe_theory.merging.params import Dims
+from moe_theory.merging.policies import Policy
+from moe_theory.verify import intervals
+from moe_theory.verify.registry import module_name, run_file
+
+PHASES = ((1, 32), (33, 64), (65, 128), (129, 256), (257, 512))  # first and last slots
+ERROR = 0.05  # that some interval of a comparison leaves out its mean
+CMA_ES = "cma-es"
+POLICIES = (*policies.POLICIES, CMA_ES)
+NUMBERS = tuple(f"stream {number}" for number in range(streams.NUM_STREAMS))  # columns of `scores.csv`
+
+# Settings that `benchmarks/record_streams.py --tune` found best, beside those of `policies.TUNED`.
+TUNED: Mapping[str, Mapping[str, Any]] = {
+    policies.GRADIENT: {"noise": 0.41, "rate": 0.16},
+    CMA_ES: {"scale": 0.69, "population": 12},
+}
+
+Scores = Mapping[Condition, Int[np.ndarray, "P B"]]  # right answers by phase and stream
+
+
+class Ours(NamedTuple):
+    """A policy to score, and what it is called: for JAX, or plain."""
+
+    name: str
+    policy: Callable[[Dims], Policy] | None = None
+    plain: Maker | None = None
+    settings: Mapping[str, Any] = {}  # of `Params`
+
+
+class Difference(NamedTuple):
+    """A policy's accuracy less a rival's under one condition, in the last phase that the policy has served."""
+
+    rival: str
+    condition: Condition
+    accuracy: float  # the rival's
+    mean: float
+    low: float  # of an interval; all of a comparison cover together
+    high: float
+
+
+class Comparison(NamedTuple):
+    """A policy among those that are recorded."""
+
+    name: str
+    accuracies: Mapping[Condition, float]  # over the slots of the last phase that it has served
+    whole: Mapping[Condition, float]  # over all of its slots
+    phase: tuple[int, int]  # that one's first and last slot
+    differences: Sequence[Difference]
+
+    def place(self, condition: Condition) -> tuple[int, int]:
+        """Its place by accuracy among all that are recorded under a condition, and their number with it."""
+        others = [each.accuracy for each in self.differences if each.condition == condition]
+        return 1 + sum(other > self.accuracies[condition] for other in others), 1 + len(others)
+
+
+@functools.cache
+def recorded() -> Mapping[str, Scores]:
+    """Scores of every way to merge that is recorded, by name.
+
+    Raises: InvalidRunError where the streams that are made here are not those that were scored.
+    """
+    for tasks, known in json.loads(streams.kept("digests.json")).items():
+        if streams.digest_of(tasks) != known:
+            raise InvalidRunError(
+                f"the streams of {tasks!r} that are made here are not those whose scores are recorded: another NumPy "
+                "or scikit-learn gives other requests. Record them anew with `python -m benchmarks.record_streams`."
+            )
+    found: dict[str, dict[Condition, list[list[int]]]] = {}
+    for row in csv.DictReader(io.StringIO(streams.kept("scores.csv").decode())):
+        condition = Condition(row["tasks"], row["law"], row["mix"])
+        of = found.setdefault(row["method"], {}).setdefault(condition, [])
+        of.append([int(row[number]) for number in NUMBERS])
+    return {name: {at: np.array(rows) for at, rows in scores.items()} for name, scores in found.items()}
+
+
+def by_phase(right: Right) -> Int[np.ndarray, "P B"]:
+    """Right answers in each phase that was served to its end."""
+    served = [phase for phase in PHASES if phase[1] <= right.shape[1]]
+    return np.stack([right[:, first - 1 : last].sum(axis=1) for first, last in served])
+
+
+def built_in(name: str) -> Ours:
+    """A policy of the package, with the settings that were found best for it. Raises: UnknownNameError."""
+    if name == CMA_ES:
+        return Ours(name, lambda _: evolution.cma_es(**TUNED[name]))
+    if name == policies.GRADIENT:
+        return Ours(name, lambda _: policies.policy_gradient(**TUNED[name]))
+    if name not in policies.POLICIES:
+        raise unknown_name("policy", name, POLICIES)
+    return Ours(name, lambda dims: policies.named(name, dims), settings=policies.TUNED.get(name, {}))
+
+
+def policy_of(place: str) -> Ours:
+    """The policy that a name of the package's, or "FILE:NAME", stands for: a `merging.Policy`, or what makes a plain
+    object with `choose` and `learn` of (num_experts, num_tasks, seed).
+
+    Raises: UnknownNameError; InvalidClaimError for a file that cannot be read or run; InvalidSystemError for something
+        that is no policy.
+    """
+    path, _, name = place.rpartition(":")
+    if not path:
+        return built_in(place)
+    run_file(Path(path), "--policy")
+    known = vars(sys.modules[module_name(Path(path))])
+    if name not in known:
+        raise unknown_name("policy", name, [key for key, each in known.items() if key[0] != "_" and callable(each)])
+    if isinstance(known[name], Policy):
+        return Ours(place, lambda _: known[name])
+    if not callable(known[name]):
+        raise InvalidSystemError(
+            f"--policy {place} is {shortened(known[name])}: neither a merging.Policy nor a class of objects with "
+            "choose and learn. Change it."
+        )
+    return Ours(place, plain=known[name])
+
+
+def require_slots(num_slots: int) -> None:
+    """Raise InvalidRunError unless there are so many slots, and a phase ends among them."""
+    if not PHASES[0][1] <= num_slots <= NUM_SLOTS:
+        raise InvalidRunError(
+            f"slots={num_slots} must be from {PHASES[0][1]}, where the first phase ends, to {NUM_SLOTS}. Change slots."
+        )
+
+
+def score(
+    of: Ours,
+    num_slots: int = NUM_SLOTS,
+    conditions: Sequence[Condition] = CONDITIONS,
+    told: Told = untold,
+) -> Scores:
+    """Right answers of a policy by phase and stream, under each condition; two of them at a time.
+
+    Args:
+        num_slots: of each stream, from its first on; as many as a phase ends at, at least.
+        told: is told of slots as they are served, all streams together.
+    Raises: InvalidRunError for other numbers of slots; InvalidSystemError for a plain policy that fails or chooses
+        weights outside the simplex.
+    """
+    require_slots(num_slots)
+
+    def run(condition: Condition) -> Int[np.ndarray, "P B"]:
+        testbed = streams.testbed(condition.tasks)
+        served = Arrivals(*(each[:, :num_slots] for each in streams.arrivals(condition.tasks, condition.law)))
+        if of.plain is not None:
+            return by_phase(runs.serve_plain(of.plain, testbed, served, condition.mix, told, of.name))
+        assert of.policy is not None, "one of the two"
+        policy, params = of.policy(runs.dims_of(testbed)), runs.params_of(testbed, **of.settings)
+        return by_phase(runs.serve_compiled(policy, params, testbed, served, condition.mix, told))
+
+    with ThreadPoolExecutor(2 if of.plain is None else 1) as pool:  # a user's objects may share what is not for threads
+        return dict(zip(conditions, pool.map(run, conditions), strict=True))
+
+
+def accuracies(right: Int[np.ndarray, "P B"]) -> Float[np.ndarray, "P B"]:
+    """Shares of right answers by phase and stream."""
+    sizes = np.array([last - first + 1 for first, last in PHASES[: len(right)]]) * SLOT_SIZE
+    return right / sizes[:, None]
+
+
+def compare(name: str, own: Scores, error: float = ERROR) -> Comparison:
+    """A policy's scores beside all others that are recorded, over the last phase that it has served.
+
+    Differences are paired by stream. Intervals are by Student's t, widened by what skewness moves it (Hall, The
+    Bootstrap and Edgeworth Expansion, 1992, Sec. 2.6); all together leave out a mean with probability `error`.
+    """
+    others = recorded()
+    number = len(next(iter(own.values())))
+    pairs = [(rival, at) for rival in others if rival != name for at in own]
+    last = {at: accuracies(right)[-1] for at, right in own.items()}
+    theirs = [accuracies(others[rival][at])[number - 1] for rival, at in pairs]
+    samples = np.stack([last[at] - their for (_, at), their in zip(pairs, theirs, strict=True)], axis=1)
+    means, halves = _intervals(samples, error / len(pairs))
+    rows = zip(pairs, theirs, means.tolist(), (means - halves).tolist(), (means + halves).tolist(), strict=True)
+    sizes = np.array([last - first + 1 for first, last in PHASES[:number]]) / PHASES[number - 1][1]
+    return Comparison(
+        name,
+        {at: float(each.mean()) for at, each in last.items()},
+        {at: float(sizes @ accuracies(right).mean(axis=1)) for at, right in own.items()},
+        PHASES[number - 1],
+        [Difference(rival, at, float(their.mean()), *row) for (rival, at), their, *row in rows],
+    )
+
+
+def _intervals(
+    samples: Float[np.ndarray, "B C"], error: float
+) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
+    """Means, and half of the width of an interval of each; 0 where all streams are equal."""
+    means, errors = intervals.mean_and_error(samples)
+    critical, centred = intervals.student_tail(error / 2, len(samples) - 1), samples - means
+    deviations = np.where(errors > 0, centred.std(axis=0), 1.0)
+    skewness = np.abs(np.mean((centred / deviations) ** 3, axis=0))
+    return means, (critical + skewness * (2 * critical**2 + 1) / (6 * math.sqrt(len(samples)))) * errors

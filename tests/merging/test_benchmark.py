@@ -1,0 +1,185 @@
+"""Recorded streams: what is recorded is what is served, every way to serve counts the same answers, places are fair."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from moe_theory import merging
+from moe_theory.core.errors import InvalidSystemError
+from moe_theory.core.random import root_key
+from moe_theory.core.system import simulate_batch
+from moe_theory.merging import evolution, policies
+from moe_theory.merging.benchmark import rivals, runs, scoring, streams
+from moe_theory.merging.benchmark.streams import ESTIMATED, KNOWN, Arrivals, Condition
+from moe_theory.merging.serving import merge
+from moe_theory.merging.testbed import transformer
+
+AGREEING = Condition("agreeing", "fixed", KNOWN)
+SOME, FEW = 8, 32  # streams, and slots of the first phase
+
+
+class Equal:
+    """A plain policy: equal weights."""
+
+    def __init__(self, num_experts, num_tasks, seed):
+        self.weights = np.full(num_experts, 1 / num_experts)
+
+    def choose(self, mix):
+        assert mix.sum() == pytest.approx(1, abs=1e-5)
+        return self.weights
+
+    def learn(self, rewards, counts):
+        assert counts.sum() == streams.SLOT_SIZE
+        assert np.all((rewards >= 0) & (rewards <= 1))
+
+
+@pytest.fixture(scope="module")
+def of():
+    return streams.testbed("agreeing")
+
+
+@pytest.fixture(scope="module")
+def served():
+    return Arrivals(*(each[:SOME, :FEW] for each in streams.arrivals("agreeing", "drifting")))
+
+
+@pytest.fixture(scope="module")
+def average(of, served):
+    policy = policies.named("average", runs.dims_of(of))
+    return runs.serve_compiled(policy, runs.params_of(of), of, served, KNOWN)
+
+
+def test_scores_are_of_the_streams_that_are_made_here():
+    assert set(scoring.recorded()) >= {*scoring.POLICIES, *rivals.NAMES}
+    for scores in scoring.recorded().values():
+        assert set(scores) == set(streams.CONDITIONS)
+        assert all(right.shape == (len(scoring.PHASES), streams.NUM_STREAMS) for right in scores.values())
+
+
+def test_requests_follow_the_mix():
+    served = streams.arrivals("agreeing", "drifting")
+    shares = np.stack([np.mean(served.tasks == task, axis=2) for task in range(4)], axis=-1)
+    assert np.abs((shares - served.mix).mean(axis=(0, 1))).max() < 0.003  # of 2,097,152 requests, 9 deviations
+    assert np.array_equal(streams.testbed("agreeing").tests.tasks[served.places], served.tasks)
+
+
+def test_plain_and_compiled_policies_and_a_table_count_the_same_answers(of, served, average):
+    plain = runs.serve_plain(Equal, of, served, ESTIMATED, place="mine.py:Equal")
+    table = rivals.serve_once(rivals.right_of(merge.average(of.model), of), served)
+    adapted = rivals.adapt(of, served, rate=0.0, scale=1.0)  # begins at the average, and stays there
+    for other in (plain, table, adapted):
+        assert np.abs(other - average).sum() <= 1e-4 * average.size * streams.SLOT_SIZE  # ties, by rounding
+
+
+def test_a_record_repeats(average, of):
+    served = Arrivals(*(each[:SOME, :FEW] for each in streams.arrivals("agreeing", "fixed")))
+    policy = policies.named("average", runs.dims_of(of))
+    right = scoring.by_phase(runs.serve_compiled(policy, runs.params_of(of), of, served, KNOWN))
+    recorded = scoring.recorded()["average"][AGREEING][:1, :SOME]
+    assert np.abs(right - recorded).sum() <= 1e-3 * SOME * FEW * streams.SLOT_SIZE  # another processor rounds otherwise
+
+
+def test_adamerging_lowers_the_entropy_of_answers(of, served):
+    def entropy(coefficients):
+        experts = [
+            transformer.Experts(
+                *(b + jnp.tensordot(own, p - b, axes=1)[None] for p, b in zip(layer.experts, start, strict=True))
+            )
+            for layer, start, own in zip(of.model.layers, of.base, coefficients, strict=True)
+        ]
+        model = transformer.replace_experts(of.model, experts)
+        own = jnp.asarray(of.tests.inputs[served.places[0, ::4].reshape(-1)])
+        chances = jax.nn.log_softmax(transformer.forward(model, own, merge.single))
+        return float(-jnp.mean(jnp.sum(jnp.exp(chances) * chances, axis=-1)))
+
+    start = jnp.full((1, 2, 4), 0.25)
+    part = Arrivals(*(np.swapaxes(each[:1], 0, 1) for each in served))
+    carried = (start, jax.vmap(rivals.ADAM.init)(start))
+    (moved, _), _ = rivals._adapt(
+        of.model, of.base, jax.tree.map(jnp.asarray, of.tests), carried, part, jnp.float32(0.01)
+    )
+    assert entropy(moved[0]) < 0.98 * entropy(start[0])
+
+
+def test_not_merged_is_each_tasks_own_expert(of):
+    right = rivals.right_of(rivals.by_task(of, rivals.clustered(of, of.num_experts)), of)
+    whole = rivals.right_of(rivals.by_task(of, rivals.clustered(of, 1)), of)
+    assert right.mean() > 0.9
+    assert np.array_equal(whole, rivals.right_of(merge.average(of.model), of))
+
+
+def test_alignment_moves_no_hidden_unit_so_that_m_smoe_is_the_mix():
+    for tasks in streams.FAMILIES:
+        of = streams.testbed(tasks)
+        for layer, moved in zip(of.model.layers, rivals.aligned(of).model.layers, strict=True):
+            assert all(np.array_equal(one, other) for one, other in zip(layer.experts, moved.experts, strict=True))
+
+
+def test_alignment_finds_an_order(of):
+    """Planted: the units of one expert are in another order, which changes no answer of its own."""
+    order = np.random.default_rng(0).permutation(128)
+    layer = of.model.layers[0]
+    w_in, b_in, w_out, b_out = map(np.asarray, layer.experts)
+    shuffled = [part.copy() for part in (w_in, b_in, w_out, b_out)]
+    shuffled[0][2], shuffled[1][2], shuffled[2][2] = w_in[2][:, order], b_in[2][order], w_out[2][order]
+    planted = of._replace(
+        model=of.model._replace(layers=(layer._replace(experts=transformer.Experts(*shuffled)), *of.model.layers[1:]))
+    )
+    found = rivals.aligned(planted).model.layers[0].experts
+    assert all(np.array_equal(one, other) for one, other in zip(found, layer.experts, strict=True))
+
+
+def test_offline_weights_beat_the_mix():
+    of = streams.testbed("conflicting")
+    served = Arrivals(*(each[:4, :FEW] for each in streams.arrivals("conflicting", "fixed", 7, 4)))
+    ahead = rivals.serve_weights(of, served, rivals.best_weights(of, served.mix[:, 0])).mean()
+    assert ahead > 1.02 * rivals.serve_weights(of, served, jnp.asarray(served.mix[:, 0])).mean()
+
+
+def test_evolution_finds_a_peak():
+    """CMA-ES, which no table of known answers is for, ends nearer to the best weights than equal weights are."""
+    dims, params = merging.Dims(max_experts=4, num_tasks=2, max_rounds=512), merging.Params(num_experts=4, max_active=4)
+
+    def late(policy):
+        run = merging.system(dims, "peaked", policy)
+        info = simulate_batch(run, root_key(0), 64, params, 512, observe=lambda state, info: info.regret)[1]
+        return np.asarray(info)[-128:].mean()
+
+    assert late(evolution.cma_es()) < 0.3 * late("average")
+
+
+def test_a_policy_is_placed_among_all_others():
+    own, others = scoring.recorded()["average"], set(scoring.recorded()) - {"average"}
+    assert {each.rival for each in scoring.compare("average", own).differences} == others
+    compared = scoring.compare("mine", own)  # as good as one that is recorded, and in the same place
+    assert all(each.low == each.mean == each.high == 0 for each in compared.differences if each.rival == "average")
+    assert all(compared.place(at)[1] == len(others) + 2 for at in streams.CONDITIONS)
+    best = scoring.compare("not merged", scoring.recorded()["not merged"])
+    assert all(best.place(at) == (1, len(others) + 1) for at in streams.CONDITIONS)
+    worse = {at: right - 40 for at, right in own.items()}
+    assert all(each.high < 0 for each in scoring.compare("worse", worse).differences if each.rival == "average")
+
+
+def test_intervals_of_a_comparison_cover_together():
+    """Planted: a way as good as `average` on the mean, whose streams differ by skewed noise."""
+    random, misses, base = np.random.default_rng(0), 0, scoring.recorded()["average"]
+    for _ in range(60):
+        own = {at: right + 100 * (random.exponential(size=right.shape) - 1) for at, right in base.items()}
+        found = [each for each in scoring.compare("alike", own).differences if each.rival == "average"]
+        misses += any(each.low > 0 or each.high < 0 for each in found)
+    assert misses <= 2  # of 60, where 5 % is for all rivals and these are 12 of over 200 intervals
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("choose", lambda self, mix: 2 * self.weights, "mine chose weights that are none: weights sum to 2"),
+        ("choose", lambda self, mix: self.weights[:3], r"mine chose weights of shape \(3,\)"),
+        ("learn", lambda self, rewards, counts: rewards.nothing, "mine failed: AttributeError"),
+    ],
+)
+def test_a_plain_policy_that_fails_is_named(name, change, said, of, served):
+    own = type("Own", (Equal,), {name: change})
+    with pytest.raises(InvalidSystemError, match=said):
+        runs.serve_plain(own, of, served, KNOWN, place="mine")
