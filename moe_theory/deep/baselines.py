@@ -19,6 +19,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from moe_theory.core.baseline import Baseline, repaired
 from moe_theory.core.locality import Locality, Move
+from moe_theory.core.numerics import Scalar
 from moe_theory.deep.params import Dims, Params
 
 NO_IMAGE = -1
@@ -41,7 +42,7 @@ class Kept(NamedTuple):
     """Replay memory and weight importances of the experts, leaves (M, ...); of one expert, without that axis."""
 
     rows: Int[Array, "M K b"]  # of the newest training images of each class, or `NO_IMAGE`
-    importance: PyTree  # of each weight: its squared gradients, summed over tasks; () unless `Dims.consolidates`
+    importance: PyTree  # of each weight: its Fisher information, summed over tasks; () unless `Dims.consolidates`
 
 
 def nothing_kept(dims: Dims, parameters: PyTree) -> Kept:
@@ -58,13 +59,21 @@ def with_expert(kept: Kept, expert: Int[Array, ""], own: Kept) -> Kept:
     return jax.tree.map(lambda leaf, new: leaf.at[expert].set(new), kept, own)
 
 
-def penalty(kept: Kept, parameters: PyTree, before: PyTree, params: Params) -> Float[Array, ""] | float:
-    """Penalty on the distance of important weights from their values before the task."""
+def held(kept: Kept, parameters: PyTree, before: PyTree, rate: Float[Scalar, ""], params: Params) -> PyTree:
+    """The parameters after a gradient step, moved back toward their values before the task by the penalty on the
+    distance of important weights, lambda / 2 sum F (w - w_before)^2.
+
+    Its step is implicit, (w + rate lambda F w_before) / (1 + rate lambda F): explicit ones diverge where
+    rate lambda F > 2, which is below the strengths that hold an expert best.
+    """
     if not jax.tree.leaves(kept.importance):
-        return 0.0
-    moves = jax.tree.map(lambda now, then: jnp.square(now - then), parameters, before)
-    weighed = jax.tree.map(lambda weight, move: jnp.sum(weight * move), kept.importance, moves)
-    return params.ewc_strength / 2 * jax.tree.reduce(jnp.add, weighed)
+        return parameters
+
+    def back(now: Float[Array, "..."], then: Float[Array, "..."], weight: Float[Array, "..."]) -> Float[Array, "..."]:
+        pull = rate * params.ewc_strength * weight
+        return (now + pull * then) / (1 + pull)
+
+    return jax.tree.map(back, parameters, before, kept.importance)
 
 
 def replayed(kept: Kept, losses: Float[Array, " n"], params: Params) -> Float[Array, ""]:
@@ -77,21 +86,29 @@ def updated(
     kept: Kept,
     task: Int[Array, ""],
     images: Int[Array, " s"],
-    loss_of: Callable[[Any, Int[Array, ""]], Float[Array, ""]],
+    entropies_of: Callable[[Any, Int[Array, ""]], tuple[Float[Array, " n"], Float[Array, " n"]]],
     parameters: PyTree,
     dims: Dims,
 ) -> Kept:
-    """Update an expert's memory after a task with these rows of images: keep the first of them, and add gradients.
+    """Update an expert's memory after a task with these rows of images: keep the first of them, and add the diagonal of
+    the Fisher information, mean over the images.
+
+    The information is that of the expert's own predictions, p (d log p)^2 summed over answers: of the given answers
+    alone it would be (d log p)^2, which vanishes as the square of 1 - p once they have been learned.
 
     Args:
-        loss_of: (parameters, position among the images) -> loss of that image.
+        entropies_of: (parameters, position among the images) -> -log p of each answer, and p.
     """
     rows = kept.rows.at[task].set(images[: dims.num_kept].astype(jnp.int32))
     if not dims.consolidates:
         return Kept(rows, kept.importance)
 
     def added(total: PyTree, place: Int[Array, ""]) -> tuple[PyTree, None]:
-        gradient = jax.grad(loss_of)(parameters, place)
-        return jax.tree.map(lambda sum, each: sum + jnp.square(each) / dims.num_samples, total, gradient), None
+        gradients, chances = jax.jacrev(lambda given: entropies_of(given, place), has_aux=True)(parameters)
+
+        def more(sum: Float[Array, "..."], each: Float[Array, "n ..."]) -> Float[Array, "..."]:
+            return sum + jnp.tensordot(chances, jnp.square(each), 1) / dims.num_samples
+
+        return jax.tree.map(more, total, gradients), None
 
     return Kept(rows, jax.lax.scan(added, kept.importance, jnp.arange(dims.num_samples))[0])

@@ -14,7 +14,7 @@ from moe_theory.deep.baselines import Kept
 from moe_theory.deep.evaluation import Tables, evaluate, one_hot, squared_errors
 from moe_theory.deep.networks import NETWORKS, Network, Weights
 from moe_theory.deep.params import ADAM, Dims, Params
-from moe_theory.deep.tasks import Arrival, Pool, inputs_of
+from moe_theory.deep.tasks import OTHER, Arrival, Pool, inputs_of
 
 
 class Trained(NamedTuple):
@@ -51,12 +51,12 @@ def train_on_arrival(
         memory = Memory(kept, inputs_of(pool, pool.train.pixels[rows]), pool.train.labels[rows])
     after = train(network, dims.optimizer, expert, inputs, labels, arrival.task, arrival.batches, time, params, memory)
 
-    def loss_of(parameters: Any, place: Int[Array, ""]) -> Float[Array, ""]:
+    def entropies_of(parameters: Any, place: Int[Array, ""]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
         outputs, _ = network.apply(Weights(parameters, after.statistics), inputs[place][None], False)
-        return losses(outputs, labels[place][None], arrival.task, params)[0]
+        return answer_entropies(outputs[0], arrival.task, params)
 
     if kept is not None:
-        kept = baselines.updated(kept, arrival.task, arrival.images, loss_of, after.params, dims)
+        kept = baselines.updated(kept, arrival.task, arrival.images, entropies_of, after.params, dims)
     squared_change = networks.squared_distance(after.params, expert.params)
     divisor = jnp.where(jnp.asarray(params.per_parameter, bool), networks.num_parameters(after), 1)
     return Trained(after, squared_change / divisor, evaluate(after, pool, params, dims), kept)
@@ -83,7 +83,8 @@ def train(
     memory: Memory | None = None,
 ) -> Weights:
     """The weights after one gradient step for each row of `batches`, which are positions in `inputs`."""
-    method = _method(optimizer, params, step_size(params, time))
+    rate = step_size(params, time)
+    method = _method(optimizer, params, rate)
 
     def loss(parameters: Any, statistics: Any, batch: Int[Array, " b"]) -> tuple[Float[Array, ""], Any]:
         if memory is None:
@@ -92,14 +93,17 @@ def train(
         every = jnp.concatenate([inputs[batch], memory.inputs])
         outputs, statistics = network.apply(Weights(parameters, statistics), every, True)
         new, old = outputs[: len(batch)], losses(outputs[len(batch) :], memory.labels, task, params)
-        own = jnp.mean(losses(new, labels[batch], task, params)) + baselines.replayed(memory.kept, old, params)
-        return own + baselines.penalty(memory.kept, parameters, weights.params, params), statistics
+        own = jnp.mean(losses(new, labels[batch], task, params))
+        return own + baselines.replayed(memory.kept, old, params), statistics
 
     def step(carry: Any, batch: Int[Array, " b"]) -> tuple[Any, None]:
-        (parameters, statistics), memory = carry
+        (parameters, statistics), moments = carry
         gradient, statistics = jax.grad(loss, has_aux=True)(parameters, statistics, batch)
-        updates, memory = method.update(gradient, memory, parameters)
-        return (Weights(optax.apply_updates(parameters, updates), statistics), memory), None
+        updates, moments = method.update(gradient, moments, parameters)
+        parameters = optax.apply_updates(parameters, updates)
+        if memory is not None:
+            parameters = baselines.held(memory.kept, parameters, weights.params, rate, params)
+        return (Weights(parameters, statistics), moments), None
 
     return jax.lax.scan(step, (weights, method.init(weights.params)), batches)[0][0]
 
@@ -115,11 +119,31 @@ def step_size(params: Params, time: Int[Array, ""]) -> Float[Array, ""]:
 def losses(
     outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
 ) -> Float[Array, " n"]:
+    entropies = cross_entropies(outputs, labels, task, params)
+    return jnp.where(jnp.asarray(params.squared_loss, bool), squared_errors(outputs, labels, task, params), entropies)
+
+
+def cross_entropies(
+    outputs: Float[Array, "n K"], labels: Int[Array, " n"], task: Int[Array, ""], params: Params
+) -> Float[Array, " n"]:
     binary = optax.sigmoid_binary_cross_entropy(outputs[:, 0], (labels == task).astype(outputs.dtype))
     # One-hot: the gradient of a gather would be a scatter, and an image of no class has no cross entropy.
     among = optax.softmax_cross_entropy(outputs, one_hot(outputs, labels).astype(outputs.dtype))
-    entropies = jnp.where(jnp.asarray(params.multi_class, bool), among, binary)
-    return jnp.where(jnp.asarray(params.squared_loss, bool), squared_errors(outputs, labels, task, params), entropies)
+    return jnp.where(jnp.asarray(params.multi_class, bool), among, binary)
+
+
+def answer_entropies(
+    outputs: Float[Array, " K"], task: Int[Array, ""], params: Params
+) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    """-log p and p of the n = K + 1 answers to one image: none of the K classes, then each. Of one class against the
+    rest only the first and the task's have p above 0.
+    """
+    answers = jnp.arange(OTHER, outputs.shape[0])
+    entropies = cross_entropies(jnp.broadcast_to(outputs, (len(answers), len(outputs))), answers, task, params)
+    possible = jnp.where(
+        jnp.asarray(params.multi_class, bool), answers != OTHER, (answers == OTHER) | (answers == task)
+    )
+    return entropies, jnp.where(possible, jnp.exp(-entropies), 0)
 
 
 def _method(optimizer: str, params: Params, rate: Float[Scalar, ""]) -> optax.GradientTransformation:
