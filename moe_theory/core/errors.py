@@ -10,7 +10,7 @@ import importlib
 import reprlib
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -92,8 +92,9 @@ class DamagedChunkError(MoeTheoryError):
 class OtherChunkError(DamagedChunkError):
     """A whole file of something else than what its name says."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, task: Mapping[str, Any] | None = None) -> None:
         super().__init__(path, "it holds something else")
+        self.task: Mapping[str, Any] = task or {}  # what it is the result of
 
 
 class MissingDataError(MoeTheoryError):

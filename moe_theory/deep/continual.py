@@ -15,7 +15,7 @@ from moe_theory.core.system import System
 from moe_theory.core.tasks import streamed
 from moe_theory.deep import baselines, evaluation, gate, networks, training
 from moe_theory.deep.baselines import Kept
-from moe_theory.deep.evaluation import UNSEEN, Past, Tables
+from moe_theory.deep.evaluation import UNSEEN, Past, Tables, Tests
 from moe_theory.deep.gate import ImageMoments
 from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
@@ -36,6 +36,7 @@ class State(NamedTuple):
     terminated: Bool[Array, ""]  # whether gate updates have stopped
     round: Int[Array, ""]  # t, completed rounds
     past: Past
+    tests: Tests
     kept: Kept | None  # against forgetting; None unless `Dims` makes room
     optimizer_state: PyTree
     memory: PyTree = None  # what the locality loss remembers
@@ -61,9 +62,14 @@ class Info(NamedTuple):
     error: Float[Array, ""]  # E_t(w_t), mean-squared test error
     forgetting: Float[Array, ""]  # F_t, (15)
     generalization_error: Float[Array, ""]  # G_t, (16)
+    generalization_error_routed: Float[Array, ""]  # the same with the experts that the router picks at test
     accuracy: Float[Array, ""]  # A_t: mean test accuracy of the tasks so far
+    accuracy_routed: Float[Array, ""]
     class_errors: Annotated[Float[Array, " K"], UNSEEN]  # mean test error of each class's tasks; NaN before the first
     class_accuracies: Annotated[Float[Array, " K"], UNSEEN]
+    task_accuracies: Annotated[Float[Array, " K"], UNSEEN]  # on each task's own test, by the expert that served it last
+    task_accuracies_routed: Float[Array, " K"]  # and by the one that the router picks
+    initial_accuracies: Float[Array, " K"]  # and by networks that have learned nothing; the same in every round
     terminated: Bool[Array, ""]
 
 
@@ -85,7 +91,8 @@ def system(
         embed: what the gate reads of a task's images, as a vector.
         stream: what arrives in each round, and how the pool moves; unless given what `tasks.draw` draws.
         optimizer, locality, parts: optimizer, locality, router and auxiliary, as `moe_theory.continual.system` has
-            them; their `params` are those of networks. Where `Dims.compares`, the locality loss has the baseline that
+            them; their `params` are those of networks, and at test a router is shown the arrival of the round with
+            another `task` and `tests`. Where `Dims.compares`, the locality loss has the baseline that
             `Params.baseline_weight` asks for, unless given.
     Source: Algorithm 1, Section 6 and Appendix A of `continual`.
     Raises: InvalidDimsError unless there are `num_classes` of them, all in the data set; InvalidParamsError for a
@@ -136,12 +143,14 @@ def begin(
     """
     check_params(dims, params, len(pool.train.counts))
     num_features = gate.num_features(embed, pool, dims.num_samples)
+    pool = on_device(pool)
     experts = training.initial_experts(key, dims, pool)
+    tables = evaluation.evaluate_all(experts, pool, params, dims)
     gates = jnp.zeros((dims.max_experts, num_features), jnp.result_type(float))
     return State(
-        pool=on_device(pool),
+        pool=pool,
         experts=experts,
-        tables=evaluation.empty_tables(dims, pool),
+        tables=tables,
         gates=gates,
         moments=gate.initial_moments(num_features),
         visits=jnp.zeros(dims.max_experts, jnp.int32),
@@ -149,6 +158,7 @@ def begin(
         terminated=jnp.zeros((), bool),
         round=jnp.zeros((), jnp.int32),
         past=evaluation.empty_past(dims),
+        tests=evaluation.begin_tests(pool, tables, params, dims, embed),
         kept=baselines.nothing_kept(dims, experts.params) if dims.num_kept or dims.consolidates else None,
         optimizer_state=optimizer(jnp.asarray(params.learning_rate, gates.dtype)).init(gates),
         memory=baselines.locality_of(dims, locality, distance_moved).init(dims),
@@ -207,12 +217,10 @@ def learn(
             tables=evaluation.with_rows(state.tables, expert, trained.rows),
             moments=moments,
             past=evaluation.record(state.past, time, arrival.task, expert, arrival.tests, trained.rows),
+            tests=evaluation.with_arrival(state.tests, time, arrival, state.pool, embed),
             kept=kept,
         )
-        scores = evaluation.scores(after.past, after.tables, time)
-        is_blind = jnp.any(routing.masks[0] & jnp.isneginf(routing.scores))
-        scores = jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), scores)
-        return Learned(after, trained.squared_change[None], scores)
+        return Learned(after, trained.squared_change[None])
 
     def ranked(*given: Any) -> Float[Array, " M"]:
         # Gates that have diverged to NaN tie, so that the first expert learns: every task goes to an expert.
@@ -221,7 +229,16 @@ def learn(
 
     about = {"router": ranked, "locality": baselines.locality_of(dims, locality, distance_moved), **parts}
     after, routing, learned = advance(state, gate_input, arrival.perturbation, arrival, params, experts, **about)
-    moved, scores = jnp.sqrt(learned.squared_moves[0]), learned.errors
+    moved = jnp.sqrt(learned.squared_moves[0])
+
+    def rank(outputs: Float[Array, " M"], shown: Any) -> Float[Array, " M"]:
+        given: Any = params
+        return router(outputs, shown.perturbation, after, shown, given)
+
+    scores = evaluation.scores(after.past, after.tables, time)
+    tested = evaluation.tested(after.tests, after.past, after.tables, after.gates, moments, time, arrival, params, rank)
+    is_blind = jnp.any(routing.masks[0] & jnp.isneginf(routing.scores))
+    scores, tested = jax.tree.map(lambda score: jnp.where(is_blind, jnp.nan, score), (scores, tested))
     info = Info(
         task=arrival.task,
         expert=routing.ranked[0],
@@ -233,5 +250,6 @@ def learn(
         total_variance=gate.total_variance(moments, time),
         terminated=after.terminated,
         **scores._asdict(),
+        **tested._asdict(),
     )
     return after, info

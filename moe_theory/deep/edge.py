@@ -15,7 +15,7 @@ from moe_theory.core.random import uniforms
 from moe_theory.core.system import System
 from moe_theory.core.tasks import streamed
 from moe_theory.deep import baselines, evaluation, gate, networks, training
-from moe_theory.deep.evaluation import UNSEEN, Past, Tables
+from moe_theory.deep.evaluation import UNSEEN, Past, Tables, Tests
 from moe_theory.deep.gate import ImageMoments
 from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
@@ -45,6 +45,7 @@ class State(NamedTuple):
     dropped: Int[Array, ""]  # tasks that found all servers busy
     round: Int[Array, ""]
     past: Past
+    tests: Tests
     pending_server: Int[Array, " M"]  # itself while a task is in progress at it, else `FREE`
     pending_until: Int[Array, " M"]  # the round at whose start the task is done
     pending_rows: Tables  # evaluation of the server's model once it is done, leaves (M, K, n)
@@ -75,9 +76,14 @@ class Info(NamedTuple):
     total_variance: Float[Array, ""]  # and the sum over elements, at most 1
     generalization_error: Float[Array, ""]  # G_t of (20), mean-squared test error of the current models
     generalization_error_flushed: Float[Array, ""]  # once the tasks in progress are done
+    generalization_error_routed: Float[Array, ""]  # the same with the servers that the policy picks at test, all idle
     accuracy: Float[Array, ""]  # mean test accuracy of the current models on the tasks routed so far
+    accuracy_routed: Float[Array, ""]
     class_errors: Annotated[Float[Array, " K"], UNSEEN]  # mean test error of each class's tasks; NaN before the first
     class_accuracies: Annotated[Float[Array, " K"], UNSEEN]
+    task_accuracies: Annotated[Float[Array, " K"], UNSEEN]  # on each task's own test, by the server that had it last
+    task_accuracies_routed: Float[Array, " K"]  # and by the one that the policy picks
+    initial_accuracies: Float[Array, " K"]  # and by networks that have learned nothing; the same in every round
     dropped: Int[Array, ""]  # tasks dropped so far
 
 
@@ -178,6 +184,7 @@ def begin(
         dropped=count,
         round=count,
         past=evaluation.empty_past(dims),
+        tests=evaluation.begin_tests(pool, tables, params, dims, embed),
         pending_server=jnp.full(num_experts, FREE, jnp.int32),
         pending_until=counts,
         pending_rows=tables,
@@ -243,6 +250,7 @@ def learn(
         after = state._replace(
             experts=networks.with_expert(state.experts, task.server, trained.weights),
             past=evaluation.record(state.past, time, arrival.task, task.server, arrival.tests, trained.rows),
+            tests=evaluation.with_arrival(state.tests, time, arrival, state.pool, embed),
             pending_rows=_select(task.mask, rows, state.pending_rows),
             pending_task=None if locality is None else jnp.where(task.slot, arrival.task, state.pending_task),
         )
@@ -261,7 +269,13 @@ def learn(
     scores = evaluation.scores(after.past, after.tables, time)
     flushed = _select(after.pending_server != FREE, after.pending_rows, after.tables)
     flushed = evaluation.scores(after.past, flushed, time)
-    scores, flushed = jax.tree.map(lambda score: jnp.where(task.is_blind, jnp.nan, score), (scores, flushed))
+
+    def rank(outputs: Float[Array, " M"], shown: Arrival) -> Float[Array, " M"]:
+        return chosen(outputs, after, shown, params)
+
+    tested = evaluation.tested(after.tests, after.past, after.tables, after.gates, moments, time, arrival, params, rank)
+    found = scores, flushed, tested
+    scores, flushed, tested = jax.tree.map(lambda score: jnp.where(task.is_blind, jnp.nan, score), found)
     info = Info(
         task=arrival.task,
         expert=task.server,
@@ -277,6 +291,7 @@ def learn(
         accuracy=scores.accuracy,
         class_errors=scores.class_errors,
         class_accuracies=scores.class_accuracies,
+        **tested._asdict(),
         dropped=after.dropped,
     )
     return after, info

@@ -1,8 +1,14 @@
 """Test errors and accuracies of all past tasks with the current experts: F_t of (15), G_t of (16).
 
-Each round evaluates the expert that was trained, once on all test images; earlier tasks are read from that table.
+Each round evaluates the expert that was trained, once on all test images; earlier tasks are read from that table. There
+are two settings of a test:
+
+- `task-given`: it is known which expert served an arrival, and that one is tested. So are F_t, G_t and all claims.
+- `routed`: the router picks an expert for the arrival's test images, as if they arrived now: by the gates as they are,
+  without perturbation. So are fields with the suffix `_routed`.
 """
 
+from collections.abc import Callable
 from typing import Annotated, NamedTuple
 
 import jax
@@ -10,13 +16,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from moe_theory.core import constraints
+from moe_theory.core import constraints, gating
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.deep import gate
 from moe_theory.deep.networks import NETWORKS, Weights
 from moe_theory.deep.params import Dims, Params
-from moe_theory.deep.tasks import Pool, inputs_of
+from moe_theory.deep.tasks import Arrival, Pool, inputs_of, sample_rows
 
 NO_EXPERT = -1
+TASK_GIVEN, ROUTED = "task-given", "routed"  # the settings of a test, as above
 # Images that a network is evaluated on at a time: on a CPU, ResNet-18 takes 5 MB for each of 32 x 32.
 EVALUATION_BATCH = 500
 
@@ -96,7 +104,7 @@ def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
     """
     routed = past.experts != NO_EXPERT
     count = jnp.sum(routed)
-    errors, rates = (_by_task(past, table) for table in tables)
+    errors, rates = (_by_task(table, past.experts, past.tasks, past.tests) for table in tables)
     rises = jnp.sum(jnp.where(routed, errors - past.learned, 0))
     of_class = (past.tasks == jnp.arange(tables.losses.shape[1])[:, None]) & routed
     is_stored = jnp.where(time <= past.max_rounds, 1, jnp.nan).astype(errors.dtype)
@@ -110,23 +118,114 @@ def scores(past: Past, tables: Tables, time: Int[Array, ""]) -> Scores:
     )
 
 
+class Tests(NamedTuple):
+    """Test images whose expert the router is to pick, and one test of each of the K tasks that stays the same."""
+
+    rows: Int[Array, "K n"]  # of each task's test, evenly spread over the images of its class and over the others
+    images: Float[Array, "K p"]  # what the gate reads of them
+    initial: Float[Array, " K"]  # accuracy on them of networks that have learned nothing, mean over the experts
+    arrived: Float[Array, "T p"]  # what the gate reads of each arrival's test images
+
+
+class Tested(NamedTuple):
+    """Scores of arrivals under `routed`, and accuracies on each task's own test under both settings."""
+
+    generalization_error_routed: Float[Array, ""]  # G_t, (16)
+    accuracy_routed: Float[Array, ""]
+    task_accuracies: Annotated[Float[Array, " K"], UNSEEN]  # with the expert that served the task last
+    task_accuracies_routed: Float[Array, " K"]
+    initial_accuracies: Float[Array, " K"]
+
+
+# What the router gives an arrival with these gate outputs (M,): scores (M,).
+Rank = Callable[[Float[Array, " M"], Arrival], Float[Array, " M"]]
+
+
+def begin_tests(pool: Pool, tables: Tables, params: Params, dims: Dims, embed: gate.Embed) -> Tests:
+    """The tests before round 1, when `tables` are those of networks that have learned nothing."""
+    places = jnp.arange(dims.num_tests)
+    num_own = jnp.round(params.positive_share * dims.num_tests)
+    spread = jnp.where(
+        places < num_own, (places + 0.5) / num_own, (places - num_own + 0.5) / jnp.maximum(dims.num_tests - num_own, 1)
+    )
+    tasks = jnp.arange(dims.num_classes)
+    rows = jax.vmap(lambda task: sample_rows(pool.test, task, spread, params.positive_share))(tasks)
+    images = jax.lax.map(lambda tests: embed(jnp.asarray(pool.test.pixels)[tests]), rows)
+    hits = jnp.mean(jnp.take_along_axis(tables.hits, rows[None], axis=2), axis=2)
+    exists = jnp.arange(dims.max_experts) < params.num_experts
+    initial = jnp.sum(jnp.where(exists[:, None], hits, 0), axis=0) / params.num_experts
+    return Tests(rows, images, initial, jnp.zeros((dims.max_rounds, images.shape[1]), images.dtype))
+
+
+def with_arrival(tests: Tests, time: Int[Array, ""], arrival: Arrival, pool: Pool, embed: gate.Embed) -> Tests:
+    image = embed(pool.test.pixels[arrival.tests])
+    return tests._replace(arrived=tests.arrived.at[time - 1].set(image))
+
+
+def tested(
+    tests: Tests,
+    past: Past,
+    tables: Tables,
+    gates: Float[Array, "M p"],
+    moments: gate.ImageMoments,
+    time: Int[Array, ""],
+    arrival: Arrival,
+    params: Params,
+    rank: Rank,
+) -> Tested:
+    """Scores after round `time`, with gates and experts as they are then. NaN in rounds beyond `Dims.max_rounds`, and
+    where every score of the router is NaN.
+
+    Args:
+        arrival: that of the round, whose user and delays a router is shown beside each test.
+    """
+    exists = jnp.arange(len(gates)) < params.num_experts
+
+    def picked(image: Float[Array, " p"], task: Int[Array, ""], rows: Int[Array, " n"]) -> Int[Array, ""]:
+        outputs = gating.gate_outputs(gates, gate.gate_input(moments, image, params))
+        shown = arrival._replace(task=task, tests=rows, perturbation=jnp.zeros_like(arrival.perturbation))
+        expert, _, is_blind = gating.best_ranked(gating.scored(rank(outputs, shown), outputs), exists)
+        return jnp.where(is_blind, NO_EXPERT, expert)
+
+    def of_tasks(experts: Int[Array, " K"]) -> Float[Array, " K"]:
+        rates = _by_task(tables.hits, experts, tasks, tests.rows)
+        return jnp.where(experts == NO_EXPERT, jnp.nan, rates)
+
+    tasks = jnp.arange(len(tests.rows), dtype=past.tasks.dtype)
+    has_arrived = past.experts != NO_EXPERT
+    newest = jnp.max(
+        jnp.where((past.tasks == tasks[:, None]) & has_arrived, jnp.arange(past.max_rounds), NO_EXPERT), axis=1
+    )
+    served = jnp.where(newest >= 0, past.experts[newest], NO_EXPERT)
+    experts = jax.vmap(picked)(tests.arrived, past.tasks, past.tests)
+    errors, rates = (
+        jnp.where(experts == NO_EXPERT, jnp.nan, _by_task(table, experts, past.tasks, past.tests)) for table in tables
+    )
+    count = jnp.sum(has_arrived)
+    found = Tested(
+        generalization_error_routed=_mean(errors, has_arrived, count),
+        accuracy_routed=_mean(rates, has_arrived, count),
+        task_accuracies=of_tasks(served),
+        task_accuracies_routed=of_tasks(jax.vmap(picked)(tests.images, tasks, tests.rows)),
+        initial_accuracies=tests.initial,
+    )
+    return jax.tree.map(lambda score: jnp.where(time <= past.max_rounds, score, jnp.nan), found)
+
+
 def _means(values: Float[Array, " T"], of_class: Bool[Array, "K T"]) -> Float[Array, " K"]:
     return jnp.sum(jnp.where(of_class, values, 0), axis=1) / jnp.sum(of_class, axis=1)
 
 
-def _by_task(past: Past, table: Float[Array, "M K n"]) -> Float[Array, " T"]:
+def _by_task(
+    table: Float[Array, "M K n"], experts: Int[Array, " T"], tasks: Int[Array, " T"], tests: Int[Array, "T s"]
+) -> Float[Array, " T"]:
     # Row by row: a gather of single entries takes twice as long on a CPU.
-    rows = table[jnp.maximum(past.experts, 0), past.tasks]
-    return jnp.mean(jnp.take_along_axis(rows, past.tests, axis=1), axis=1)
+    rows = table[jnp.maximum(experts, 0), tasks]
+    return jnp.mean(jnp.take_along_axis(rows, tests, axis=1), axis=1)
 
 
 def _mean(values: Float[Array, " T"], chosen: Bool[Array, " T"], count: Int[Array, ""]) -> Float[Array, ""]:
     return jnp.sum(jnp.where(chosen, values, 0)) / jnp.maximum(count, 1)
-
-
-def empty_tables(dims: Dims, pool: Pool) -> Tables:
-    empty = jnp.zeros((dims.max_experts, dims.num_classes, pool.test.labels.shape[0]), jnp.result_type(float))
-    return Tables(empty, empty)
 
 
 def with_rows(tables: Tables, expert: Int[Array, ""], rows: Tables) -> Tables:

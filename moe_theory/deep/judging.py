@@ -4,10 +4,13 @@
 """
 
 import dataclasses
+import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from moe_theory.core.errors import InvalidRunError, shortened, unknown_name
 from moe_theory.core.fields import documented
@@ -18,7 +21,7 @@ from moe_theory.deep.datasets.decoder import Frame
 from moe_theory.deep.params import READINGS
 from moe_theory.deep.presets import Preset
 from moe_theory.deep.runs import EVERY, Plan, RunProgress, Stored
-from moe_theory.deep.summary import Summary, summarize
+from moe_theory.deep.summary import AccuracyMatrix, Summary, accuracy_matrices, summarize
 from moe_theory.runs import Progress, automatic, shown
 from moe_theory.runs.files import prepare_folder
 from moe_theory.runs.provenance import backend, is_x64, now, versions
@@ -55,8 +58,30 @@ class Judgement:
     verdicts: Verdicts  # which name the data; none of a single seed, or of other cells than the figure's
 
     def to_xarray(self) -> "xr.Dataset":
-        """All records (T, ..., B), over cells, rounds, seeds and, where there is one for each, experts or classes."""
-        return runs.dataset(self.plan, self.runs, self.verdicts.source.command)
+        """All records (T, ..., B), over cells, rounds, seeds and, where there is one for each, experts or classes.
+
+        Where classes arrive one after the other also `accuracy_matrix`, of each class after each (`learned`) under both
+        settings of a test, with `average_accuracy`, `backward_transfer` and `forward_transfer`, each in [-1, 1].
+        """
+        return with_transfer(runs.dataset(self.plan, self.runs, self.verdicts.source.command), self.runs)
+
+
+def with_transfer(records: "xr.Dataset", made: Runs) -> "xr.Dataset":
+    """The records with the accuracy matrices of these runs, and what these come to."""
+    matrices = [accuracy_matrices(run) for run in made.values()]
+    if not all(matrices):
+        return records
+
+    def stacked(value: Callable[[AccuracyMatrix], Any]) -> np.ndarray:
+        return np.stack([[value(matrix) for matrix in of.values()] for of in matrices])
+
+    means = ("average_accuracy", "backward_transfer", "forward_transfer")
+    found: dict[str, Any] = {
+        name: (("cell", "test", "replicate"), stacked(operator.attrgetter(name))) for name in means
+    }
+    shape = ("cell", "test", "learned", runs.CLASS, "replicate")
+    found["accuracy_matrix"] = shape, stacked(operator.attrgetter("accuracies"))
+    return records.assign(found).assign_coords(test=[*matrices[0]], learned=records[runs.CLASS].values)
 
 
 def preset_for(name: str | None, folder: Path | str | None) -> Preset:
@@ -226,11 +251,23 @@ def require_own(plan: Plan) -> None:
     """Raise InvalidRunError for a folder with other runs than the plan's, which these would replace."""
     if others := plan.stored[Stored.OTHER]:
         assert plan.folder is not None  # which has them
+        differences = plan.difference()
+        told = ", ".join(_difference(name, *pair) for name, pair in differences.items())
+        way_out = ""
+        if [*differences] == ["cores"]:
+            there, _ = differences["cores"]
+            told += ", among which sums are split"
+            way_out = f"Run it on {there} cores again, as by taskset, to resume. "
         raise InvalidRunError(
-            f"{plan.folder.parent} holds {others:,} {'run' if others == 1 else 'runs'} of other settings, data, seeds, "
-            "checkpoint rounds, versions or numbers of cores, which this one would replace. Name another --out, or "
-            "give --fresh to discard them."
+            f"{plan.folder.parent} holds {others:,} {'run' if others == 1 else 'runs'} that this one would replace, of "
+            f"other {told}. {way_out}{'Or name' if way_out else 'Name'} another --out, or give --fresh to discard them."
         )
+
+
+def _difference(name: str, there: Any, here: Any) -> str:
+    """What differs, with both values where these say more than that they differ."""
+    is_digest = name in ("data", "code")
+    return name if is_digest else f"{name} ({shortened(there)} there, {shortened(here)} here)"
 
 
 def _fitted(

@@ -17,7 +17,7 @@ from moe_theory.deep.judging import FILES as NAMES
 from moe_theory.deep.judging import Judgement
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset, preset
 from moe_theory.deep.runs import Plan
-from moe_theory.deep.summary import LEAST_CHANGE, CellSummary, Estimate, Summary
+from moe_theory.deep.summary import LEAST_CHANGE, Estimate, Summary
 from moe_theory.report import pages, verdicts
 from moe_theory.report.citations import Unjudged, document_in
 from moe_theory.report.document import Document, Picture, ruled, written
@@ -37,6 +37,8 @@ TITLES = {
     "generalization_error_flushed": "G_T, flushed",
     "forgetting": "forgetting F_T",
     "accuracy": "accuracy",
+    "generalization_error_routed": "G_T, routed",
+    "accuracy_routed": "accuracy, routed",
 }
 COMPARED = ("generalization_error", "accuracy")
 MEANING = {
@@ -44,9 +46,15 @@ MEANING = {
     "generalization_error_flushed": "flushed: once the tasks in progress are done",
     "forgetting": "F_T: its rise since each task was learned",
     "accuracy": "accuracy: on all tasks so far, mean over rounds",
+    "accuracy_routed": "routed: tested with the expert that the router picks for the test images, else (task-given) "
+    "with the one that served the task",
     "terminated": "ended: rounds after termination of the gate updates",
     "dropped": "dropped: tasks that found all servers busy",
 }
+TRANSFER = (
+    "on 1, 2, ...: accuracy on a task after another; BWT: backward transfer, its change since the task was learned; "
+    "FWT: forward transfer, its value before the task less that of networks that have learned nothing"
+)
 
 
 def presets() -> Document:
@@ -87,18 +95,41 @@ def heading(plan: Plan) -> str:
 
 
 def tables(summary: Summary, width: int) -> list[Table]:
-    """Cells with measures and paired differences to a baseline, mean ± standard error; two tables if narrow."""
-    own, beside = [*map(_measures, summary.cells)], _compared(summary)
+    """Cells with measures and paired differences to a baseline, mean ± standard error, and with tests that are routed;
+    where classes arrive one after the other with the accuracy on each after each. One table more if narrow."""
+    own, beside, routed = _measures(summary, False), _compared(summary), _measures(summary, True)
     in_one = [first | second for first, second in zip(own, beside, strict=True)]
     found = []
-    for rows in [in_one] if width >= WIDE else [own, beside]:
+    for rows in [in_one, routed] if width >= WIDE else [own, beside, routed]:
         cells = ([cell.name, *row.values()] for cell, row in zip(summary.cells, rows, strict=True))
         found.append(ruled(("cell", *rows[0]), cells, numbers=rows[0], whole=("cell",), folded=rows[0]))
+    return found + _matrices(summary)
+
+
+def _measures(summary: Summary, is_routed: bool) -> list[dict[str, str]]:
+    titles = {name: title for name, title in TITLES.items() if name.endswith("_routed") == is_routed}
+    return [
+        {title: _shown(name, cell.measures[name]) for name, title in titles.items() if name in cell.measures}
+        for cell in summary.cells
+    ]
+
+
+def _matrices(summary: Summary) -> list[Table]:
+    """The accuracy matrices and what they come to, means over seeds: a table for each setting of the test."""
+    found = []
+    for test, first in summary.cells[0].transfer.items():
+        size = len(first.matrix)
+        titles = (f"{test}: cell", "after", *(f"on {task}" for task in range(1, size + 1)), "mean", "BWT", "FWT")
+        rows = []
+        for cell in summary.cells:
+            of = cell.transfer[test]
+            blank, after_all = ["", "", ""], (of.average_accuracy, of.backward_transfer, of.forward_transfer)
+            for task, rates in enumerate(of.matrix, start=1):
+                ends = [estimate.mean for estimate in after_all] if task == size else []
+                numbers = ["" if math.isnan(value) else f"{value:.2f}" for value in (*rates, *ends)]
+                rows.append(["" if task > 1 else cell.name, str(task), *numbers, *blank[len(ends) :]])
+        found.append(ruled(titles, rows, numbers=titles[1:], whole=titles))
     return found
-
-
-def _measures(cell: CellSummary) -> dict[str, str]:
-    return {title: _shown(name, cell.measures[name]) for name, title in TITLES.items() if name in cell.measures}
 
 
 def _compared(summary: Summary) -> list[dict[str, str]]:
@@ -123,6 +154,8 @@ def closing_lines(summary: Summary) -> list[str]:
     """What the columns mean, the magnitudes that decide what a router can learn, and warnings."""
     meaning = [text for name, text in MEANING.items() if name in summary.cells[0].measures]
     meaning += ["±: standard error over seeds", "κ: median over rounds and seeds"]
+    if summary.cells[0].transfer:
+        meaning.append(TRANSFER)
     return ["; ".join(meaning), sigma_line(summary), drive_line(summary), *warnings_of(summary)]
 
 
@@ -251,7 +284,7 @@ def summary_json(plan: Plan, summary: Summary, judged: Sequence[Verdict], paths:
 
 
 def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
-    digits = 3 if measure == "accuracy" else 4
+    digits = 3 if measure.startswith("accuracy") else 4
     mean = f"{estimate.mean:{sign}.{digits}f}"
     return f"{mean} ± {estimate.standard_error:.{digits}f}" if math.isfinite(estimate.standard_error) else mean
 

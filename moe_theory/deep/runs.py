@@ -46,7 +46,7 @@ from moe_theory.deep.params import Params, check_params
 from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
 from moe_theory.deep.tasks import Pool, check_classes, on_device, pool_of
 from moe_theory.runs import Run
-from moe_theory.runs.files import pack
+from moe_theory.runs.files import pack, plain
 from moe_theory.runs.fingerprint import code_digest
 from moe_theory.runs.locks import held_by
 from moe_theory.runs.provenance import backend, fingerprint, is_x64, versions
@@ -75,6 +75,7 @@ WITHOUT_EFFECT = {
 PADDED_ROUNDS = 60  # arrays of arrivals are for a multiple of these
 # Dimensions of records with one entry for each expert, and for each class that is a task.
 EXPERT, CLASS = "expert_index", "class"
+OF_CLASSES = ("class_", "task_", "initial_")  # prefixes of records with one entry for each class
 WAY_OUT = "make room or name another --out"
 POLL = 0.2  # seconds between looks at what other processes are doing
 _RECORD, _STATE = "record.", "state."  # prefixes of names of arrays
@@ -176,11 +177,39 @@ class Plan:
             for cell, params in cells.items()
         )
 
+    def difference(self) -> dict[str, tuple[Any, Any]]:
+        """By name what decides numbers and differs between the first run of something else in the folder and the plan's
+        own: there and here. Empty unless there is one.
+        """
+        common = _common_key(self)
+        for replicate in range(self.replicates if self.store is not None else 0):
+            for cell, params in self.params().items():
+                own = _task(common, cell, replicate, params)
+                try:
+                    assert self.store is not None
+                    self.store.read(name_of(cell, replicate), own)
+                except OtherChunkError as failure:
+                    there, here = _flat(failure.task), _flat(plain(own))
+                    names = [*dict.fromkeys((*here, *there))]
+                    pairs = {name: (there.get(name), here.get(name)) for name in names}
+                    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+                except (MissingChunkError, DamagedChunkError):
+                    continue
+        return {}
+
     def forget(self) -> None:
         """Remove all runs of these cells."""
         for cell in self.preset.cells():
             for file in [] if self.folder is None else (self.folder / name_of(cell, 0)).parent.glob("*.npz"):
                 file.unlink(missing_ok=True)
+
+
+def _flat(task: Mapping[str, Any]) -> dict[str, Any]:
+    """A task's values by their own names, whatever part of it they are in."""
+    found = {}
+    for name, value in task.items():
+        found |= _flat(value) if isinstance(value, Mapping) else {name: value}
+    return found
 
 
 def name_of(cell: str, replicate: int) -> str:
@@ -280,7 +309,7 @@ def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
     variables = {}
     for name in first.records._fields:
         values = np.stack([getattr(runs[cell].records, name) for cell in cells])
-        own = (CLASS if name.startswith("class_") else EXPERT,) * (values.ndim - 3)
+        own = (CLASS if name.startswith(OF_CLASSES) else EXPERT,) * (values.ndim - 3)
         variables[name] = xr.Variable(("cell", "round", *own, "replicate"), values)
     coordinates = {"cell": cells, "round": first.rounds, "replicate": first.replicates}
     coordinates[EXPERT] = np.arange(plan.preset.dims.max_experts)

@@ -67,7 +67,7 @@ class Store:
         except ValueError as failure:
             raise DamagedChunkError(path, str(failure)) from None
         if digest(kept) != digest(task):
-            raise OtherChunkError(path)
+            raise OtherChunkError(path, kept)
         return arrays
 
     def write(self, name: str, data: bytes) -> None:

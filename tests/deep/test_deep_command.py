@@ -72,8 +72,13 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran, refused,
 
     before = (out / "results.nc").read_bytes()
     line = refused("deep", *options, "--set", "gate_scale=5")
-    assert f"holds {NUM_RUNS} runs of other settings" in line
+    assert f"holds {NUM_RUNS} runs" in line
+    assert "of other gate_scale (20.0 there, 5.0 here)" in line
     assert "--fresh" in line
+    monkeypatch.setattr(runs, "available_cores", lambda: 64)
+    line = refused("deep", *options)
+    assert "there, 64 here), among which sums are split. Run it on" in line
+    assert "to resume" in line
     assert (out / "results.nc").read_bytes() == before
     text = ran("deep", *options, "--set", "gate_scale=5", "--seeds", 1, "--fresh").out
     assert "reading balanced, gate_scale=5" in text

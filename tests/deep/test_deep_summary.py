@@ -153,7 +153,7 @@ def test_tables_fit(name, width):
     assert "…" not in text
     below = text.replace(" ", "").split("─\n")[1:]  # the rule of each table's header
     rows = [row for table in below for row in table.split("\n\n")[0].split("\n")]
-    assert len(rows) == len(plan.preset.cells()) * (2 if width == 80 else 1), "no cell is folded"
+    assert len(rows) == len(plan.preset.cells()) * (3 if width == 80 else 2), "no cell is folded"
 
 
 def test_a_single_seed_has_no_error():

@@ -46,7 +46,7 @@ def test_networks_are_judged_on_data_of_one_s_own(bumps, tmp_path):
     assert again.stored == {Stored.COMPLETE: 10}
     assert deep.judge(again).to_xarray().equals(found.to_xarray())
     for changed in ({"seed": 4}, {"settings": {}}):
-        with pytest.raises(InvalidRunError, match="10 runs of other settings"):
+        with pytest.raises(InvalidRunError, match="10 runs that this one would replace"):
             deep.plan("continual-mnist-small", bumps, **(options | changed))
     fresh = deep.plan("continual-mnist-small", bumps, **(options | {"seed": 4, "fresh": True}))
     assert fresh.stored == {Stored.MISSING: 10}
