@@ -11,7 +11,7 @@ from moe_theory.core.random import root_key
 from moe_theory.core.system import simulate_batch
 from moe_theory.merging import evolution, policies
 from moe_theory.merging.benchmark import rivals, runs, scoring, streams
-from moe_theory.merging.benchmark.streams import ESTIMATED, KNOWN, Arrivals, Condition
+from moe_theory.merging.benchmark.streams import ESTIMATED, KNOWN, Condition, Traffic
 from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import transformer
 
@@ -41,7 +41,7 @@ def of():
 
 @pytest.fixture(scope="module")
 def served():
-    return Arrivals(*(each[:SOME, :FEW] for each in streams.arrivals("agreeing", "drifting")))
+    return Traffic(*(each[:SOME, :FEW] for each in streams.arrivals("agreeing", "drifting")))
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_plain_and_compiled_policies_and_a_table_count_the_same_answers(of, serv
 
 
 def test_a_record_repeats(average, of):
-    served = Arrivals(*(each[:SOME, :FEW] for each in streams.arrivals("agreeing", "fixed")))
+    served = Traffic(*(each[:SOME, :FEW] for each in streams.arrivals("agreeing", "fixed")))
     policy = policies.named("average", runs.dims_of(of))
     right = scoring.by_phase(runs.serve_compiled(policy, runs.params_of(of), of, served, KNOWN))
     recorded = scoring.recorded()["average"][AGREEING][:1, :SOME]
@@ -94,7 +94,7 @@ def test_adamerging_lowers_the_entropy_of_answers(of, served):
         return float(-jnp.mean(jnp.sum(jnp.exp(chances) * chances, axis=-1)))
 
     start = jnp.full((1, 2, 4), 0.25)
-    part = Arrivals(*(np.swapaxes(each[:1], 0, 1) for each in served))
+    part = Traffic(*(np.swapaxes(each[:1], 0, 1) for each in served))
     carried = (start, jax.vmap(rivals.ADAM.init)(start))
     (moved, _), _ = rivals._adapt(
         of.model, of.base, jax.tree.map(jnp.asarray, of.tests), carried, part, jnp.float32(0.01)
@@ -132,7 +132,7 @@ def test_alignment_finds_an_order(of):
 
 def test_offline_weights_beat_the_mix():
     of = streams.testbed("conflicting")
-    served = Arrivals(*(each[:4, :FEW] for each in streams.arrivals("conflicting", "fixed", 7, 4)))
+    served = Traffic(*(each[:4, :FEW] for each in streams.arrivals("conflicting", "fixed", 7, 4)))
     ahead = rivals.serve_weights(of, served, rivals.best_weights(of, served.mix[:, 0])).mean()
     assert ahead > 1.02 * rivals.serve_weights(of, served, jnp.asarray(served.mix[:, 0])).mean()
 

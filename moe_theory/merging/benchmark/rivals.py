@@ -18,7 +18,7 @@ from moe_theory.checkpoints import Method
 from moe_theory.checkpoints.methods import UnitOrder, alignment
 from moe_theory.core import programs
 from moe_theory.merging.benchmark.runs import SLOTS_A_CALL, Right, Told, answered, graded, num_right, untold
-from moe_theory.merging.benchmark.streams import Arrivals, Testbed
+from moe_theory.merging.benchmark.streams import Testbed, Traffic
 from moe_theory.merging.serving import merge as merges
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import Examples
@@ -43,7 +43,7 @@ DESCENT_STEPS, DESCENT_SIZE, DESCENT_RATE = 100, 32, 0.1  # of offline weights: 
 CALIBRATED = 256  # training inputs on which HC-SMoE compares the outputs of experts
 
 
-def serve(name: str, of: Testbed, served: Arrivals, told: Told = untold) -> Right:
+def serve(name: str, of: Testbed, served: Traffic, told: Told = untold) -> Right:
     """Right answers of a way to merge, one of `NAMES`, with the settings that were found best for it."""
     if name == ADAMERGING:
         return adapt(of, served, **TUNED[name], told=told)
@@ -142,12 +142,12 @@ def _answers(model: Model, inputs: Float[Array, "n s p"]) -> Int[Array, " n"]:
     return jnp.argmax(transformer.forward(model, inputs, merges.single), axis=-1)
 
 
-def serve_once(is_right: Bool[np.ndarray, " n"], served: Arrivals) -> Right:
+def serve_once(is_right: Bool[np.ndarray, " n"], served: Traffic) -> Right:
     """Right answers of what was merged once."""
     return is_right[served.places].sum(axis=-1)
 
 
-def adapt(of: Testbed, served: Arrivals, rate: float, scale: float, told: Told = untold) -> Right:
+def adapt(of: Testbed, served: Traffic, rate: float, scale: float, told: Told = untold) -> Right:
     """AdaMerging: a coefficient for each layer and expert, moved after each slot to lower the entropy of its answers.
 
     Args:
@@ -160,7 +160,7 @@ def adapt(of: Testbed, served: Arrivals, rate: float, scale: float, told: Told =
     carried, right = (start, jax.vmap(ADAM.init)(start)), []
     tests = jax.tree.map(jnp.asarray, of.tests)
     for first in range(0, num_slots, SLOTS_A_CALL):
-        part = Arrivals(*(np.swapaxes(each[:, first : first + SLOTS_A_CALL], 0, 1) for each in served))
+        part = Traffic(*(np.swapaxes(each[:, first : first + SLOTS_A_CALL], 0, 1) for each in served))
         carried, found = _adapt(of.model, of.base, tests, carried, part, jnp.float32(rate))
         right.append(np.asarray(found).T)
         told(right[-1].size)
@@ -169,7 +169,7 @@ def adapt(of: Testbed, served: Arrivals, rate: float, scale: float, told: Told =
 
 @programs.jit
 def _adapt(
-    model: Model, base: tuple[Experts, ...], tests: Examples, carried: Any, slots: Arrivals, rate: Float[Array, ""]
+    model: Model, base: tuple[Experts, ...], tests: Examples, carried: Any, slots: Traffic, rate: Float[Array, ""]
 ) -> tuple[Any, Int[Array, "T B"]]:
     def merged(coefficients: Float[Array, "L K"]) -> Model:
         experts = []
@@ -178,13 +178,13 @@ def _adapt(
             experts.append(Experts(*(began + jnp.tensordot(own, part - began, axes=1)[None] for part, began in pairs)))
         return transformer.replace_experts(model, experts)
 
-    def entropy(coefficients: Float[Array, "L K"], slot: Arrivals) -> tuple[Array, Array]:
+    def entropy(coefficients: Float[Array, "L K"], slot: Traffic) -> tuple[Array, Array]:
         inputs = jnp.asarray(tests.inputs)[slot.places]
         logits = transformer.forward(merged(coefficients), inputs, merges.single)
         chances = jax.nn.log_softmax(logits)
         return -jnp.mean(jnp.sum(jnp.exp(chances) * chances, axis=-1)), num_right(graded(logits, tests, slot))
 
-    def of_stream(carried: tuple[Array, Any], slot: Arrivals) -> tuple[tuple[Array, Any], Array]:
+    def of_stream(carried: tuple[Array, Any], slot: Traffic) -> tuple[tuple[Array, Any], Array]:
         coefficients, state = carried
         gradient, right = jax.grad(entropy, has_aux=True)(coefficients, slot)
         change, state = ADAM.update(gradient, state)
@@ -233,12 +233,12 @@ def _descend(
 
 
 @programs.jit
-def _serve_weights(model: Model, tests: Examples, weights: Float[Array, "B K"], served: Arrivals) -> Int[Array, "T B"]:
+def _serve_weights(model: Model, tests: Examples, weights: Float[Array, "B K"], served: Traffic) -> Int[Array, "T B"]:
     each = jax.vmap(lambda own, slot: num_right(answered(model, tests, own, slot)))
     return jax.lax.map(lambda slots: each(weights, slots), served)
 
 
-def serve_weights(of: Testbed, served: Arrivals, weights: Float[Array, "B K"]) -> Right:
+def serve_weights(of: Testbed, served: Traffic, weights: Float[Array, "B K"]) -> Right:
     """Right answers of experts merged with the same weights in all slots of a stream."""
-    slots = Arrivals(*(np.swapaxes(each, 0, 1) for each in served))
+    slots = Traffic(*(np.swapaxes(each, 0, 1) for each in served))
     return np.asarray(_serve_weights(of.model, jax.tree.map(jnp.asarray, of.tests), weights, slots)).T

@@ -17,7 +17,7 @@ from moe_theory.core import programs
 from moe_theory.core.errors import OWN_CODE, InvalidParamsError, InvalidSystemError, described
 from moe_theory.core.random import root_key, step_key
 from moe_theory.merging import monitor as monitors
-from moe_theory.merging.benchmark.streams import KNOWN, NUM_SLOTS, Arrivals, Testbed
+from moe_theory.merging.benchmark.streams import KNOWN, NUM_SLOTS, Testbed, Traffic
 from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.policies import Policy
 from moe_theory.merging.rewards import Feedback
@@ -65,7 +65,7 @@ def untold(slots: int) -> None:
 
 
 def serve_compiled(
-    policy: Policy, params: Params, of: Testbed, served: Arrivals, mix: str, told: Told = untold
+    policy: Policy, params: Params, of: Testbed, served: Traffic, mix: str, told: Told = untold
 ) -> Right:
     """Right answers with the weights of a JAX policy.
 
@@ -77,7 +77,7 @@ def serve_compiled(
     carried = _begin(policy, dims_of(of), params, keys)
     tests, right = jax.tree.map(jnp.asarray, of.tests), []
     for first in range(0, num_slots, SLOTS_A_CALL):
-        part = Arrivals(*(np.swapaxes(each[:, first : first + SLOTS_A_CALL], 0, 1) for each in served))
+        part = Traffic(*(np.swapaxes(each[:, first : first + SLOTS_A_CALL], 0, 1) for each in served))
         now = jnp.int32(first + 1)
         carried, found = _serve(policy, params, of.model, tests, carried, keys, part, now, jnp.asarray(mix == KNOWN))
         right.append(np.asarray(found).T)
@@ -105,11 +105,11 @@ def _serve(
     tests: Examples,
     carried: tuple[Any, Any],
     keys: Any,
-    slots: Arrivals,  # of all streams, slot by slot (T, B, ...)
+    slots: Traffic,  # of all streams, slot by slot (T, B, ...)
     first: Int[Array, ""],
     is_known: Array,
 ) -> tuple[tuple[Any, Any], Int[Array, "T B"]]:
-    def serve_stream(carried: tuple[Any, Any], key: Any, slot: Arrivals, now: Array) -> tuple[tuple[Any, Any], Array]:
+    def serve_stream(carried: tuple[Any, Any], key: Any, slot: Traffic, now: Array) -> tuple[tuple[Any, Any], Array]:
         memory, watched = carried
         choose_key, learn_key = jax.random.split(step_key(key, now))
         mix = jnp.where(is_known, slot.mix, WATCH.estimate(watched, jnp.asarray(slot.mix)))
@@ -118,7 +118,7 @@ def _serve(
         memory = policy.learn(learn_key, memory, pick, mix, feedback, now, params)
         return (memory, WATCH.watch(watched, feedback, params)), num_right(feedback)
 
-    def step(carried: tuple[Any, Array], slot: Arrivals) -> tuple[tuple[Any, Array], Array]:
+    def step(carried: tuple[Any, Array], slot: Traffic) -> tuple[tuple[Any, Array], Array]:
         own, now = carried
         own, right = jax.vmap(serve_stream, in_axes=(0, 0, 0, None))(own, keys, slot, now)
         return (own, now + 1), right
@@ -127,14 +127,14 @@ def _serve(
     return carried, right
 
 
-def answered(model: Model, tests: Examples, weights: Float[Array, " K"], slot: Arrivals) -> Feedback:
+def answered(model: Model, tests: Examples, weights: Float[Array, " K"], slot: Traffic) -> Feedback:
     """Accuracy by task of experts merged with these weights on the requests of one slot of one stream."""
     served = merge.weighted(model, weights.astype(model.b_head.dtype))
     logits = transformer.forward(served, jnp.asarray(tests.inputs)[slot.places], merge.single)
     return graded(logits, tests, slot)
 
 
-def graded(logits: Float[Array, "n C"], tests: Examples, slot: Arrivals) -> Feedback:
+def graded(logits: Float[Array, "n C"], tests: Examples, slot: Traffic) -> Feedback:
     """Accuracy by task of these answers."""
     labels, kinds = jnp.asarray(tests.labels)[slot.places], jnp.asarray(slot.tasks)
     return Feedback(*requests.accuracies(logits, labels, kinds, slot.mix.shape[-1]))
@@ -145,7 +145,7 @@ def num_right(feedback: Feedback) -> Int[Array, ""]:
     return jnp.sum(jnp.round(feedback.rewards * feedback.counts)).astype(jnp.int32)
 
 
-def serve_plain(make: Maker, of: Testbed, served: Arrivals, mix: str, told: Told = untold, place: str = "") -> Right:
+def serve_plain(make: Maker, of: Testbed, served: Traffic, mix: str, told: Told = untold, place: str = "") -> Right:
     """Right answers with the weights of plain objects, one for each stream.
 
     Args:
@@ -159,7 +159,7 @@ def serve_plain(make: Maker, of: Testbed, served: Arrivals, mix: str, told: Told
     with _blamed(place):
         players = [make(of.num_experts, of.num_tasks, stream) for stream in range(num_streams)]
     for number in range(num_slots):
-        slot = Arrivals(*(each[:, number] for each in served))
+        slot = Traffic(*(each[:, number] for each in served))
         mixes = slot.mix if mix == KNOWN else np.asarray(watched)
         with _blamed(place):
             chosen = [np.asarray(player.choose(own)) for player, own in zip(players, mixes, strict=True)]
@@ -198,7 +198,7 @@ def _checked(chosen: Sequence[np.ndarray], num_experts: int, place: str) -> Floa
 
 @programs.jit
 def _answer_all(
-    model: Model, tests: Examples, weights: Float[Array, "B K"], slot: Arrivals, watched: Any, params: Params
+    model: Model, tests: Examples, weights: Float[Array, "B K"], slot: Traffic, watched: Any, params: Params
 ) -> tuple[Feedback, Any, Int[Array, " B"]]:
     feedback = jax.vmap(answered, in_axes=(None, None, 0, 0))(model, tests, weights, slot)
     watched = jax.vmap(WATCH.watch, in_axes=(0, 0, None))(watched, feedback, params)

@@ -22,7 +22,7 @@ from moe_theory.core.errors import InvalidRunError, InvalidSystemError, shortene
 from moe_theory.merging import evolution, policies
 from moe_theory.merging.benchmark import runs, streams
 from moe_theory.merging.benchmark.runs import Maker, Right, Told, untold
-from moe_theory.merging.benchmark.streams import CONDITIONS, NUM_SLOTS, SLOT_SIZE, Arrivals, Condition
+from moe_theory.merging.benchmark.streams import CONDITIONS, NUM_SLOTS, SLOT_SIZE, Condition, Traffic
 from moe_theory.merging.params import Dims
 from moe_theory.merging.policies import Policy
 from moe_theory.verify import intervals
@@ -165,7 +165,7 @@ def score(
 
     def run(condition: Condition) -> Int[np.ndarray, "P B"]:
         testbed = streams.testbed(condition.tasks)
-        served = Arrivals(*(each[:, :num_slots] for each in streams.arrivals(condition.tasks, condition.law)))
+        served = Traffic(*(each[:, :num_slots] for each in streams.arrivals(condition.tasks, condition.law)))
         if of.plain is not None:
             return by_phase(runs.serve_plain(of.plain, testbed, served, condition.mix, told, of.name))
         assert of.policy is not None, "one of the two"

@@ -1,6 +1,6 @@
 """What is recorded: three trained models, their test sets, and 64 streams of requests under two laws of the task mix.
 
-Arrivals come from a generator of uniform numbers that is the same on every machine; weights are kept in half precision
+Traffic come from a generator of uniform numbers that is the same on every machine; weights are kept in half precision
 beside this file and used in single. `digest_of` is of both and of the test set, so that scores are compared only with
 scores of the same requests and experts.
 
@@ -45,7 +45,7 @@ class Condition(NamedTuple):
 CONDITIONS = tuple(Condition(tasks, law, mix) for mix in MIXES for tasks in FAMILIES for law in LAWS)
 
 
-class Arrivals(NamedTuple):
+class Traffic(NamedTuple):
     """What arrives in T slots of n requests on each of B streams."""
 
     mix: Float[np.ndarray, "B T V"]  # psi, the law of the tasks of a slot's requests
@@ -116,7 +116,7 @@ def arrays_to_keep(model: Model, began: Model) -> dict[str, np.ndarray]:
 
 
 @functools.cache
-def arrivals(tasks: str, law: str, seed: int = SEED, num_streams: int = NUM_STREAMS) -> Arrivals:
+def arrivals(tasks: str, law: str, seed: int = SEED, num_streams: int = NUM_STREAMS) -> Traffic:
     """The requests of a family under a law; both laws have the same tasks in expectation over a period.
 
     Args:
@@ -128,7 +128,7 @@ def arrivals(tasks: str, law: str, seed: int = SEED, num_streams: int = NUM_STRE
     tests, num_tasks = testbed(tasks).tests, testbed(tasks).num_tasks
     per_task, family = len(tests.labels) // num_tasks, list(FAMILIES).index(tasks)
     found = [_stream([seed, family, stream], LAWS[law], num_tasks, per_task) for stream in range(num_streams)]
-    return Arrivals(*map(np.stack, zip(*found, strict=True)))
+    return Traffic(*map(np.stack, zip(*found, strict=True)))
 
 
 def _stream(seed: list[int], drift: float, num_tasks: int, per_task: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
