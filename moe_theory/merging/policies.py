@@ -353,9 +353,20 @@ class _Logits(NamedTuple):
 
 
 def plain_pick(
-    weights: Float[Array, " K"], candidate: Int[Array, ""] | None = None, num_candidates: int | Array = 1
+    weights: Float[Array, " K"], candidate: Int[Array, ""] | None = None, num_candidates: int | Int[Array, ""] = 1
 ) -> Pick:
-    """A pick by a policy without a tree or a network."""
+    """A pick by a policy without a tree or a network.
+
+    Args:
+        candidate: index of the weights among `num_candidates` that there were; 0 unless given.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from moe_theory.merging import policies
+        >>> pick = policies.plain_pick(jnp.array([0.5, 0.5]))
+        >>> int(pick.candidate), int(pick.num_candidates), float(pick.bonus)
+        (0, 1, 0.0)
+    """
     zero, none = jnp.zeros((), weights.dtype), jnp.zeros((), jnp.int32)
     return Pick(
         weights=weights,

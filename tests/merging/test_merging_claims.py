@@ -16,6 +16,7 @@ from moe_theory.merging.evaluation import SlotAccuracy
 from moe_theory.merging.experiments import (
     CLOCKS_TIER,
     LAST_SLOTS,
+    MONITORED,
     ROUTED,
     STEP_TIMES,
     STEPPED,
@@ -136,5 +137,6 @@ def test_every_method_of_the_testbed_has_its_claims():
         mix = next(mix for mix, experiment in TESTBEDS.items() if experiment.name == claim.experiment.name)
         compared[mix] |= set(claim.labels({}))
         compared[mix] |= {policies.MIX, policies.UNIFORM} & set(claim.id.split("."))  # as competitors
+        compared[mix] |= {MONITORED} if claim.id.endswith(".monitored") else set()
     assert compared == {mix: set(experiment.cells) - {policies.TANBR} for mix, experiment in TESTBEDS.items()}
     assert min(experiment.num_rounds for experiment in TESTBEDS.values()) >= 512
