@@ -5,10 +5,11 @@
     python -m benchmarks.record_streams [NAME ...]     # half an hour for all: scores.csv and digests.json
     python -m benchmarks.record_streams --arrays DIR   # arrivals, test sets and experts as .npz, for other languages
 
-Each way to merge that has settings gets 64 random ones, its own defaults among them. Its score is its accuracy in the
-last phase on 8 streams of another seed, of tasks that conflict in a fixed mix that is known; for merges of task vectors
-it is accuracy on training inputs. Tanbr and NUCB keep what `tune_testbed.py` found for them with as many settings,
-slots and streams. One setting serves all families and laws.
+Each way to merge that has settings gets 64, one of them what it has now, the others random. The score of a policy and
+of AdaMerging is its accuracy in the last phase on 8 streams of another seed, of tasks that conflict in a fixed mix that
+is known, and one setting serves all families and laws; that of a merge of task vectors is accuracy on its family's
+training inputs, of DARE over four masks. Tanbr and NUCB keep what `tune_testbed.py` found for them: 64 settings, on 8
+such streams.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.merging import evolution, policies
+from moe_theory.merging import policies
 from moe_theory.merging.benchmark import rivals, runs, scoring, streams
 from moe_theory.merging.benchmark.streams import ESTIMATED, FAMILIES, KNOWN, LAWS, MIXES, Condition
 from moe_theory.merging.testbed import training
@@ -31,7 +32,7 @@ from moe_theory.report.document import to_csv
 from moe_theory.runs.tensors import write_safetensors
 
 FOLDER = Path(scoring.__file__).parent
-TASKS = "conflicting"  # of which settings are searched
+TASKS = "conflicting"  # of which settings of policies are searched
 TRIALS, STREAMS, SEED = 64, 8, 7
 BLIND = {policies.UNIFORM, policies.AVERAGE, policies.BEST_EXPERT, scoring.CMA_ES}  # to the mix
 Settings = Mapping[str, Any]
@@ -52,6 +53,8 @@ def drawn(name: str, random: np.random.Generator) -> Settings:
         return float(f"{np.exp(random.uniform(np.log(low), np.log(high))):.2g}")
 
     match name:
+        case policies.BEST_EXPERT:
+            return {"scale": between(0.003, 3)}
         case policies.GRADIENT:
             return {"noise": between(0.05, 2), "rate": between(0.02, 5)}
         case scoring.CMA_ES:
@@ -64,31 +67,34 @@ def drawn(name: str, random: np.random.Generator) -> Settings:
             return {"scale": between(0.1, 10), "density": between(0.03, 1)}
 
 
-def score_of(name: str, settings: Settings) -> float:
-    """Accuracy of a way to merge with these settings, on other streams."""
-    of = streams.testbed(TASKS)
-    if name in rivals.TASK_VECTORS:
-        merged = rivals.merged_once(name, of, **settings)
-        return float(rivals.right_of(merged, of._replace(tests=of.calibration)).mean())
-    served = streams.arrivals(TASKS, "fixed", SEED, STREAMS)
+def score_of(name: str, settings: Settings, tasks: str) -> float:
+    """Accuracy of a way to merge with these settings: on other streams, or of task vectors on training inputs."""
+    of = streams.testbed(tasks)
+    if name in rivals.TUNED_BY_FAMILY:
+        masks = range(rivals.MASKS // 2 if name == "dare" else 1)
+        made = [rivals.merged_once(name, of, **settings, seed=seed) for seed in masks]
+        return float(np.mean([rivals.right_of(each, of._replace(tests=of.calibration)) for each in made]))
+    served = streams.arrivals(tasks, "fixed", SEED, STREAMS)
     if name == rivals.ADAMERGING:
         right = rivals.adapt(of, served, **settings)
     else:
-        make = evolution.cma_es if name == scoring.CMA_ES else policies.policy_gradient
-        right = runs.serve_compiled(make(**settings), runs.params_of(of), of, served, KNOWN)
+        right = runs.serve_compiled(scoring.MAKERS[name](**settings), runs.params_of(of), of, served, KNOWN)
     return float(scoring.accuracies(scoring.by_phase(right))[-1].mean())
 
 
 def tune(names: list[str]) -> None:
     """Search, and print as each is done."""
-    for name in names or [*scoring.TUNED, *rivals.TUNED]:
-        random, found, began = np.random.default_rng(SEED), [], time.perf_counter()
-        start = {**scoring.TUNED, **rivals.TUNED}[name]
-        for settings in [start, *(drawn(name, random) for _ in range(TRIALS - 1))]:
-            found.append((score_of(name, settings), str(settings or "as they are")))
-        print(f"\n{name}, {len(found)} settings, {time.perf_counter() - began:.0f} s")
-        for score, words in sorted(found, reverse=True)[:8]:
-            print(f"  {score:.4f}  {words}", flush=True)
+    every = {**scoring.TUNED, **rivals.TUNED, **rivals.TUNED_BY_FAMILY}
+    for name in names or every:
+        families = FAMILIES if name in rivals.TUNED_BY_FAMILY else [TASKS]
+        for tasks in families:
+            random, began = np.random.default_rng(SEED), time.perf_counter()
+            start = every[name][tasks] if name in rivals.TUNED_BY_FAMILY else every[name]
+            tried = [start, *(drawn(name, random) for _ in range(TRIALS - 1))]
+            found = sorted(((score_of(name, settings, tasks), str(settings)) for settings in tried), reverse=True)
+            print(f"\n{name}, {tasks}, {len(found)} settings, {time.perf_counter() - began:.0f} s")
+            for score, words in found[:8]:
+                print(f"  {score:.4f}  {words}", flush=True)
 
 
 def scored(name: str) -> Mapping[Condition, np.ndarray]:
@@ -102,7 +108,7 @@ def scored(name: str) -> Mapping[Condition, np.ndarray]:
     found: dict[Condition, np.ndarray] = {}
     for tasks in FAMILIES:
         for law in LAWS:
-            right = scoring.by_phase(rivals.serve(name, streams.testbed(tasks), streams.arrivals(tasks, law)))
+            right = scoring.by_phase(rivals.serve(name, tasks, streams.arrivals(tasks, law)))
             found |= {Condition(tasks, law, mix): right for mix in MIXES}  # which these are not told
     return found
 

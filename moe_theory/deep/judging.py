@@ -252,7 +252,7 @@ def require_own(plan: Plan) -> None:
     if others := plan.stored[Stored.OTHER]:
         assert plan.folder is not None  # which has them
         differences = plan.difference()
-        told = ", ".join(_difference(name, *pair) for name, pair in differences.items())
+        told = ", ".join(_difference(name, *pair) for name, pair in differences.items()) or "settings"
         way_out = ""
         if [*differences] == ["cores"]:
             there, _ = differences["cores"]

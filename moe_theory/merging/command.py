@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from moe_theory.cli.options import PATH, Listed, examples, json_option, out_option, seed_option
 from moe_theory.cli.output import open_console, print_lines, show_document
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 ALL = "all"  # policies
 EQUAL = "equal"  # weights
 RECORDED = "recorded"  # streams
+OF_STREAMS = {"streams", "policy", "tasks", "slots", "out", "json"}  # options that go with them
 SLOTS, DIGITS = 200, "digits"  # unless told otherwise
 
 
@@ -164,11 +166,14 @@ def merge(
     stream: the checkpoint is merged and written.
     """
     if streams is not None:
-        if checkpoint or source or write_merged or weights:
-            raise InvalidRunError(
-                "--streams recorded has experts and requests of its own: leave --checkpoint, --stream, --weights and "
-                "--write-merged out."
-            )
+        context = click.get_current_context()
+        for option in context.command.params:
+            asked = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+            if asked and option.name not in OF_STREAMS:
+                raise InvalidRunError(
+                    f"{option.opts[0]} is not for recorded streams, whose experts, requests and settings are recorded. "
+                    "Leave it out."
+                )
         _score(policy, tasks, slots, out)
         return
     slots, tasks = SLOTS if slots is None else slots, tasks or DIGITS

@@ -419,17 +419,6 @@ def _begin_experts(key: PRNGKey, dims: Dims, params: Params) -> _ExpertRewards:
     return _ExpertRewards(exists, jnp.zeros(exists.shape, jnp.int32), jnp.zeros(exists.shape, jnp.result_type(float)))
 
 
-def _choose_expert(key: PRNGKey, memory: _ExpertRewards, mix: Mix, time: Slot, params: Params) -> Pick:
-    """UCB1: mean + (2 log t / n)^(1/2), for rewards in [0, 1]; untried experts first."""
-    del key, mix, params
-    tries = memory.counts.astype(memory.sums.dtype)
-    known = jnp.maximum(tries, 1)
-    bonus = jnp.sqrt(2 * jnp.log(time.astype(tries.dtype)) / known)
-    scores = jnp.where(tries > 0, memory.sums / known + bonus, jnp.inf)
-    index, is_best = best_expert(scores, memory.exists)
-    return plain_pick(is_best.astype(tries.dtype), index, jnp.sum(memory.exists, dtype=jnp.int32))
-
-
 def _learn_experts(
     key: PRNGKey, memory: _ExpertRewards, pick: Pick, mix: Mix, feedback: Feedback, time: Slot, params: Params
 ) -> _ExpertRewards:
@@ -437,6 +426,31 @@ def _learn_experts(
     is_tried = jnp.arange(memory.counts.shape[0], dtype=jnp.int32) == pick.candidate
     sums = memory.sums + jnp.where(is_tried, slot_reward(feedback), 0)
     return _ExpertRewards(memory.exists, memory.counts + is_tried.astype(jnp.int32), sums)
+
+
+@functools.lru_cache
+def single_expert(scale: float = 1.0) -> Policy:
+    """UCB1 over single experts: the largest mean reward + scale (2 log t / n)^(1/2), untried experts first.
+
+    Args:
+        scale: 1 for rewards anywhere in [0, 1]; less where a slot's mean reward hardly varies.
+
+    Examples:
+        >>> from moe_theory.merging import Dims, policies
+        >>> policies.named("best-expert", Dims()) is policies.single_expert()
+        True
+    """
+
+    def choose(key: PRNGKey, memory: _ExpertRewards, mix: Mix, time: Slot, params: Params) -> Pick:
+        del key, mix, params
+        tries = memory.counts.astype(memory.sums.dtype)
+        known = jnp.maximum(tries, 1)
+        bonus = scale * jnp.sqrt(2 * jnp.log(time.astype(tries.dtype)) / known)
+        scores = jnp.where(tries > 0, memory.sums / known + bonus, jnp.inf)
+        index, is_best = best_expert(scores, memory.exists)
+        return plain_pick(is_best.astype(tries.dtype), index, jnp.sum(memory.exists, dtype=jnp.int32))
+
+    return Policy(_begin_experts, choose, _learn_experts)
 
 
 def _begin_logits(key: PRNGKey, dims: Dims, params: Params) -> _Logits:
@@ -500,6 +514,6 @@ POLICIES: dict[str, Callable[[Dims, str], Policy]] = {
     UNIFORM: _always(Policy(_begin, _choose_uniform, _unchanged)),
     AVERAGE: _always(Policy(_begin, _choose_average, _unchanged)),
     MIX: _always(Policy(_begin_mix, _choose_mix, _unchanged)),
-    BEST_EXPERT: _always(Policy(_begin_experts, _choose_expert, _learn_experts)),
+    BEST_EXPERT: _always(single_expert()),
     GRADIENT: _always(policy_gradient()),
 }

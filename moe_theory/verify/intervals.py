@@ -98,11 +98,7 @@ def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Flo
     count, num_components = samples.shape
     shift, doubts = np.zeros(num_components), [""] * num_components
     is_varying = varies(samples)
-    standard = samples - samples.mean(axis=0)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # of constants, which have no interval
-        standard /= standard.std(axis=0)
-        skewness, kurtosis = np.mean(standard**3, axis=0), np.mean(standard**4, axis=0)
-    moved = np.abs(skewness) * (2 * critical**2 + 1) / (6 * math.sqrt(count))
+    moved, kurtosis = skewness_shift(samples, critical)
     for place in range(num_components):
         if not is_varying[place]:
             doubts[place] = f"all {count:,} replicates are equal"
@@ -115,6 +111,17 @@ def _trust_in_t(samples: Float[np.ndarray, "B V"], critical: float) -> tuple[Flo
         else:
             shift[place] = moved[place]
     return shift, doubts
+
+
+def skewness_shift(
+    samples: Float[np.ndarray, "B V"], critical: float
+) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " V"]]:
+    """By how much skewness moves t's critical value to first order, and the kurtosis; NaN for constants."""
+    standard = samples - samples.mean(axis=0)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        standard /= standard.std(axis=0)
+        skewness, kurtosis = np.mean(standard**3, axis=0), np.mean(standard**4, axis=0)
+    return np.abs(skewness) * (2 * critical**2 + 1) / (6 * math.sqrt(len(samples))), kurtosis
 
 
 def betting_intervals(

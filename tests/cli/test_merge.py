@@ -220,8 +220,10 @@ def test_a_policy_of_ones_own_is_placed_on_recorded_streams(tmp_path, ran):
         (["--policy", "missing.py:Mine"], "missing.py is no Python file"),
         (["--policy", "cma"], "Did you mean 'cma-es'"),
         (["--tasks", "digits"], "Known: agreeing, conflicting, sequences"),
-        (["--slots", "31"], "slots=31 must be from 32"),
-        (["--checkpoint", "x"], "leave --checkpoint"),
+        (["--policy", "mine.py"], "Write it as FILE:NAME"),
+        (["--slots", "100"], "slots=100 must be one of 32, 64, 128, 256, 512"),
+        (["--checkpoint", "x"], "--checkpoint is not for recorded streams"),
+        (["--monitor", "average"], "--monitor is not for recorded streams"),
     ],
 )
 def test_what_cannot_be_scored_is_one_line(arguments, said, refused, tmp_path, monkeypatch):

@@ -130,6 +130,13 @@ def test_alignment_finds_an_order(of):
     assert all(np.array_equal(one, other) for one, other in zip(found, layer.experts, strict=True))
 
 
+def test_masks_and_clusters_are_the_methods_own(of, served):
+    """DARE's masks are in turn, and with all kept every one is the average; one cluster is the average, K are none."""
+    kept = rivals.merged_once("dare", of, density=1.0, seed=3)
+    assert np.abs(rivals.right_of(kept, of) ^ rivals.right_of(merge.average(of.model), of)).sum() <= 2
+    assert [len(set(row)) for row in rivals.clustered(of, 2)] == [2, 2]
+
+
 def test_offline_weights_beat_the_mix():
     of = streams.testbed("conflicting")
     served = Traffic(*(each[:4, :FEW] for each in streams.arrivals("conflicting", "fixed", 7, 4)))
@@ -174,12 +181,50 @@ def test_intervals_of_a_comparison_cover_together():
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
-        ("choose", lambda self, mix: 2 * self.weights, "mine chose weights that are none: weights sum to 2"),
-        ("choose", lambda self, mix: self.weights[:3], r"mine chose weights of shape \(3,\)"),
-        ("learn", lambda self, rewards, counts: rewards.nothing, "mine failed: AttributeError"),
+        ("choose", lambda self, mix: 2 * self.weights, "mine, slot 1, chose weights .* on stream 0, which are not on"),
+        ("choose", lambda self, mix: np.nan * self.weights, "mine, slot 1, chose weights .*nan"),
+        ("choose", lambda self, mix: self.weights[:3], r"mine, slot 1, chose weights of shape \(3,\)"),
+        ("learn", lambda self, rewards, counts: rewards.nothing, "mine, slot 1, failed: AttributeError"),
     ],
 )
 def test_a_plain_policy_that_fails_is_named(name, change, said, of, served):
     own = type("Own", (Equal,), {name: change})
     with pytest.raises(InvalidSystemError, match=said):
         runs.serve_plain(own, of, served, KNOWN, place="mine")
+
+
+def test_a_policy_cannot_write_into_what_is_recorded(of, served):
+    class Writer(Equal):
+        def choose(self, mix):
+            mix[:] = 1 / len(mix)
+            return self.weights
+
+        def learn(self, rewards, counts):
+            counts[:] = 0
+
+    before = served.mix.copy()
+    runs.serve_plain(Writer, of, served, KNOWN)
+    assert np.array_equal(served.mix, before)
+    with pytest.raises(ValueError, match="read-only"):
+        served.tasks[0] = 0
+
+
+@pytest.mark.parametrize(
+    ("choose", "said"),
+    [
+        (lambda mix: policies.plain_pick(2 * mix), "mine, slot 1, chose weights .*, which are not on the simplex"),
+        (lambda mix: policies.plain_pick(mix - 0.1), "which are not on the simplex"),
+        (lambda mix: policies.plain_pick(jnp.nan * mix), "nan"),
+        (lambda mix: policies.plain_pick(mix[:3]), r"mine failed: TypeError: choose gave weights of shape \(3,\)"),
+        (lambda mix: mix, "choose gave no merging.Pick"),
+        (lambda mix: {}["boo"], "mine failed: KeyError: 'boo'"),
+    ],
+)
+def test_a_compiled_policy_that_fails_is_named(choose, said, of, served):
+    policy = merging.Policy(
+        lambda key, dims, params: (),
+        lambda key, memory, mix, slot, params: choose(mix),
+        lambda key, memory, *seen: memory,
+    )
+    with pytest.raises(InvalidSystemError, match=said):
+        runs.serve_compiled(policy, runs.params_of(of), of, served, KNOWN, place="mine")

@@ -18,7 +18,7 @@ from moe_theory.checkpoints import Method
 from moe_theory.checkpoints.methods import UnitOrder, alignment
 from moe_theory.core import programs
 from moe_theory.merging.benchmark.runs import SLOTS_A_CALL, Right, Told, answered, graded, num_right, untold
-from moe_theory.merging.benchmark.streams import Testbed, Traffic
+from moe_theory.merging.benchmark.streams import Testbed, Traffic, testbed
 from moe_theory.merging.serving import merge as merges
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import Examples
@@ -30,34 +30,60 @@ OFFLINE = "offline weights"  # which know a stream's mix before it begins, and l
 CLUSTERED, ROUTED = "hc-smoe, 2 experts", "not merged"  # which serve a request by its task's expert
 TASK_VECTORS = ("task-arithmetic", "ties", "dare")
 NAMES = (FISHER, REGMEAN, *TASK_VECTORS, ADAMERGING, OFFLINE, CLUSTERED, ROUTED)
-# What `benchmarks/record_streams.py --tune` found best of as many settings as for each policy; see there.
-TUNED: Mapping[str, Mapping[str, Any]] = {
-    "task-arithmetic": {"scale": 1.0},
-    "ties": {"scale": 0.4, "density": 0.64},
-    "dare": {"scale": 1.0, "density": 0.21},
-    ADAMERGING: {"rate": 0.00077, "scale": 1.3},
+# What `benchmarks/record_streams.py --tune` found best of as many settings as for each policy; see there. Merges of
+# task vectors, which see training inputs of their family, have settings for each.
+TUNED: Mapping[str, Mapping[str, Any]] = {ADAMERGING: {"rate": 0.00077, "scale": 1.3}}
+TUNED_BY_FAMILY: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "task-arithmetic": {"conflicting": {"scale": 1.0}, "agreeing": {"scale": 1.0}, "sequences": {"scale": 1.1}},
+    "ties": {
+        "conflicting": {"scale": 0.4, "density": 0.64},
+        "agreeing": {"scale": 0.4, "density": 0.64},
+        "sequences": {"scale": 0.66, "density": 0.069},
+    },
+    "dare": {
+        "conflicting": {"scale": 1.0, "density": 0.64},
+        "agreeing": {"scale": 1.0, "density": 0.64},
+        "sequences": {"scale": 0.86, "density": 0.2},
+    },
 }
+MASKS = 8  # of DARE, which streams have in turn
 ADAM = optax.scale_by_adam()
 SHARPENED = 2.0  # answers, in the search for offline weights
 DESCENT_STEPS, DESCENT_SIZE, DESCENT_RATE = 100, 32, 0.1  # of offline weights: inputs of a task in a step
 CALIBRATED = 256  # training inputs on which HC-SMoE compares the outputs of experts
 
 
-def serve(name: str, of: Testbed, served: Traffic, told: Told = untold) -> Right:
-    """Right answers of a way to merge, one of `NAMES`, with the settings that were found best for it."""
+def serve(name: str, tasks: str, served: Traffic, told: Told = untold) -> Right:
+    """Right answers (B, T) of a way to merge, one of `NAMES`, with the settings that were found best for it.
+
+    Args:
+        tasks: the family, a name of `FAMILIES`.
+    """
+    of = testbed(tasks)
     if name == ADAMERGING:
         return adapt(of, served, **TUNED[name], told=told)
     if name == OFFLINE:
         return serve_weights(of, served, best_weights(of, served.mix.mean(axis=1)))
     if name in (CLUSTERED, ROUTED):
         models = by_task(of, clustered(of, 2 if name == CLUSTERED else of.num_experts))
+    elif name in TUNED_BY_FAMILY:
+        masks = range(MASKS if name == "dare" else 1)
+        made = [merged_once(name, of, **TUNED_BY_FAMILY[name][tasks], seed=seed) for seed in masks]
+        tables = np.stack([right_of(model, of) for model in made])
+        mask = np.arange(len(served.tasks)) % len(tables)
+        return tables[mask[:, None, None], served.places].sum(axis=-1)
     else:
-        models = merged_once(name, of, **TUNED.get(name, {}))
+        models = merged_once(name, of)
     return serve_once(right_of(models, of), served)
 
 
 def merged_once(name: str, of: Testbed, **settings: Any) -> Model:
-    """The model with one expert a layer that a method makes from the experts, their beginning or training inputs."""
+    """The model with one expert a layer that a method makes from the experts, their beginning or training inputs.
+
+    Args:
+        settings: of `checkpoints.Method`: scale, density and the seed of DARE's mask.
+    Raises: UnknownNameError or InvalidParamsError for a method or settings that `checkpoints.Method` refuses.
+    """
     if name == FISHER:
         return merges.fisher(of.model, of.calibration)
     if name == REGMEAN:
@@ -73,7 +99,8 @@ def merged_once(name: str, of: Testbed, **settings: Any) -> Model:
 def aligned(of: Testbed) -> Testbed:
     """The testbed with the hidden units of each expert in the order that matches those of the first expert best.
 
-    M-SMoE averages aligned experts by how often each is asked for: it is the policy "mix" here.
+    M-SMoE averages aligned experts by how often each is asked for in calibration: the average, where all are asked for
+    alike, and the policy "mix" where this follows the slots.
 
     Source: P. Li et al., "Merge, Then Compress", ICLR 2024.
     """
@@ -118,12 +145,13 @@ def clustered(of: Testbed, count: int) -> Int[np.ndarray, "L K"]:
     from scipy.cluster import hierarchy
 
     chosen = np.linspace(0, len(of.calibration.labels) - 1, CALIBRATED).astype(int)
+    owner = of.calibration.tasks[chosen] % of.num_experts
     seen: list[np.ndarray] = []
 
     def moe(experts: Experts, tokens: Float[Array, "n s d"], layer: int) -> Float[Array, "n s d"]:
         each = [transformer.dense(Experts(*(part[k, None] for part in experts)), tokens) for k in range(of.num_experts)]
         seen.append(np.stack([np.asarray(outputs).mean(axis=(0, 1)) for outputs in each]))
-        return sum(each[1:], each[0]) / len(each)
+        return jnp.stack(each)[owner, np.arange(CALIBRATED)]
 
     transformer.forward(of.model, jnp.asarray(of.calibration.inputs[chosen]), moe)
     return np.stack([hierarchy.fcluster(hierarchy.linkage(own, "average"), count, "maxclust") for own in seen])

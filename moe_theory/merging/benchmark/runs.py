@@ -14,19 +14,19 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from moe_theory.core import programs
-from moe_theory.core.errors import OWN_CODE, InvalidParamsError, InvalidSystemError, described
+from moe_theory.core.errors import OWN_CODE, InvalidSystemError, described
 from moe_theory.core.random import root_key, step_key
 from moe_theory.merging import monitor as monitors
 from moe_theory.merging.benchmark.streams import KNOWN, NUM_SLOTS, Testbed, Traffic
 from moe_theory.merging.params import Dims, Params
-from moe_theory.merging.policies import Policy
+from moe_theory.merging.policies import Pick, Policy
 from moe_theory.merging.rewards import Feedback
 from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import tasks as requests
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import Examples
 from moe_theory.merging.testbed.transformer import Model
-from moe_theory.merging.weights import check_weights
+from moe_theory.merging.weights import ROUNDING
 
 SLOTS_A_CALL = 32  # of a compiled policy: in between it is told how far it is
 WATCH = monitors.MONITORS[monitors.AVERAGE]
@@ -65,21 +65,27 @@ def untold(slots: int) -> None:
 
 
 def serve_compiled(
-    policy: Policy, params: Params, of: Testbed, served: Traffic, mix: str, told: Told = untold
+    policy: Policy, params: Params, of: Testbed, served: Traffic, mix: str, told: Told = untold, place: str = "it"
 ) -> Right:
     """Right answers with the weights of a JAX policy.
 
     Args:
         mix: "known" or "estimated": what the policy is told of the task mix.
+        place: what its user calls it, for errors.
+    Raises: InvalidSystemError for a policy that fails, or weights outside the simplex.
     """
     num_streams, num_slots = served.tasks.shape[:2]
     keys = _keys(num_streams)
-    carried = _begin(policy, dims_of(of), params, keys)
+    with blamed(place):
+        carried = _begin(policy, dims_of(of), params, keys)
     tests, right = jax.tree.map(jnp.asarray, of.tests), []
     for first in range(0, num_slots, SLOTS_A_CALL):
         part = Traffic(*(np.swapaxes(each[:, first : first + SLOTS_A_CALL], 0, 1) for each in served))
         now = jnp.int32(first + 1)
-        carried, found = _serve(policy, params, of.model, tests, carried, keys, part, now, jnp.asarray(mix == KNOWN))
+        with blamed(place):
+            carried, found, weights = _serve(policy, params, of.model, tests, carried, keys, part, now, mix == KNOWN)
+        for slot, own in enumerate(np.asarray(weights), first + 1):
+            _require_simplex(own, f"{place}, slot {slot},")
         right.append(np.asarray(found).T)
         told(right[-1].size)
     return np.concatenate(right, axis=1)
@@ -107,24 +113,33 @@ def _serve(
     keys: Any,
     slots: Traffic,  # of all streams, slot by slot (T, B, ...)
     first: Int[Array, ""],
-    is_known: Array,
-) -> tuple[tuple[Any, Any], Int[Array, "T B"]]:
-    def serve_stream(carried: tuple[Any, Any], key: Any, slot: Traffic, now: Array) -> tuple[tuple[Any, Any], Array]:
+    is_known: bool | Array,
+) -> tuple[tuple[Any, Any], Int[Array, "T B"], Float[Array, "T B K"]]:
+    def serve_stream(carried: tuple[Any, Any], key: Any, slot: Traffic, now: Array) -> tuple[tuple[Any, Any], Any]:
         memory, watched = carried
         choose_key, learn_key = jax.random.split(step_key(key, now))
         mix = jnp.where(is_known, slot.mix, WATCH.estimate(watched, jnp.asarray(slot.mix)))
         pick = policy.choose(choose_key, memory, mix, now, params)
+        _require_pick(pick, merge.num_experts_of(model))
         feedback = answered(model, tests, pick.weights, slot)
         memory = policy.learn(learn_key, memory, pick, mix, feedback, now, params)
-        return (memory, WATCH.watch(watched, feedback, params)), num_right(feedback)
+        return (memory, WATCH.watch(watched, feedback, params)), (num_right(feedback), pick.weights)
 
-    def step(carried: tuple[Any, Array], slot: Traffic) -> tuple[tuple[Any, Array], Array]:
+    def step(carried: tuple[Any, Array], slot: Traffic) -> tuple[tuple[Any, Array], Any]:
         own, now = carried
-        own, right = jax.vmap(serve_stream, in_axes=(0, 0, 0, None))(own, keys, slot, now)
-        return (own, now + 1), right
+        own, found = jax.vmap(serve_stream, in_axes=(0, 0, 0, None))(own, keys, slot, now)
+        return (own, now + 1), found
 
-    (carried, _), right = jax.lax.scan(step, (carried, first), slots)
-    return carried, right
+    (carried, _), (right, weights) = jax.lax.scan(step, (carried, first), slots)
+    return carried, right, weights
+
+
+def _require_pick(pick: Any, num_experts: int) -> None:
+    """Raise TypeError, as it is traced, unless a policy gives a `Pick` of one weight an expert."""
+    if not isinstance(pick, Pick):
+        raise TypeError("choose gave no merging.Pick; `merging.policies.plain_pick(weights)` makes one")
+    if jnp.shape(pick.weights) != (num_experts,):
+        raise TypeError(f"choose gave weights of shape {jnp.shape(pick.weights)}, not one an expert: ({num_experts},)")
 
 
 def answered(model: Model, tests: Examples, weights: Float[Array, " K"], slot: Traffic) -> Feedback:
@@ -156,44 +171,52 @@ def serve_plain(make: Maker, of: Testbed, served: Traffic, mix: str, told: Told 
     params, dims, tests = params_of(of), dims_of(of), jax.tree.map(jnp.asarray, of.tests)
     watched = jax.vmap(lambda _: WATCH.begin(dims, params))(jnp.arange(num_streams))
     right = np.zeros((num_streams, num_slots), np.int64)
-    with _blamed(place):
+    with blamed(place):
         players = [make(of.num_experts, of.num_tasks, stream) for stream in range(num_streams)]
     for number in range(num_slots):
         slot = Traffic(*(each[:, number] for each in served))
-        mixes = slot.mix if mix == KNOWN else np.asarray(watched)
-        with _blamed(place):
-            chosen = [np.asarray(player.choose(own)) for player, own in zip(players, mixes, strict=True)]
-        weights = _checked(chosen, of.num_experts, place)
+        mixes = slot.mix if mix == KNOWN else np.asarray(jax.vmap(WATCH.estimate)(watched, slot.mix))
+        with blamed(f"{place}, slot {number + 1},"):
+            chosen = [np.asarray(player.choose(own.copy())) for player, own in zip(players, mixes, strict=True)]
+        weights = _stacked(chosen, of.num_experts, f"{place}, slot {number + 1},")
         feedback, watched, hits = _answer_all(of.model, tests, weights, slot, watched, params)
         right[:, number] = np.asarray(hits)
         rewards, counts = (np.asarray(part) for part in feedback)
-        with _blamed(place):
+        with blamed(f"{place}, slot {number + 1},"):
             for player, own, count in zip(players, rewards, counts, strict=True):
-                player.learn(own.astype(np.float64), count)
+                player.learn(own.astype(np.float64), count.copy())
         told(num_streams)
     return right
 
 
 @contextlib.contextmanager
-def _blamed(place: str) -> Iterator[None]:
+def blamed(place: str) -> Iterator[None]:
     """A failure inside is of the user's object."""
     try:
         yield
     except OWN_CODE as failure:
-        raise InvalidSystemError(f"{place} failed: {described(failure)}. Change it.") from failure
+        said = described(failure).partition("\n")[0].rstrip(".")
+        raise InvalidSystemError(f"{place} failed: {said}. Change it.") from failure
 
 
-def _checked(chosen: Sequence[np.ndarray], num_experts: int, place: str) -> Float[np.ndarray, "B K"]:
+def _stacked(chosen: Sequence[np.ndarray], num_experts: int, place: str) -> Float[np.ndarray, "B K"]:
     for weights in chosen:
         if weights.shape != (num_experts,):
             raise InvalidSystemError(
                 f"{place} chose weights of shape {weights.shape}, not one an expert: ({num_experts},). Change it."
             )
-        try:
-            check_weights(weights)
-        except InvalidParamsError as failure:
-            raise InvalidSystemError(f"{place} chose weights that are none: {failure}") from None
+    _require_simplex(np.stack(chosen), place)
     return np.stack(chosen).astype(np.float32)
+
+
+def _require_simplex(weights: np.ndarray, place: str) -> None:
+    is_of = (weights >= 0).all(axis=1) & (np.abs(weights.sum(axis=1) - 1) <= ROUNDING)  # false of NaN
+    if not is_of.all():
+        stream = int(np.argmin(is_of))
+        raise InvalidSystemError(
+            f"{place} chose weights {np.round(weights[stream], 3).tolist()} on stream {stream}, which are not on the "
+            "simplex: at least 0, with sum 1. Divide them by their sum."
+        )
 
 
 @programs.jit

@@ -8,7 +8,6 @@ import csv
 import functools
 import io
 import json
-import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -34,10 +33,16 @@ CMA_ES = "cma-es"
 POLICIES = (*policies.POLICIES, CMA_ES)
 NUMBERS = tuple(f"stream {number}" for number in range(streams.NUM_STREAMS))  # columns of `scores.csv`
 
-# Settings that `benchmarks/record_streams.py --tune` found best, beside those of `policies.TUNED`.
+# Settings that `benchmarks/record_streams.py --tune` found best, beside those of `policies.TUNED`, and what takes them.
 TUNED: Mapping[str, Mapping[str, Any]] = {
+    policies.BEST_EXPERT: {"scale": 0.021},
     policies.GRADIENT: {"noise": 0.41, "rate": 0.16},
     CMA_ES: {"scale": 0.69, "population": 12},
+}
+MAKERS: Mapping[str, Callable[..., Policy]] = {
+    policies.BEST_EXPERT: policies.single_expert,
+    policies.GRADIENT: policies.policy_gradient,
+    CMA_ES: evolution.cma_es,
 }
 
 Scores = Mapping[Condition, Int[np.ndarray, "P B"]]  # right answers by phase and stream
@@ -106,10 +111,8 @@ def by_phase(right: Right) -> Int[np.ndarray, "P B"]:
 
 def built_in(name: str) -> Ours:
     """A policy of the package, with the settings that were found best for it. Raises: UnknownNameError."""
-    if name == CMA_ES:
-        return Ours(name, lambda _: evolution.cma_es(**TUNED[name]))
-    if name == policies.GRADIENT:
-        return Ours(name, lambda _: policies.policy_gradient(**TUNED[name]))
+    if name in MAKERS:
+        return Ours(name, lambda _: MAKERS[name](**TUNED[name]))
     if name not in policies.POLICIES:
         raise unknown_name("policy", name, POLICIES)
     return Ours(name, lambda dims: policies.named(name, dims), settings=policies.TUNED.get(name, {}))
@@ -123,27 +126,30 @@ def policy_of(place: str) -> Ours:
         that is no policy.
     """
     path, _, name = place.rpartition(":")
+    if not path and place.endswith(".py"):
+        raise InvalidRunError(f"--policy {place} names no policy in the file. Write it as FILE:NAME.")
     if not path:
         return built_in(place)
     run_file(Path(path), "--policy")
     known = vars(sys.modules[module_name(Path(path))])
     if name not in known:
-        raise unknown_name("policy", name, [key for key, each in known.items() if key[0] != "_" and callable(each)])
+        own = [key for key, each in known.items() if key[0] != "_" and (callable(each) or isinstance(each, Policy))]
+        raise unknown_name("policy", name, own)
     if isinstance(known[name], Policy):
         return Ours(place, lambda _: known[name])
     if not callable(known[name]):
         raise InvalidSystemError(
-            f"--policy {place} is {shortened(known[name])}: neither a merging.Policy nor a class of objects with "
-            "choose and learn. Change it."
+            f"--policy {place} is {shortened(known[name])}: neither a merging.Policy nor a class that is made of "
+            "(num_experts, num_tasks, seed) and has choose and learn. Change it."
         )
     return Ours(place, plain=known[name])
 
 
 def require_slots(num_slots: int) -> None:
-    """Raise InvalidRunError unless there are so many slots, and a phase ends among them."""
-    if not PHASES[0][1] <= num_slots <= NUM_SLOTS:
+    """Raise InvalidRunError unless a phase ends with so many slots: others' scores are of whole phases."""
+    if num_slots not in (ends := [last for _, last in PHASES]):
         raise InvalidRunError(
-            f"slots={num_slots} must be from {PHASES[0][1]}, where the first phase ends, to {NUM_SLOTS}. Change slots."
+            f"slots={num_slots} must be one of {', '.join(map(str, ends))}, where phases of the scores end. Change it."
         )
 
 
@@ -156,7 +162,7 @@ def score(
     """Right answers of a policy by phase and stream, under each condition; two of them at a time.
 
     Args:
-        num_slots: of each stream, from its first on; as many as a phase ends at, at least.
+        num_slots: of each stream, from its first on: as many as some phase ends with.
         told: is told of slots as they are served, all streams together.
     Raises: InvalidRunError for other numbers of slots; InvalidSystemError for a plain policy that fails or chooses
         weights outside the simplex.
@@ -170,7 +176,7 @@ def score(
             return by_phase(runs.serve_plain(of.plain, testbed, served, condition.mix, told, of.name))
         assert of.policy is not None, "one of the two"
         policy, params = of.policy(runs.dims_of(testbed)), runs.params_of(testbed, **of.settings)
-        return by_phase(runs.serve_compiled(policy, params, testbed, served, condition.mix, told))
+        return by_phase(runs.serve_compiled(policy, params, testbed, served, condition.mix, told, of.name))
 
     with ThreadPoolExecutor(2 if of.plain is None else 1) as pool:  # a user's objects may share what is not for threads
         return dict(zip(conditions, pool.map(run, conditions), strict=True))
@@ -185,8 +191,8 @@ def accuracies(right: Int[np.ndarray, "P B"]) -> Float[np.ndarray, "P B"]:
 def compare(name: str, own: Scores, error: float = ERROR) -> Comparison:
     """A policy's scores beside all others that are recorded, over the last phase that it has served.
 
-    Differences are paired by stream. Intervals are by Student's t, widened by what skewness moves it (Hall, The
-    Bootstrap and Edgeworth Expansion, 1992, Sec. 2.6); all together leave out a mean with probability `error`.
+    Differences are paired by stream. Intervals are by Student's t, widened by what skewness moves it as those of
+    verdicts are, and for 64 streams; all together leave out a mean with probability at most `error`.
     """
     others = recorded()
     number = len(next(iter(own.values())))
@@ -211,7 +217,6 @@ def _intervals(
 ) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
     """Means, and half of the width of an interval of each; 0 where all streams are equal."""
     means, errors = intervals.mean_and_error(samples)
-    critical, centred = intervals.student_tail(error / 2, len(samples) - 1), samples - means
-    deviations = np.where(errors > 0, centred.std(axis=0), 1.0)
-    skewness = np.abs(np.mean((centred / deviations) ** 3, axis=0))
-    return means, (critical + skewness * (2 * critical**2 + 1) / (6 * math.sqrt(len(samples)))) * errors
+    critical = intervals.student_tail(error / 2, len(samples) - 1)
+    shift, _ = intervals.skewness_shift(samples, critical)
+    return means, np.where(intervals.varies(samples), (critical + intervals.CAUTION * shift) * errors, 0.0)

@@ -1,6 +1,6 @@
 """What is recorded: three trained models, their test sets, and 64 streams of requests under two laws of the task mix.
 
-Traffic come from a generator of uniform numbers that is the same on every machine; weights are kept in half precision
+Arrivals come from a generator of uniform numbers that is the same on every machine; weights are kept in half precision
 beside this file and used in single. `digest_of` is of both and of the test set, so that scores are compared only with
 scores of the same requests and experts.
 
@@ -117,7 +117,7 @@ def arrays_to_keep(model: Model, began: Model) -> dict[str, np.ndarray]:
 
 @functools.cache
 def arrivals(tasks: str, law: str, seed: int = SEED, num_streams: int = NUM_STREAMS) -> Traffic:
-    """The requests of a family under a law; both laws have the same tasks in expectation over a period.
+    """The requests of a family under a law.
 
     Args:
         seed: of other streams than the recorded ones.
@@ -128,7 +128,10 @@ def arrivals(tasks: str, law: str, seed: int = SEED, num_streams: int = NUM_STRE
     tests, num_tasks = testbed(tasks).tests, testbed(tasks).num_tasks
     per_task, family = len(tests.labels) // num_tasks, list(FAMILIES).index(tasks)
     found = [_stream([seed, family, stream], LAWS[law], num_tasks, per_task) for stream in range(num_streams)]
-    return Traffic(*map(np.stack, zip(*found, strict=True)))
+    served = Traffic(*map(np.stack, zip(*found, strict=True)))
+    for part in served:
+        part.flags.writeable = False  # the arrays are cached
+    return served
 
 
 def _stream(seed: list[int], drift: float, num_tasks: int, per_task: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
