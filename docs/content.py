@@ -341,16 +341,16 @@ def stream_conditions(mix: str = streams.KNOWN) -> list[streams.Condition]:
 def stream_scores() -> list[tuple[str, list[str]]]:
     """Accuracy of each way to merge in the last phase, in percent, where the mix is known, and behind it where it is
     estimated if that is another; the best on the mean of the conditions first."""
-    found = {}
-    for name, scores in scoring.recorded().items():
-        means = {at: 100 * float(scoring.accuracies(right)[-1].mean()) for at, right in scores.items()}
-        found[name] = [(means[at], means[at._replace(mix=streams.ESTIMATED)]) for at in stream_conditions()]
-    order = sorted(found, key=lambda name: -sum(known for known, _ in found[name]))
-    words = "{:.1f}".format
-    return [
-        (name, [words(one) if one == other else f"{words(one)} ({words(other)})" for one, other in found[name]])
-        for name in order
-    ]
+    late = {
+        name: {at: 100 * float(scoring.accuracies(right)[-1].mean()) for at, right in scores.items()}
+        for name, scores in scoring.recorded().items()
+    }
+    order = sorted(late, key=lambda name: -sum(late[name][at] for at in stream_conditions()))
+    rows = []
+    for name in order:
+        pairs = [(late[name][at], late[name][at._replace(mix=streams.ESTIMATED)]) for at in stream_conditions()]
+        rows.append((name, [f"{one:.1f}" if one == other else f"{one:.1f} ({other:.1f})" for one, other in pairs]))
+    return rows
 
 
 @functools.cache

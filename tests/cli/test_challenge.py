@@ -73,6 +73,7 @@ def test_the_search_is_tested_on_planted_regions(refused):
     assert "name a STATEMENT" in refused("challenge")
 
 
+@pytest.mark.thorough
 def test_a_search_that_takes_its_looks_for_verdicts_fails_its_self_test(monkeypatch):
     monkeypatch.setattr(planted_regions.RegionSearch, "_is_flip", lambda self, verdicts: True)
     (row,) = [row for row in planted_regions.search_planted(8) if row.region == "at its margin everywhere"]

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.usefixtures("much_room")
 FEWEST = 80  # primitives that the programs must reach
 
 
+@pytest.mark.thorough
 def test_random_steps_are_the_same_however_they_run() -> None:
     """Would catch a rule of the engine, or a move ahead, that is wrong for some primitive, type, mode or mixture."""
     counts = Counts()

@@ -212,6 +212,7 @@ def test_no_label_of_a_figure_is_clipped_or_covered(browser, path):
     page.close()
 
 
+@pytest.mark.thorough
 def test_a_compact_picture_looks_the_same(browser):
     """As the browser paints it, beside what matplotlib writes: no pixel is much off."""
     page = browser.new_page(viewport={"width": 700, "height": 700})

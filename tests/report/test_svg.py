@@ -66,6 +66,7 @@ def test_every_figure_is_small_and_its_words_are_text(path):
     assert "fill:none" in look or "opacity:0" in look  # the page shows through
 
 
+@pytest.mark.thorough
 def test_what_is_saved_is_small():
     whole = written(many)
     assert len(style.render("title", (7.2, 7.0), many, "caption")) < 0.4 * len(whole)

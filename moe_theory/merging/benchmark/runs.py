@@ -175,7 +175,7 @@ def serve_plain(make: Maker, of: Testbed, served: Traffic, mix: str, told: Told 
         players = [make(of.num_experts, of.num_tasks, stream) for stream in range(num_streams)]
     for number in range(num_slots):
         slot = Traffic(*(each[:, number] for each in served))
-        mixes = slot.mix if mix == KNOWN else np.asarray(jax.vmap(WATCH.estimate)(watched, slot.mix))
+        mixes = slot.mix if mix == KNOWN else np.asarray(jax.vmap(WATCH.estimate)(watched, jnp.asarray(slot.mix)))
         with blamed(f"{place}, slot {number + 1},"):
             chosen = [np.asarray(player.choose(own.copy())) for player, own in zip(players, mixes, strict=True)]
         weights = _stacked(chosen, of.num_experts, f"{place}, slot {number + 1},")
