@@ -43,8 +43,8 @@ SUBLINEAR = statement(
     "expert loses something in every slot for ever, and less over the last quarter than over the first as well. The "
     "root of T rests on the remark on Theorem 1, which drops a term that is linear in T from its bound.",
     note="On rewards of ours; the one with a peak, over the 5,000 slots of the paper's Fig. 4, decides. Vacuous is "
-    "what such slots can show, not the sentence: over ten times as many the two growths part (benchmarks/"
-    "regret_exponent.py).",
+    "what such slots can show, not the sentence. Ten times as many do not part the two growths where each task wants "
+    "an expert of its own (benchmarks/regret_exponent.py).",
 )
 SUBLINEAR.also("remark.bound", role="literal")
 
