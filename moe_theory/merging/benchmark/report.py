@@ -8,7 +8,7 @@ import numpy as np
 from rich.console import RenderableType
 
 from moe_theory.merging.benchmark.scoring import ERROR, Comparison, Difference
-from moe_theory.merging.benchmark.streams import FAMILIES, LAWS, MIXES, NUM_STREAMS, Condition
+from moe_theory.merging.benchmark.streams import LAWS, MIXES, NUM_STREAMS, Condition
 from moe_theory.report.document import Document, Picture, ruled, to_csv
 from moe_theory.runs.files import write_together
 
@@ -37,7 +37,7 @@ def document(of: Comparison, paths: Sequence[Path]) -> Document:
         first, last = of.phase
         yield (
             f"{of.name}, slots {first} to {last}: place {places(of)}. Differences in points, paired over {NUM_STREAMS} "
-            f"streams; all intervals together err with probability {ERROR:g}."
+            f"streams; all intervals together err with probability {ERROR:g} at most."
         )
         yield from (f"wrote {path}" for path in written)
 
@@ -71,18 +71,17 @@ def _table(of: Comparison, mix: str, conditions: Sequence[Condition]) -> Rendera
     rows = [
         (of.name, *(f"{100 * of.accuracies[at]:.1f} %" for at in conditions))
         if rival is None
-        else (rival, *(cell(by_rival[rival].get(at)) for at in conditions))
+        else (rival, *(cell(by_rival[rival][at]) for at in conditions))
         for rival, _ in order
     ]
-    columns = ("less the way's own", *(f"{at.tasks}\n{at.law}" for at in conditions))
+    columns = ("accuracy less that of", *(f"{at.tasks}\n{at.law}" for at in conditions))
     styles = ["bold" if rival is None else None for rival, _ in order]
-    title = f"{of.name} where the mix is {mix}: its accuracy, and that less every other way's"
+    title = f"{of.name} where the mix is {mix}: its accuracy, and by how much it is ahead of every other way to merge"
     return ruled(columns, rows, columns[1:], whole=columns[1:], styles=styles, title=title)
 
 
-def cell(of: Difference | None) -> str:
-    if of is None:
-        return ""
+def cell(of: Difference) -> str:
+    """A difference in points, with half of the width of its interval."""
     if of.low == of.high == of.mean == 0:
         return "equal"
     return f"{100 * of.mean:+.1f} ± {50 * (of.high - of.low):.1f}"
@@ -112,20 +111,21 @@ def write(of: Comparison, folder: Path) -> list[Path]:
     """Write differences and their picture into the folder; returns the paths. Raises: OutputError."""
     title = f"{of.name} among ways to merge, on recorded streams"
     first, last = of.phase
-    caption = f"Accuracy over slots {first} to {last} less every other way's, with simultaneous intervals."
+    caption = f"How far it is ahead in accuracy over slots {first} to {last}, with simultaneous intervals."
     picture = Picture(title, HEIGHT, lambda figure: _draw(figure, of), caption)
     return write_together(folder, dict(zip(NAMES, (to_csv(_rows(of)), picture.rendered()), strict=True)))
 
 
 def _draw(figure: "FigureBase", of: Comparison) -> None:
     mixes = [mix for mix in MIXES if any(at.mix == mix for at in of.accuracies)]
-    grid = figure.subplots(len(LAWS), len(FAMILIES), sharex=True, sharey=True, squeeze=False)
+    families = list(dict.fromkeys(at.tasks for at in of.accuracies))
+    grid = figure.subplots(len(LAWS), len(families), sharex=True, sharey=True, squeeze=False)
     rivals = sorted(
         {each.rival for each in of.differences},
         key=lambda rival: np.mean([each.mean for each in of.differences if each.rival == rival]),
     )
     for row, law in zip(grid, LAWS, strict=True):
-        for axes, tasks in zip(row, FAMILIES, strict=True):
+        for axes, tasks in zip(row, families, strict=True):
             for number, mix in enumerate(mixes):
                 own = {e.rival: e for e in of.differences if e.condition == Condition(tasks, law, mix)}
                 heights = [rivals.index(rival) + 0.2 * (0.5 - number) for rival in own]

@@ -1,8 +1,8 @@
 """What is recorded: three trained models, their test sets, and 64 streams of requests under two laws of the task mix.
 
-Arrivals come from a generator of uniform numbers that is the same on every machine; weights are kept in half precision
-beside this file and used in single. `digest_of` is of both and of the test set, so that scores are compared only with
-scores of the same requests and experts.
+Arrivals are made anew from uniform numbers of a seeded generator; weights are kept in half precision beside this file
+and used in single. `digest_of` is of both and of the test set, so that scores are compared only with scores of the same
+requests and experts, whatever another NumPy draws.
 
 In all families task v has an expert of its own. Tasks conflict where two label maps disagree about every input, which
 no fixed merge can serve; they agree where each of four changes of the image has one label map.
@@ -135,7 +135,7 @@ def arrivals(tasks: str, law: str, seed: int = SEED, num_streams: int = NUM_STRE
 
 
 def _stream(seed: list[int], drift: float, num_tasks: int, per_task: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Uniform numbers alone, which NumPy has promised to leave as they are; as `rewards.mix_of` has the mix."""
+    """A stream's mix, as `rewards.mix_of` has it, and its requests, from uniform numbers alone."""
     random = np.random.Generator(np.random.PCG64(seed)).random
     logs = np.log(-np.log1p(-random(num_tasks)))  # of exponentials: normalised, they are uniform on the simplex
     phases = 2 * np.pi * random(num_tasks)
