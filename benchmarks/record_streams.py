@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.tune_testbed import between
 from moe_theory.merging import policies
 from moe_theory.merging.benchmark import rivals, runs, scoring, streams
 from moe_theory.merging.benchmark.streams import ESTIMATED, FAMILIES, KNOWN, LAWS, MIXES, Condition
@@ -35,6 +36,8 @@ FOLDER = Path(scoring.__file__).parent
 TASKS = "conflicting"  # of which settings of policies are searched
 TRIALS, STREAMS, SEED = 64, 8, 7
 BLIND = {policies.UNIFORM, policies.AVERAGE, policies.BEST_EXPERT, scoring.CMA_ES}  # to the mix
+EVERY = [*scoring.POLICIES, *rivals.NAMES]
+SEARCHED: Mapping[str, Any] = {**scoring.TUNED, **rivals.TUNED, **rivals.TUNED_BY_FAMILY}  # what each has now
 Settings = Mapping[str, Any]
 
 
@@ -49,22 +52,19 @@ def train() -> None:
 def drawn(name: str, random: np.random.Generator) -> Settings:
     """A random setting of a way to merge."""
 
-    def between(low: float, high: float) -> float:
-        return float(f"{np.exp(random.uniform(np.log(low), np.log(high))):.2g}")
-
     match name:
         case policies.BEST_EXPERT:
-            return {"scale": between(0.003, 3)}
+            return {"scale": between(random, 0.003, 3)}
         case policies.GRADIENT:
-            return {"noise": between(0.05, 2), "rate": between(0.02, 5)}
+            return {"noise": between(random, 0.05, 2), "rate": between(random, 0.02, 5)}
         case scoring.CMA_ES:
-            return {"scale": between(0.1, 3), "population": int(random.integers(4, 33))}
+            return {"scale": between(random, 0.1, 3), "population": int(random.integers(4, 33))}
         case rivals.ADAMERGING:
-            return {"rate": between(1e-4, 0.3), "scale": between(0.3, 8)}
+            return {"rate": between(random, 1e-4, 0.3), "scale": between(random, 0.3, 8)}
         case "task-arithmetic":
-            return {"scale": between(0.1, 10)}
+            return {"scale": between(random, 0.1, 10)}
         case _:
-            return {"scale": between(0.1, 10), "density": between(0.03, 1)}
+            return {"scale": between(random, 0.1, 10), "density": between(random, 0.03, 1)}
 
 
 def score_of(name: str, settings: Settings, tasks: str) -> float:
@@ -84,12 +84,11 @@ def score_of(name: str, settings: Settings, tasks: str) -> float:
 
 def tune(names: list[str]) -> None:
     """Search, and print as each is done."""
-    every = {**scoring.TUNED, **rivals.TUNED, **rivals.TUNED_BY_FAMILY}
-    for name in names or every:
+    for name in names or SEARCHED:
         families = FAMILIES if name in rivals.TUNED_BY_FAMILY else [TASKS]
         for tasks in families:
             random, began = np.random.default_rng(SEED), time.perf_counter()
-            start = every[name][tasks] if name in rivals.TUNED_BY_FAMILY else every[name]
+            start = SEARCHED[name][tasks] if name in rivals.TUNED_BY_FAMILY else SEARCHED[name]
             tried = [start, *(drawn(name, random) for _ in range(TRIALS - 1))]
             found = sorted(((score_of(name, settings, tasks), str(settings)) for settings in tried), reverse=True)
             print(f"\n{name}, {tasks}, {len(found)} settings, {time.perf_counter() - began:.0f} s")
@@ -104,7 +103,7 @@ def scored(name: str) -> Mapping[Condition, np.ndarray]:
         if name not in BLIND:
             return scoring.score(own)
         known = scoring.score(own, conditions=[at for at in streams.CONDITIONS if at.mix == KNOWN])
-        return known | {at._replace(mix=ESTIMATED): right for at, right in known.items()}
+        return {**known} | {at._replace(mix=ESTIMATED): right for at, right in known.items()}
     found: dict[Condition, np.ndarray] = {}
     for tasks in FAMILIES:
         for law in LAWS:
@@ -115,12 +114,12 @@ def scored(name: str) -> Mapping[Condition, np.ndarray]:
 
 def record(names: list[str]) -> None:
     """Score ways to merge, all unless some are named, and keep what is found beside the others' scores."""
-    path, every = FOLDER / "scores.csv", [*scoring.POLICIES, *rivals.NAMES]
+    path = FOLDER / "scores.csv"
     rows: dict[str, list[dict[str, Any]]] = {}
     if names:
         for row in csv.DictReader(io.StringIO(path.read_text(encoding="utf-8") if path.exists() else "")):
             rows.setdefault(row["method"], []).append(row)
-    for name in names or every:
+    for name in names or EVERY:
         began, found, rows[name] = time.perf_counter(), scored(name), []
         for at, right in found.items():
             for (first, last), counts in zip(scoring.PHASES, right.tolist(), strict=True):
@@ -128,7 +127,7 @@ def record(names: list[str]) -> None:
                 rows[name].append(own | dict(zip(scoring.NUMBERS, counts, strict=True)))
         late = np.mean([scoring.accuracies(right)[-1].mean() for right in found.values()])
         print(f"{name}: {late:.3f} in the last phase, {time.perf_counter() - began:.0f} s", flush=True)
-        written = [row for each in sorted(rows, key=every.index) for row in rows[each]]
+        written = [row for each in sorted(rows, key=EVERY.index) for row in rows[each]]
         path.write_text(to_csv(written), encoding="utf-8")
     digests = {tasks: streams.digest_of(tasks) for tasks in FAMILIES}
     (FOLDER / "digests.json").write_text(json.dumps(digests, indent=2) + "\n", encoding="utf-8")
@@ -156,6 +155,9 @@ def main() -> None:
     parser.add_argument("--tune", nargs="*", metavar="NAME", help="search settings, of all or of some ways to merge")
     parser.add_argument("--arrays", metavar="DIR", help="write what is recorded as .npz")
     asked = parser.parse_args()
+    for names, known in ((asked.names, EVERY), (asked.tune or [], SEARCHED)):
+        if unknown := set(names) - set(known):
+            parser.error(f"unknown: {', '.join(sorted(unknown))}. Known: {', '.join(known)}.")
     if asked.train:
         train()
     elif asked.tune is not None:

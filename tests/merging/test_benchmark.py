@@ -82,13 +82,7 @@ def test_a_record_repeats(average, of):
 
 def test_adamerging_lowers_the_entropy_of_answers(of, served):
     def entropy(coefficients):
-        experts = [
-            transformer.Experts(
-                *(b + jnp.tensordot(own, p - b, axes=1)[None] for p, b in zip(layer.experts, start, strict=True))
-            )
-            for layer, start, own in zip(of.model.layers, of.base, coefficients, strict=True)
-        ]
-        model = transformer.replace_experts(of.model, experts)
+        model = rivals.merged_by_layer(of.model, of.base, coefficients)
         own = jnp.asarray(of.tests.inputs[served.places[0, ::4].reshape(-1)])
         chances = jax.nn.log_softmax(transformer.forward(model, own, merge.single))
         return float(-jnp.mean(jnp.sum(jnp.exp(chances) * chances, axis=-1)))

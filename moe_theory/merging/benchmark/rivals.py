@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 from moe_theory.checkpoints import Method
 from moe_theory.checkpoints.methods import UnitOrder, alignment
 from moe_theory.core import programs
-from moe_theory.merging.benchmark.runs import SLOTS_A_CALL, Right, Told, answered, graded, num_right, untold
+from moe_theory.merging.benchmark.runs import Right, Told, answered, graded, in_parts, num_right, untold
 from moe_theory.merging.benchmark.streams import Testbed, Traffic, testbed
 from moe_theory.merging.serving import merge as merges
 from moe_theory.merging.testbed import transformer
@@ -183,32 +183,32 @@ def adapt(of: Testbed, served: Traffic, rate: float, scale: float, told: Told = 
         scale: sum of a layer's coefficients of task vectors at the beginning, where all are equal.
     Source: E. Yang et al., "AdaMerging: Adaptive Model Merging for Multi-Task Learning", ICLR 2024, layer-wise.
     """
-    num_streams, num_slots = served.tasks.shape[:2]
-    start = jnp.full((num_streams, len(of.base), of.num_experts), scale / of.num_experts, jnp.float32)
-    carried, right = (start, jax.vmap(ADAM.init)(start)), []
-    tests = jax.tree.map(jnp.asarray, of.tests)
-    for first in range(0, num_slots, SLOTS_A_CALL):
-        part = Traffic(*(np.swapaxes(each[:, first : first + SLOTS_A_CALL], 0, 1) for each in served))
-        carried, found = _adapt(of.model, of.base, tests, carried, part, jnp.float32(rate))
-        right.append(np.asarray(found).T)
-        told(right[-1].size)
-    return np.concatenate(right, axis=1)
+    start = jnp.full((len(served.tasks), len(of.base), of.num_experts), scale / of.num_experts, jnp.float32)
+    tests, carried = jax.tree.map(jnp.asarray, of.tests), (start, jax.vmap(ADAM.init)(start))
+
+    def serve(carried: Any, part: Traffic, first: int) -> tuple[Any, Int[Array, "T B"]]:
+        del first
+        return _adapt(of.model, of.base, tests, carried, part, jnp.float32(rate))
+
+    return in_parts(serve, carried, served, told)
+
+
+def merged_by_layer(model: Model, base: Sequence[Experts], coefficients: Float[Array, "L K"]) -> Model:
+    """One expert a layer, W_0 + sum_k c_lk (W_k - W_0), from what the experts began from."""
+    experts = []
+    for layer, start, own in zip(model.layers, base, coefficients, strict=True):
+        pairs = zip(layer.experts, start, strict=True)
+        experts.append(Experts(*(began + jnp.tensordot(own, part - began, axes=1)[None] for part, began in pairs)))
+    return transformer.replace_experts(model, experts)
 
 
 @programs.jit
 def _adapt(
     model: Model, base: tuple[Experts, ...], tests: Examples, carried: Any, slots: Traffic, rate: Float[Array, ""]
 ) -> tuple[Any, Int[Array, "T B"]]:
-    def merged(coefficients: Float[Array, "L K"]) -> Model:
-        experts = []
-        for layer, start, own in zip(model.layers, base, coefficients, strict=True):
-            pairs = zip(layer.experts, start, strict=True)
-            experts.append(Experts(*(began + jnp.tensordot(own, part - began, axes=1)[None] for part, began in pairs)))
-        return transformer.replace_experts(model, experts)
-
     def entropy(coefficients: Float[Array, "L K"], slot: Traffic) -> tuple[Array, Array]:
         inputs = jnp.asarray(tests.inputs)[slot.places]
-        logits = transformer.forward(merged(coefficients), inputs, merges.single)
+        logits = transformer.forward(merged_by_layer(model, base, coefficients), inputs, merges.single)
         chances = jax.nn.log_softmax(logits)
         return -jnp.mean(jnp.sum(jnp.exp(chances) * chances, axis=-1)), num_right(graded(logits, tests, slot))
 

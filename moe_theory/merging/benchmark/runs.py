@@ -74,21 +74,37 @@ def serve_compiled(
         place: what its user calls it, for errors.
     Raises: InvalidSystemError for a policy that fails, or weights outside the simplex.
     """
-    num_streams, num_slots = served.tasks.shape[:2]
-    keys = _keys(num_streams)
+    keys = _keys(len(served.tasks))
     with blamed(place):
         carried = _begin(policy, dims_of(of), params, keys)
-    tests, right = jax.tree.map(jnp.asarray, of.tests), []
-    for first in range(0, num_slots, SLOTS_A_CALL):
-        part = Traffic(*(np.swapaxes(each[:, first : first + SLOTS_A_CALL], 0, 1) for each in served))
-        now = jnp.int32(first + 1)
+    tests = jax.tree.map(jnp.asarray, of.tests)
+
+    def serve(carried: Any, part: Traffic, first: int) -> tuple[Any, Int[Array, "T B"]]:
+        now = jnp.int32(first)
         with blamed(place):
-            carried, found, weights = _serve(policy, params, of.model, tests, carried, keys, part, now, mix == KNOWN)
-        for slot, own in enumerate(np.asarray(weights), first + 1):
+            carried, right, weights = _serve(policy, params, of.model, tests, carried, keys, part, now, mix == KNOWN)
+        for slot, own in enumerate(np.asarray(weights), first):
             _require_simplex(own, f"{place}, slot {slot},")
-        right.append(np.asarray(found).T)
-        told(right[-1].size)
-    return np.concatenate(right, axis=1)
+        return carried, right
+
+    return in_parts(serve, carried, served, told)
+
+
+def in_parts(
+    serve: Callable[[Any, Traffic, int], tuple[Any, Int[Array, "T B"]]], carried: Any, served: Traffic, told: Told
+) -> Right:
+    """Right answers of a program that serves some slots of all streams at a time.
+
+    Args:
+        serve: (what it carries, the slots (T, B, ...), the number of the first) -> (what it carries on, right answers).
+    """
+    found: list[np.ndarray] = []
+    for first in range(0, served.tasks.shape[1], SLOTS_A_CALL):
+        part = Traffic(*(np.swapaxes(each[:, first : first + SLOTS_A_CALL], 0, 1) for each in served))
+        carried, right = serve(carried, part, first + 1)
+        found.append(np.asarray(right).T)
+        told(found[-1].size)
+    return np.concatenate(found, axis=1)
 
 
 def _keys(num_streams: int) -> Any:
@@ -205,8 +221,9 @@ def _stacked(chosen: Sequence[np.ndarray], num_experts: int, place: str) -> Floa
             raise InvalidSystemError(
                 f"{place} chose weights of shape {weights.shape}, not one an expert: ({num_experts},). Change it."
             )
-    _require_simplex(np.stack(chosen), place)
-    return np.stack(chosen).astype(np.float32)
+    stacked = np.stack(chosen)
+    _require_simplex(stacked, place)
+    return stacked.astype(np.float32)
 
 
 def _require_simplex(weights: np.ndarray, place: str) -> None:

@@ -20,8 +20,8 @@ from jaxtyping import Float, Int
 from moe_theory.core.errors import InvalidRunError, InvalidSystemError, shortened, unknown_name
 from moe_theory.merging import evolution, policies
 from moe_theory.merging.benchmark import runs, streams
-from moe_theory.merging.benchmark.runs import Maker, Right, Told, untold
-from moe_theory.merging.benchmark.streams import CONDITIONS, NUM_SLOTS, SLOT_SIZE, Condition, Traffic
+from moe_theory.merging.benchmark.runs import Right, Told, untold
+from moe_theory.merging.benchmark.streams import CONDITIONS, NUM_SLOTS, SLOT_SIZE, Condition, Testbed, Traffic
 from moe_theory.merging.params import Dims
 from moe_theory.merging.policies import Policy
 from moe_theory.verify import intervals
@@ -49,12 +49,11 @@ Scores = Mapping[Condition, Int[np.ndarray, "P B"]]  # right answers by phase an
 
 
 class Ours(NamedTuple):
-    """A policy to score, and what it is called: for JAX, or plain."""
+    """A policy to score, and what it is called."""
 
     name: str
-    policy: Callable[[Dims], Policy] | None = None
-    plain: Maker | None = None
-    settings: Mapping[str, Any] = {}  # of `Params`
+    serve: Callable[[Testbed, Traffic, str, Told], Right]
+    threads: int = 2  # conditions at a time: 1 for objects of a user's, which may share what is not for threads
 
 
 class Difference(NamedTuple):
@@ -112,10 +111,17 @@ def by_phase(right: Right) -> Int[np.ndarray, "P B"]:
 def built_in(name: str) -> Ours:
     """A policy of the package, with the settings that were found best for it. Raises: UnknownNameError."""
     if name in MAKERS:
-        return Ours(name, lambda _: MAKERS[name](**TUNED[name]))
+        return _compiled(name, lambda _: MAKERS[name](**TUNED[name]))
     if name not in policies.POLICIES:
         raise unknown_name("policy", name, POLICIES)
-    return Ours(name, lambda dims: policies.named(name, dims), settings=policies.TUNED.get(name, {}))
+    return _compiled(name, lambda dims: policies.named(name, dims), **policies.TUNED.get(name, {}))
+
+
+def _compiled(name: str, make: Callable[[Dims], Policy], **settings: Any) -> Ours:
+    def serve(of: Testbed, served: Traffic, mix: str, told: Told) -> Right:
+        return runs.serve_compiled(make(runs.dims_of(of)), runs.params_of(of, **settings), of, served, mix, told, name)
+
+    return Ours(name, serve)
 
 
 def policy_of(place: str) -> Ours:
@@ -136,13 +142,13 @@ def policy_of(place: str) -> Ours:
         own = [key for key, each in known.items() if key[0] != "_" and (callable(each) or isinstance(each, Policy))]
         raise unknown_name("policy", name, own)
     if isinstance(known[name], Policy):
-        return Ours(place, lambda _: known[name])
+        return _compiled(place, lambda _: known[name])
     if not callable(known[name]):
         raise InvalidSystemError(
             f"--policy {place} is {shortened(known[name])}: neither a merging.Policy nor a class that is made of "
             "(num_experts, num_tasks, seed) and has choose and learn. Change it."
         )
-    return Ours(place, plain=known[name])
+    return Ours(place, lambda *given: runs.serve_plain(known[name], *given, place=place), threads=1)
 
 
 def require_slots(num_slots: int) -> None:
@@ -159,7 +165,7 @@ def score(
     conditions: Sequence[Condition] = CONDITIONS,
     told: Told = untold,
 ) -> Scores:
-    """Right answers of a policy by phase and stream, under each condition; two of them at a time.
+    """Right answers of a policy by phase and stream, under each condition.
 
     Args:
         num_slots: of each stream, from its first on: as many as some phase ends with.
@@ -170,15 +176,10 @@ def score(
     require_slots(num_slots)
 
     def run(condition: Condition) -> Int[np.ndarray, "P B"]:
-        testbed = streams.testbed(condition.tasks)
         served = Traffic(*(each[:, :num_slots] for each in streams.arrivals(condition.tasks, condition.law)))
-        if of.plain is not None:
-            return by_phase(runs.serve_plain(of.plain, testbed, served, condition.mix, told, of.name))
-        assert of.policy is not None, "one of the two"
-        policy, params = of.policy(runs.dims_of(testbed)), runs.params_of(testbed, **of.settings)
-        return by_phase(runs.serve_compiled(policy, params, testbed, served, condition.mix, told, of.name))
+        return by_phase(of.serve(streams.testbed(condition.tasks), served, condition.mix, told))
 
-    with ThreadPoolExecutor(2 if of.plain is None else 1) as pool:  # a user's objects may share what is not for threads
+    with ThreadPoolExecutor(of.threads) as pool:
         return dict(zip(conditions, pool.map(run, conditions), strict=True))
 
 

@@ -13,11 +13,13 @@ import hashlib
 from importlib import resources
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.core.errors import unknown_name
 from moe_theory.merging.params import Params
+from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed.tasks import TRAIN, VALIDATION, Examples, Recipe, examples
 from moe_theory.merging.testbed.training import arrays_of, model_of
 from moe_theory.merging.testbed.transformer import Experts, Model
@@ -67,7 +69,7 @@ class Testbed(NamedTuple):
 
     @property
     def num_experts(self) -> int:
-        return self.model.layers[0].experts.b_out.shape[0]
+        return merge.num_experts_of(self.model)
 
 
 @functools.cache
@@ -75,7 +77,14 @@ def testbed(tasks: str) -> Testbed:
     """The recorded model of a family. Raises: UnknownNameError."""
     if tasks not in FAMILIES:
         raise unknown_name("family of recorded streams", tasks, FAMILIES)
-    return of_arrays(tasks, recorded_arrays(tasks))
+    arrays = {name: array.astype(np.float32) for name, array in recorded_arrays(tasks).items()}
+    model = model_of({name: array for name, array in arrays.items() if not name.startswith(BASE)})
+    base = tuple(
+        Experts(*(jnp.asarray(arrays[f"{BASE}layers.{layer}.experts.0.{name}"])[None] for name in Experts._fields))
+        for layer in range(len(model.layers))
+    )
+    setting = FAMILIES[tasks]
+    return Testbed(model, base, examples(setting, VALIDATION), examples(setting, TRAIN))
 
 
 def recorded_arrays(tasks: str) -> dict[str, np.ndarray]:
@@ -88,20 +97,6 @@ def recorded_arrays(tasks: str) -> dict[str, np.ndarray]:
 def kept(name: str) -> bytes:
     """A file that comes with the package, beside this one."""
     return resources.files("moe_theory.merging.benchmark").joinpath(name).read_bytes()
-
-
-def of_arrays(tasks: str, arrays: dict[str, np.ndarray]) -> Testbed:
-    """A testbed of such weights."""
-    single = {name: array.astype(np.float32) for name, array in arrays.items()}
-    began = model_of({name.removeprefix(BASE): array for name, array in (single | _of_base(single)).items()})
-    own = {name: array for name, array in single.items() if not name.startswith(BASE)}
-    base = tuple(Experts(*(part[:1] for part in layer.experts)) for layer in began.layers)
-    setting = FAMILIES[tasks]
-    return Testbed(model_of(own), base, examples(setting, VALIDATION), examples(setting, TRAIN))
-
-
-def _of_base(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name.removeprefix(BASE): array for name, array in arrays.items() if name.startswith(BASE)}
 
 
 def arrays_to_keep(model: Model, began: Model) -> dict[str, np.ndarray]:
