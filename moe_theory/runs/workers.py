@@ -38,6 +38,11 @@ class WorkerPool(Protocol):
         ...
 
     @property
+    def task_seconds(self) -> float:
+        """Seconds that a task should take: long for workers that are far away."""
+        ...
+
+    @property
     def grace(self) -> float | None:
         """Seconds that an interrupted run waits for running tasks; None: until they finish."""
         ...
@@ -157,7 +162,7 @@ after_fork(_device_executor.cache_clear)  # a forked process has none of the thr
 class DevicePool:
     """Threads, each on one of this machine's devices."""
 
-    grace = None  # a thread cannot be stopped
+    grace, task_seconds = None, 1.0  # a thread cannot be stopped
 
     def __init__(self, num_workers: int | None = None) -> None:
         if num_workers is not None:
@@ -185,7 +190,7 @@ class DevicePool:
 class ExecutorPool:
     """The workers of a `concurrent.futures.Executor` that its owner opens and closes."""
 
-    grace = 30.0
+    grace, task_seconds = 30.0, 10.0
 
     def __init__(self, executor: Executor, num_workers: int | None = None) -> None:
         self.description = type(executor).__name__

@@ -57,7 +57,7 @@ def dask_pool(address: str, patience: float = PATIENCE) -> "DaskPool":
 class DaskPool:
     """The workers of an external scheduler."""
 
-    grace = 30.0
+    grace, task_seconds = 30.0, 10.0
 
     def __init__(self, address: str, patience: float = PATIENCE) -> None:
         self.description = f"Dask {address}"
