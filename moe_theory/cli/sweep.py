@@ -116,7 +116,10 @@ def _run(
             progress.at(f"writing {sweeps.RESULTS}")
             results = Results(outcome.plan, outcome.packs)
             try:
-                merged = f"results: {results.to_netcdf(folder / sweeps.RESULTS)}"
+                results.keep_statistics(progress)
+                if not results.is_written(folder / sweeps.RESULTS):
+                    results.to_netcdf(folder / sweeps.RESULTS)
+                merged = f"results: {folder / sweeps.RESULTS}"
             except InvalidRunError as too_large:
                 merged = f"{sweeps.RESULTS} is left out: {too_large}"
     except KeyboardInterrupt:
