@@ -30,7 +30,10 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
 @click.argument("specification", required=False, metavar="[GRID.toml]", type=PATH, shell_complete=_files_or_show)
 @out_option("Folder for the chunks and the results.", told="runs/NAME of the specification")
 @click.option(
-    "--dry-run", is_flag=True, help="Only say what it would take: cells, chunks, compilations, memory, disk, time."
+    "--dry-run",
+    is_flag=True,
+    help="Only say what it would take: cells, chunks, compilations, memory, disk, time; "
+    "here, on the workers of --dask, or on as many as --workers says.",
 )
 @click.option(
     "--devices",
@@ -44,6 +47,12 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
     help="Compute on a Dask cluster instead: a scheduler's address such as tcp://host:8786, or local:N for N "
     "processes.",
 )
+@click.option(
+    "--workers",
+    type=int,
+    metavar="N",
+    help="With --dry-run: suppose N workers of a core each, of a cluster or of all processes of a job array.",
+)
 @click.option("--example", is_flag=True, help="Print a commented specification.")
 @json_option("as `sweep show`; with --dry-run cells, shape, replicates, chunks, bytes, seconds and the like.")
 def sweep(
@@ -52,6 +61,7 @@ def sweep(
     dry_run: bool,
     devices: int | None,
     dask: str | None,
+    workers: int | None,
     example: bool,
 ) -> None:
     """Run a grid of settings, many replicates each, from a specification.
@@ -65,9 +75,9 @@ def sweep(
 
         click.echo(spec.example(), nl=False)
     elif dry_run:
-        if dask is not None:
-            raise InvalidRunError("--dry-run times a short run on this machine, not on a cluster. Leave out --dask.")
-        _estimate(specification, out, devices)
+        _estimate(specification, out, devices, dask, workers)
+    elif workers is not None:
+        raise InvalidRunError("--workers says what --dry-run is to suppose: give that, or --dask or --devices.")
     else:
         with stoppable() as is_stopped:  # from before the heavy imports on
             _run(specification, out, devices, dask, is_stopped)
@@ -81,13 +91,25 @@ def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
     return Sweep.read(specification), out or Path("runs") / specification.stem
 
 
-def _estimate(specification: Path | None, out: Path | None, devices: int | None) -> None:
+def _estimate(
+    specification: Path | None, out: Path | None, devices: int | None, dask: str | None, workers: int | None
+) -> None:
     from moe_theory.report import sweeps
+    from moe_theory.sweep import runner
     from moe_theory.sweep.estimate import estimate
 
+    given = {"--devices": devices, "--dask": dask, "--workers": workers}
+    if len(asked := [name for name, value in given.items() if value is not None]) > 1:
+        raise InvalidRunError(f"{' and '.join(asked)} exclude one another: give one of them.")
     grid, folder = _read(specification, out)
     _set_cpu_devices(devices)
-    show_document(sweeps.estimate(estimate(grid, folder, devices)))
+    pool = runner.pool_of(dask=dask, devices=devices)
+    try:
+        if dask is not None:
+            pool.open()  # to count its workers
+        show_document(sweeps.estimate(estimate(grid, folder, workers, pool)))
+    finally:
+        pool.close()
 
 
 def _run(

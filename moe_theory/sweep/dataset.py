@@ -82,7 +82,7 @@ def attributes_of(path: Path) -> dict[str, Any] | None:
 
 
 def to_zarr(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
-    """Write a Zarr folder, whose chunks are slabs of cells. Raises: OutputError; InvalidRunError without the package zarr."""
+    """Write a Zarr folder, whose chunks are slabs of cells. Raises: OutputError; InvalidRunError without zarr."""
     zarr = _extra("zarr", "zarr")
     if path.is_symlink() or (path.exists() and not _is_ours(path)):
         raise OutputError(f"{path} is something else than results of a sweep, and is kept. Name another place.")
@@ -119,7 +119,7 @@ def _is_ours(folder: Path) -> bool:
 
 
 def to_parquet(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
-    """Write a long table, in groups of some ten thousand rows. Raises: OutputError; InvalidRunError without the package pyarrow."""
+    """Write a long table, in groups of some ten thousand rows. Raises: OutputError; InvalidRunError without pyarrow."""
     pyarrow, parquet = _extra("pyarrow", "parquet"), _extra("pyarrow.parquet", "parquet")
     axes = [str(dim) for dim in next(iter(data.values())).dims[: len(grid)]]
     last = next(iter(data.values())).dims[-1]
