@@ -226,15 +226,24 @@ class Keeper:
         failed, is_over = False, False
         while not is_over:
             entries, is_over = self._gathered()
+            news: Sequence[str] | OutputError | None = None
             if entries and not failed:
-                news: Sequence[str] | OutputError = [name for name, _ in entries]
+                news = [name for name, _ in entries]
                 try:
                     self._packs.write(entries)
-                except OutputError as failure:
-                    failed, news = True, failure
-                self._tell(news)
+                except Exception as failure:  # whatever it is: somebody waits to be told
+                    failed, news = True, self._told(failure)
             with self._guard:
                 self.backlog -= sum(len(data) for _, data in entries)
+            if news is not None:  # and not before: whoever is told looks at the backlog
+                self._tell(news)
+
+    def _told(self, failure: Exception) -> OutputError:
+        if isinstance(failure, OutputError):
+            return failure
+        told = OutputError(f"{self._packs.packs} cannot be written ({type(failure).__name__}): {self._packs.way_out}.")
+        told.__cause__ = failure
+        return told
 
     def _gathered(self) -> tuple[list[Entry], bool]:
         """What comes within a while, and whether that is the end."""
