@@ -119,10 +119,10 @@ def print_lines(console: "Console", *lines: object) -> None:
 
 
 def damaged_lines(damaged: Mapping[str, str]) -> list[str]:
-    """A line on each damaged file, by name."""
-    lines = [f"damaged, computed again: {name}.npz: {reason}" for name, reason in list(damaged.items())[:MOST_DAMAGED]]
+    """A line on each damaged file or entry, by name."""
+    lines = [f"damaged, computed again: {name}: {reason}" for name, reason in list(damaged.items())[:MOST_DAMAGED]]
     if len(damaged) > MOST_DAMAGED:
-        lines.append(f"and {len(damaged) - MOST_DAMAGED} more damaged files, computed again")
+        lines.append(f"and {len(damaged) - MOST_DAMAGED} more, computed again")
     return lines
 
 

@@ -9,18 +9,19 @@ import enum
 import hashlib
 import io
 import os
+import re
 import struct
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from moe_theory.core.errors import DamagedChunkError, MissingChunkError, OtherChunkError, OutputError
+from moe_theory.core.errors import DamagedChunkError, MissingChunkError, OtherChunkError, OutputError, shortened
 from moe_theory.runs.arrays import most_bytes
 from moe_theory.runs.files import WAY_OUT, digest, remove_leftovers, unpack, write_whole
 from moe_theory.runs.reading import open_file
@@ -33,6 +34,7 @@ MOST_BYTES = 1 << 26  # of a pack, unless one entry has more
 LONGEST_WAIT = 1.0  # seconds that an entry which has come in waits for others to share its pack
 BACKLOG = 1 << 29  # bytes that wait to be written before more is computed
 _ENDING = ".npz"
+_ENTRY, _PACK = (re.compile(rf"[0-9a-f]{{{LENGTH}}}\{ending}") for ending in (_ENDING, ".zip"))
 _LOCAL = struct.Struct("<26xHH")  # an entry's header in a zip archive: the lengths of its name and of its extras
 
 Entry = tuple[str, bytes]  # name and packed arrays
@@ -77,10 +79,10 @@ class Packs(Claims):
             # A folder's time is as fine as its file system has it: one that changed just now may change again.
             if changed == self._changed and time.time_ns() - changed > 5e9:
                 return
-            self._changed = changed
             for found in os.scandir(self.packs):
-                if found.name.endswith(".zip") and found.name not in self._known:
+                if _PACK.fullmatch(found.name) and found.name not in self._known:
                     self._known[found.name] = self._listed(Path(found.path))
+            self._changed = changed
 
     def read(self, name: str) -> dict[str, np.ndarray]:
         """An entry's arrays. Raises: MissingChunkError; DamagedChunkError; OtherChunkError where it is the result of
@@ -95,23 +97,17 @@ class Packs(Claims):
                     data = _entry(file, place)
                 break
             except FileNotFoundError:  # another process has saved what was whole of a damaged pack
-                del self._places[name]
-                self._changed = -1
-                self.refresh()
+                self._relist({place.path})
                 if attempt:
                     raise MissingChunkError(f"{place.path} is gone: run the same command again.") from None
             except OSError as failure:
-                raise DamagedChunkError(place.path, f"{name} cannot be read ({failure.strerror or failure})") from None
-        try:
-            kept, arrays = unpack(data)
-        except ValueError as failure:
-            raise DamagedChunkError(place.path, f"{name}: {failure}") from None
-        if digest(kept)[:LENGTH] != name:
-            raise OtherChunkError(place.path, kept)
-        return arrays
+                raise DamagedChunkError(place.path, f"{name}: {failure.strerror or failure}") from None
+        return _unpacked(name, place.path, data)
 
-    def write(self, entries: Sequence[Entry]) -> None:
-        """Keep entries, together or not at all, durably. Raises: OutputError where the folder cannot take them."""
+    def write(self, entries: Sequence[Entry]) -> Path:
+        """Keep entries, together or not at all, durably; their pack. Raises: OutputError where the folder cannot take
+        them.
+        """
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w") as archive:
             for name, data in entries:
@@ -120,21 +116,35 @@ class Packs(Claims):
         path = self.packs / f"{hashlib.sha256(data).hexdigest()[:LENGTH]}.zip"
         write_whole(path, data, self.way_out)
         self._known[path.name] = self._listed(path)
+        return path
 
     def check(self) -> dict[str, str]:
         """What is wrong with entries, by their names, or with packs of which nothing can be read. Reads everything.
         What is whole of a damaged pack is kept in another one, and the damaged one is removed. Raises: OutputError.
         """
         damaged: dict[str, str] = {}
-        for pack, reason in [*self._known.items()]:
+        bad: set[Path] = set()
+        left: set[Path] = set()
+        for pack in [*self._known]:
             path = self.packs / pack
-            if reason is None:
-                with contextlib.suppress(OSError), open_file(path) as file:
-                    if hashlib.file_digest(file, "sha256").hexdigest()[:LENGTH] == path.stem:
-                        continue
-            damaged |= {pack: f"{path} is damaged: {reason}"} if reason is not None else {}
-            damaged |= self._saved(path)
-        return damaged
+            # What could not be read may be readable by now: there may have been too many open files.
+            reason = self._known[pack] = self._known[pack] and self._listed(path)
+            if reason is None and _is_whole(path):
+                continue
+            damaged |= {pack: reason} if reason is not None else {}
+            bad.add(path)
+            try:
+                with open_file(path) as file:
+                    whole = self._whole(path, file, damaged)
+                if not whole or self.write(whole) != path:  # the damage may be outside of all entries
+                    path.unlink()
+            except FileNotFoundError:  # another process is at it too
+                pass
+            except OSError:  # it is no file, or another user's
+                left.add(path)
+        if bad:
+            self._relist(bad, left)
+        return {name: reason for name, reason in damaged.items() if name not in self}
 
     def remove_leftovers(self) -> None:
         """Remove half-written files of killed processes, but none that a living one may be writing."""
@@ -148,36 +158,59 @@ class Packs(Claims):
         except FileNotFoundError:
             return None
         except Exception as failure:  # of an archive that is damaged
-            return f"{failure}"
+            return f"it cannot be read ({shortened(str(failure) or type(failure).__name__)})"
         for member in members:
-            name = member.filename.removesuffix(_ENDING)
-            self._places.setdefault(name, _Place(path, member.header_offset, member.file_size))
+            if _ENTRY.fullmatch(member.filename):
+                place = _Place(path, member.header_offset, member.file_size)
+                self._places.setdefault(member.filename.removesuffix(_ENDING), place)
         return None
 
-    def _saved(self, path: Path) -> dict[str, str]:
-        """What is wrong with the entries of a damaged pack; the others are kept elsewhere."""
-        own = [name for name, place in self._places.items() if place.path == path]
-        damaged: dict[str, str] = {}
+    def _relist(self, gone: Collection[Path], but: Collection[Path] = ()) -> None:
+        """Forget these packs and look anew at all that are there, but not at some: the same entry may be in several."""
+        for name in [name for name, place in [*self._places.items()] if place.path in gone]:
+            self._places.pop(name, None)
+        self._known, self._changed = {path.name: "it is left alone" for path in but}, -1
+        self.refresh()
+
+    def _whole(self, path: Path, file: BinaryIO, damaged: dict[str, str]) -> list[Entry]:
+        """The whole entries of a pack; what is wrong with the others is added to `damaged`."""
         whole: list[Entry] = []
-        for name in own:
+        for name, place in [*self._places.items()]:
+            if place.path != path:
+                continue
             try:
-                self.read(name)
-                with open_file(path) as file:
-                    whole.append((name, _entry(file, self._places[name])))
-            except (DamagedChunkError, MissingChunkError) as failure:
-                damaged[name] = str(failure)
-        for name in own:
-            del self._places[name]
-        if whole:
-            self.write(whole)
-        self._known.pop(path.name, None)
-        with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)
-        return damaged
+                data = _entry(file, place)
+                _unpacked(name, path, data)
+                whole.append((name, data))
+            except OSError as failure:
+                damaged[name] = failure.strerror or f"{failure}"
+            except DamagedChunkError as failure:
+                damaged[name] = failure.reason.removeprefix(f"{name}: ")
+        return whole
 
 
-def _entry(file: Any, place: _Place) -> bytes:
+def _is_whole(path: Path) -> bool:
+    try:
+        with open_file(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:LENGTH] == path.stem
+    except OSError:
+        return False
+
+
+def _unpacked(name: str, path: Path, data: bytes) -> dict[str, np.ndarray]:
+    try:
+        task, arrays = unpack(data)
+    except ValueError as failure:
+        raise DamagedChunkError(path, f"{name}: {failure}") from None
+    if digest(task)[:LENGTH] != name:
+        raise OtherChunkError(path, task)
+    return arrays
+
+
+def _entry(file: BinaryIO, place: _Place) -> bytes:
     """The bytes of an entry, of which its own digest shows whether they are whole."""
+    if not 0 <= place.offset <= place.offset + place.size <= os.fstat(file.fileno()).st_size:
+        raise OSError("it is cut short")
     file.seek(place.offset)
     lengths = file.read(_LOCAL.size)
     if len(lengths) < _LOCAL.size:
@@ -226,15 +259,24 @@ class Keeper:
         failed, is_over = False, False
         while not is_over:
             entries, is_over = self._gathered()
+            news: Sequence[str] | OutputError | None = None
             if entries and not failed:
-                news: Sequence[str] | OutputError = [name for name, _ in entries]
+                news = [name for name, _ in entries]
                 try:
                     self._packs.write(entries)
-                except OutputError as failure:
-                    failed, news = True, failure
-                self._tell(news)
+                except Exception as failure:  # whatever it is: somebody waits to be told
+                    failed, news = True, self._told(failure)
             with self._guard:
                 self.backlog -= sum(len(data) for _, data in entries)
+            if news is not None:  # and not before: whoever is told looks at the backlog
+                self._tell(news)
+
+    def _told(self, failure: Exception) -> OutputError:
+        if isinstance(failure, OutputError):
+            return failure
+        told = OutputError(f"{self._packs.packs} cannot be written ({type(failure).__name__}): {self._packs.way_out}.")
+        told.__cause__ = failure
+        return told
 
     def _gathered(self) -> tuple[list[Entry], bool]:
         """What comes within a while, and whether that is the end."""

@@ -127,8 +127,11 @@ class Dispatcher:
                 raise KeyboardInterrupt
             if executor is not None:
                 executor = self._submit(executor)
+            if not self.num_left:  # others have computed the rest
+                break
             self.packs.publish()
-            if not self.in_flight and not self.keeper.backlog and self.busy:
+            is_idle = not self.in_flight and not self.keeper.backlog and self.events.empty()  # in this order
+            if is_idle and self.busy:
                 self._wait_for_others()
                 continue
             if not self.in_flight and not self.ready and not self.unclaimed:
@@ -192,7 +195,7 @@ class Dispatcher:
         """Chunks of one program for a task, as many as take the time that a task should, and no more than its share of
         what is left; none where nothing can be claimed.
         """
-        if not self.ready:
+        while not self.ready and self.unclaimed:  # others may have computed all that has just been claimed
             self._claim(1)
         if not self.ready:
             return []
@@ -239,8 +242,9 @@ class Dispatcher:
         self.progress.running(f"nothing: {held_by(holders, 'chunk', 'chunks')}")
         with contextlib.suppress(Empty):
             self.events.put(self.events.get(timeout=POLL))
-        self.unclaimed, self.busy = deque(self.busy), []
-        self.num_unsent += sum(len(stretch.chunks) for stretch in self.unclaimed)
+        self.num_unsent += sum(len(stretch.chunks) for stretch in self.busy)
+        self.unclaimed.extend(self.busy)
+        self.busy = []
 
     def _take(self, future: Future) -> BaseException | None:
         """Hand a task's results to the keeper; or return the loss that it ended in."""
@@ -272,9 +276,10 @@ class Dispatcher:
         """The workers, after a loss; their tasks wait again."""
         self.losses += 1
         if self.losses > MOST_LOSSES:
+            written = len(self.claimed) - len(self.ready) - sum(map(len, self.in_flight.values()))  # or about to be
             raise ExecutorLostError(
                 f"workers of {self.pool.description} were lost {self.losses} times in a row ({failure}); "
-                f"{self.counts.done} of {self.counts.num_chunks} chunks are kept. Look at the workers' logs, "
+                f"{self.counts.done + written} of {self.counts.num_chunks} chunks are kept. Look at the workers' logs, "
                 "then run the same command again."
             ) from None
         for future, chunks in self.in_flight.items():
