@@ -60,6 +60,14 @@ def require_version(folder: Path) -> None:
         )
 
 
+def kept_fingerprint(folder: Path) -> dict[str, str] | None:
+    """The fingerprint that the manifest names; None where there is none, or a damaged one."""
+    try:
+        return read_manifest(folder)["fingerprint"]
+    except InvalidRunError:
+        return None
+
+
 @contextlib.contextmanager
 def recorded(folder: Path, specification: Mapping[str, Any], fingerprint: Mapping[str, str], run: dict) -> Iterator:
     """Record a run when it begins, and again when it ends with what `run` has become. Raises: OutputError."""

@@ -21,7 +21,7 @@ from moe_theory.runs.store import Store
 from moe_theory.runs.workers import DeviceExecutor, DevicePool, ExecutorPool, WorkerPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.dask import dask_pool
-from moe_theory.sweep.manifest import recorded, require_version
+from moe_theory.sweep.manifest import kept_fingerprint, recorded, require_version
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan, program_of
 from moe_theory.sweep.specification import Specification
 
@@ -74,7 +74,7 @@ def run(
     require_version(store.folder)
     try:
         progress.running(f"a first task on {pool.description}")
-        plan = SweepPlan(sweep, fingerprint_of(pool, sweep.system))
+        plan = SweepPlan(sweep, fingerprint_of(pool, sweep.system, kept_fingerprint(store.folder)))
         plan.require_memory(pool.num_local)
         record = _record(pool, plan.fingerprint, arguments)
         with recorded(store.folder, sweep.to_json(), plan.fingerprint, record):
@@ -91,7 +91,9 @@ def run(
         store.close()
 
 
-def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
+def pool_of(
+    executor: Executor | None = None, dask: str | None = None, devices: int | None = None, security: Any = None
+) -> WorkerPool:
     """The workers asked for: an executor's, a Dask cluster's, or local devices. Raises: InvalidRunError for more than
     one of them, or for one that is invalid.
     """
@@ -99,16 +101,20 @@ def pool_of(executor: Executor | None = None, dask: str | None = None, devices: 
     given = [name for name, value in asked.items() if value is not None]
     if len(given) > 1:
         raise InvalidRunError(f"{' and '.join(given)} exclude one another: give one of them.")
+    if security is not None and dask is None:
+        raise InvalidRunError("security is for a Dask cluster: give its address as dask=, or leave security out.")
     if executor is not None:
         return ExecutorPool(executor)
-    return DevicePool(devices) if dask is None else dask_pool(dask)
+    return DevicePool(devices) if dask is None else dask_pool(dask, security=security)
 
 
-def fingerprint_of(pool: WorkerPool, system: str) -> dict[str, str]:
-    """The fingerprint of one of the pool's workers. Raises: ExecutorLostError where none answers."""
+def fingerprint_of(pool: WorkerPool, system: str, kept: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The fingerprint of the pool's workers. Raises: ExecutorLostError where none answers; InvalidRunError where they
+    run other code than this process.
+    """
     for _ in range(MOST_LOSSES):
         try:
-            return pool.open().submit(planning.fingerprint, system).result()
+            return pool.fingerprint(functools.partial(planning.fingerprint, system), kept)
         except Exception as failure:
             if not pool.is_loss(failure):
                 raise
