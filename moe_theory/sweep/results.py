@@ -43,6 +43,7 @@ from moe_theory.sweep.systems import Sweepable, sweepable
 
 if TYPE_CHECKING:
     import xarray as xr
+    from distributed import Security
 
 SUMMED = 1_000_000  # numbers that statistics are taken of at once, unless a round has more
 CACHED_BYTES = 256_000_000  # of cells that have been read, so that several variables read a chunk once
@@ -74,6 +75,7 @@ class Sweep(Shown, Specification):
         *,
         executor: Executor | None = None,
         dask: str | None = None,
+        security: "Security | Mapping[str, str] | None" = None,
         devices: int | None = None,
         progress: Progress = automatic,
     ) -> "Results":
@@ -81,13 +83,16 @@ class Sweep(Shown, Specification):
 
         Args:
             executor: any `concurrent.futures.Executor` whose workers can import this package; it is left open.
-            dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes.
+            dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
+                scheduler can run any code here and on its workers.
+            security: certificates for dask="tls://...": a `distributed.Security`, or paths as {"tls_ca_file": ...,
+                "tls_client_cert": ..., "tls_client_key": ...}; those of Dask's configuration unless given.
             devices: or the number of local devices; all of them unless given.
             progress: where it is reported; by default a line in a notebook, else standard error.
         Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError; what was finished before is kept.
         """
         with shown_progress(progress) as listener:
-            done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices), progress=listener)
+            done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices, security), progress=listener)
         return Results(done.plan, done.store)
 
 
