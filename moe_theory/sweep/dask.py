@@ -76,7 +76,7 @@ def _certified(security: Any) -> Any:
         made = Security(require_encryption=True, **security) if isinstance(security, Mapping) else security
         if made.get_connection_args("client").get("ssl_context"):
             return made
-        reason = "it names no certificates"
+        reason = "it needs tls_ca_file, tls_client_cert and tls_client_key"
     except (AttributeError, OSError, TypeError, ValueError) as failure:
         reason = str(failure)
     raise InvalidRunError(

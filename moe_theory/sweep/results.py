@@ -126,17 +126,19 @@ class Results(Shown):
             raise self._incomplete()
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], partial: bool = False) -> "Results":
+    def open(cls, path: str | os.PathLike[str], partial: bool = False, version: str | None = None) -> "Results":
         """The results in a run folder; no chunk is read yet.
 
         Args:
             partial: whether to accept missing chunks: statistics are then of fewer replicates, see `count`, and nan for
                 cells without any.
+            version: the beginning of the ID of one that was run there, by other code or of another specification, as
+                `moe-theory sweep show` lists them; the last one that was run to its end unless given.
         Raises: InvalidRunError where there is no sweep; MissingChunkError where chunks are missing; OutputError for an
             address in place of a folder.
         """
         store = Store(Path(path))
-        manifest = read_manifest(store.folder)
+        manifest = read_manifest(store.folder, version)
         return cls(SweepPlan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"]), store, partial)
 
     def row(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import logging
 import os
 import platform
 import time
@@ -11,7 +12,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from typing import Any
 
-from moe_theory.core.errors import DamagedChunkError, ExecutorLostError, InvalidRunError, MissingChunkError
+from moe_theory.core.errors import (
+    DamagedChunkError,
+    ExecutorLostError,
+    InvalidRunError,
+    MissingChunkError,
+    MoeTheoryError,
+)
 from moe_theory.core.machine import available_cores
 from moe_theory.runs import provenance
 from moe_theory.runs.files import made_folder
@@ -21,13 +28,14 @@ from moe_theory.runs.store import Store
 from moe_theory.runs.workers import DeviceExecutor, DevicePool, ExecutorPool, WorkerPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.dask import dask_pool
-from moe_theory.sweep.manifest import kept_fingerprint, recorded, require_version
+from moe_theory.sweep.manifest import kept_fingerprint, recorded, require_version, versions_in
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan, program_of
 from moe_theory.sweep.specification import Specification
 
 TASKS_AHEAD = 2  # in flight for each worker, so that none waits for the disk
 MOST_LOSSES = 5  # of workers in a row, with nothing finished between them
 POLL = 0.2  # seconds between looks at what other processes are doing
+_LOG = logging.getLogger(__name__)
 WAY_OUT = "finished chunks are kept. Make room there or make it writable, then run the same command again"
 
 
@@ -76,6 +84,7 @@ def run(
         progress.running(f"a first task on {pool.description}")
         plan = SweepPlan(sweep, fingerprint_of(pool, sweep.system, kept_fingerprint(store.folder)))
         plan.require_memory(pool.num_local)
+        _warn_of_others(plan, store)
         record = _record(pool, plan.fingerprint, arguments)
         with recorded(store.folder, sweep.to_json(), plan.fingerprint, record):
             store.remove_leftovers()
@@ -89,6 +98,26 @@ def run(
     finally:
         pool.close()
         store.close()
+
+
+def other_versions(store: Store, plan: SweepPlan) -> dict[str, SweepPlan]:
+    """Plans of the other versions that were run in a folder, by ID; only of those that this code can read."""
+    others = {}
+    for version, manifest in versions_in(store.folder).items():
+        if (manifest["specification"], manifest["fingerprint"]) != (plan.sweep.to_json(), plan.fingerprint):
+            with contextlib.suppress(MoeTheoryError):
+                others[version] = SweepPlan(plan.sweep.from_json(manifest["specification"]), manifest["fingerprint"])
+    return others
+
+
+def _warn_of_others(plan: SweepPlan, store: Store) -> None:
+    """Say that chunks of other code, or of another machine, are there and not used."""
+    for version, other in other_versions(store, plan).items():
+        if different := provenance.difference(plan.fingerprint, other.fingerprint):
+            count = sum(chunk.name in store for chunk in other.chunks)
+            message = "%d chunks in %s are of another version and not used (this one has %s). To see them: %s"
+            command = f"moe-theory sweep show {store.folder} --version {version}"
+            _LOG.warning(message, count, store.folder, different, command)
 
 
 def pool_of(

@@ -355,7 +355,7 @@ def test_certificates_that_cannot_be_used_are_refused_at_once(tmp_path):
     for address, security, said in (
         ("tls://h:1", paths, "No such file"),
         ("tls://h:1", {"ca": "x"}, "give a distributed.Security, or the paths"),
-        ("tls://h:1", {}, "names no certificates"),
+        ("tls://h:1", {}, "it needs tls_ca_file, tls_client_cert and tls_client_key"),
         ("tls://h:1", "cert.pem", "cannot be used"),
         ("tcp://h:1", paths, "no address with TLS"),
         ("local:1", paths, "leave it out"),
