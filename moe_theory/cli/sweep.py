@@ -123,7 +123,7 @@ def _run(
                 grid, folder, pool=pool, progress=progress, arguments=sys.argv[1:], is_stopped=is_stopped
             )
             progress.at(f"writing {sweeps.RESULTS}")
-            results = Results(outcome.plan, outcome.store)
+            results = Results(outcome.plan, outcome.packs)
             try:
                 merged = f"results: {results.to_netcdf(folder / sweeps.RESULTS)}"
             except InvalidRunError as too_large:

@@ -158,7 +158,7 @@ def check(params: Any, dims: Any = None) -> Values:
     Returns: the parameters that are not traced, for rules between several of them.
     Raises: InvalidParamsError naming the value, the bound and the way out.
     """
-    given = params._asdict().items()
+    given, real = params._asdict().items(), jnp.result_type(float)
     values = {name: _scalar(name, value) for name, value in given if not isinstance(value, Tracer)}
     for name, constraints in _constraints(type(params)).items():
         if name not in values:
@@ -176,7 +176,7 @@ def check(params: Any, dims: Any = None) -> Values:
                     )
             elif problem := constraint.complaint(name, value.item()):
                 raise InvalidParamsError(f"{name}={value} {problem}")
-        require_representable(name, value.item(), jnp.result_type(float))
+        require_representable(name, value.item(), real)
     for name, constraints in _constraints(type(params)).items():
         for constraint in constraints:
             if isinstance(constraint, AtMost):

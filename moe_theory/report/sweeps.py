@@ -16,10 +16,10 @@ from moe_theory.report import numbers
 from moe_theory.report.document import Document, Picture, ruled
 from moe_theory.report.exploration import WIDE_RATIO
 from moe_theory.runs.progress import duration
+from moe_theory.sweep.dispatcher import ChunkCounts
 from moe_theory.sweep.estimate import SweepCost
 from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
-from moe_theory.sweep.runner import ChunkCounts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

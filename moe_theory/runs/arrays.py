@@ -1,12 +1,13 @@
 """NumPy's archives, `.npz`, of unknown origin: headers and sizes are checked before data are read."""
 
+import functools
 import io
 import math
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from jaxtyping import Shaped
@@ -17,6 +18,8 @@ from moe_theory.runs.reading import open_file
 NUMBERS = "biuf"  # kinds of dtypes: truth values, whole numbers with and without a sign, floats
 _ENDING = ".npy"
 _HEADER = 1 << 14  # bytes that the header of an array may take; NumPy reads no more than 10,000
+_FIRST = 128  # bytes that are read of it at once: most are no longer
+_LENGTHS = {b"\x01": 2, b"\x02": 4}  # bytes of a header's length, by the version of the format
 _PIECE = 1 << 20  # bytes that are read at once: an archive's list of some ten thousand arrays is as long
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # by `numpy.savez` and `numpy.savez_compressed`
 _ENCRYPTED = 1  # the flag of a member
@@ -82,39 +85,62 @@ def _read(archive: zipfile.ZipFile, names: Iterable[str] | None, kinds: str) -> 
         if members[name].compress_type not in _PACKED:
             raise ValueError(f"{shortened(name)} is not packed as numpy.savez and numpy.savez_compressed do")
     # All headers before any data.
-    most, total = most_bytes(), 0
+    most, total, headers = most_bytes(), 0, {}
     for name in wanted:
-        total += _checked_size(archive, members[name], kinds)
+        headers[name] = _checked(archive, members[name], kinds)
+        total += members[name].file_size - headers[name].size
         if total > most:
             raise ValueError(f"its arrays take {total:,} bytes; at most {most:,}, half of the memory here, are read")
     found = {}
     for name in wanted:
+        header = headers[name]
         with archive.open(members[name]) as file:
-            found[name] = np.lib.format.read_array(file, allow_pickle=False)
-            file.read()  # nothing, as the size is checked; then its checksum is too
+            numbers = np.frombuffer(bytearray(file.read()), header.dtype, offset=header.size)
+            found[name] = numbers.reshape(header.shape, order="F" if header.is_fortran else "C")
     return found
 
 
-def _checked_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo, kinds: str) -> int:
-    """The bytes of an array's numbers, as its header says and the archive agrees."""
+class _Header(NamedTuple):
+    shape: tuple[int, ...]
+    is_fortran: bool
+    dtype: np.dtype
+    size: int  # bytes of itself
+
+
+def _checked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, kinds: str) -> _Header:
+    """The header of an array, with which the archive agrees."""
     name = shortened(member.filename.removesuffix(_ENDING))
     with archive.open(member) as file:
-        begin = io.BytesIO(file.read(_HEADER))
-    version = np.lib.format.read_magic(begin)
-    if version not in _HEADERS:
-        raise ValueError(f"{name} is written in version {version} of the format, which plain arrays do not need")
+        begin = file.read(_FIRST)
+        length = np.lib.format.MAGIC_LEN + _LENGTHS.get(begin[6:7], 0)
+        length += int.from_bytes(begin[np.lib.format.MAGIC_LEN : length], "little")
+        begin += file.read(max(min(length, _HEADER) - _FIRST, 0))
     try:
-        shape, _, dtype = _HEADERS[version](begin)
+        header = _header(begin[: min(length, _HEADER)])
+    except ValueError as failure:
+        raise ValueError(f"{name} {failure}") from None
+    if header.dtype.kind not in kinds or header.dtype.hasobject:
+        held = _KINDS.get(header.dtype.kind, "something else")
+        raise ValueError(f"{name} holds {held} ({shortened(str(header.dtype))}), not real numbers")
+    size = math.prod(header.shape) * header.dtype.itemsize
+    if min(header.shape, default=0) < 0 or member.file_size != header.size + size:
+        there = f"{member.file_size - header.size:,} bytes are there"
+        raise ValueError(
+            f"{name} has {shortened(header.shape)} as shape and {header.dtype} as type by its header, but {there}"
+        )
+    return header
+
+
+@functools.lru_cache(1024)  # arrays of a kind begin with the same bytes, and Python's parser takes its time for them
+def _header(begin: bytes) -> _Header:
+    file = io.BytesIO(begin)
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        raise ValueError(f"is written in version {version} of the format, which plain arrays do not need")
+    try:
+        return _Header(*_HEADERS[version](file), file.tell())
     except Exception as failure:  # of a text that Python's parser has read
-        raise ValueError(f"{name} has no header of an array ({type(failure).__name__})") from None
-    if dtype.kind not in kinds or dtype.hasobject:
-        held = _KINDS.get(dtype.kind, "something else")
-        raise ValueError(f"{name} holds {held} ({shortened(str(dtype))}), not real numbers")
-    size = math.prod(shape) * dtype.itemsize
-    if min(shape, default=0) < 0 or member.file_size != begin.tell() + size:
-        there = f"{member.file_size - begin.tell():,} bytes are there"
-        raise ValueError(f"{name} has {shortened(shape)} as shape and {dtype} as type by its header, but {there}")
-    return size
+        raise ValueError(f"has no header of an array ({type(failure).__name__})") from None
 
 
 _KINDS = {

@@ -287,7 +287,7 @@ def user_cache() -> Path:
 
 def digest(data: Mapping[str, Any]) -> str:
     """SHA-256 of plain data as text, the same for equal data."""
-    return hashlib.sha256(_canonical(data)).hexdigest()
+    return hashlib.sha256(canonical(data)).hexdigest()
 
 
 def plain(value: Any) -> Any:
@@ -327,7 +327,7 @@ def unsealed(data: bytes, is_sealed: bool = True) -> dict[str, Any]:
 def pack(task: Mapping[str, Any], arrays: Arrays) -> bytes:
     buffer = io.BytesIO()
     entries: dict[str, Any] = {_PREFIX + name: array for name, array in sorted(arrays.items())}
-    np.savez(buffer, **{TASK: np.frombuffer(_canonical(task), np.uint8)}, **entries)
+    np.savez(buffer, **{TASK: np.frombuffer(canonical(task), np.uint8)}, **entries)
     data = buffer.getvalue()[:-2] + struct.pack("<H", DIGEST_SIZE)  # the comment's length ends an archive without one
     return data + _checksum(data)
 
@@ -346,7 +346,8 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return task, {name.removeprefix(_PREFIX): array for name, array in found.items() if name.startswith(_PREFIX)}
 
 
-def _canonical(data: Mapping[str, Any]) -> bytes:
+def canonical(data: Mapping[str, Any]) -> bytes:
+    """Plain data as text, the same for equal data."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 

@@ -5,10 +5,13 @@ import datetime
 import errno
 import hashlib
 import json
+import logging
 import os
 import platform
 import threading
 import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -22,8 +25,15 @@ except ImportError:  # without record locks processes still never harm each othe
     fcntl = None
 
 PATIENCE = 0.1  # seconds between tries
+PUBLISHED_AT_ONCE = 32  # claims that a process may hold whose every change is written down at once
+BETWEEN_RECORDS = 1.0  # seconds from one record of more claims to the next
+HEARTBEAT = 10.0  # seconds after which a record is written anew, as a sign of life
+ABANDONED = 600.0  # seconds after which a record without one counts for nothing
+FORGOTTEN = 7 * 86_400.0  # seconds after which such a record goes
 _LOCK = ".lock"
-_HOLDERS = ".claims"  # a folder with a file for each claim
+_HOLDERS = ".claims"  # a folder with a file for each process, which says what it holds
+
+_LOG = logging.getLogger(__name__)
 
 
 class Holder(NamedTuple):
@@ -61,6 +71,9 @@ class Locks:
     """Claims, as record locks on bytes of a file, which end with the process that holds them. A process that closes any
     descriptor of a file loses all its record locks on it, and never blocks itself. So there is one descriptor a file,
     for as long as it is in use, and a list of what is held. A forked child holds nothing.
+
+    What a process holds it also writes down, for those who wait. Where a file system has no locks that is all there is
+    of a claim: two processes that claim a name in the same second both have it, and compute the same twice.
     """
 
     _by_file: ClassVar[dict[Path, "Locks"]] = {}
@@ -71,7 +84,11 @@ class Locks:
         self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         self._users = 0
-        self._held: set[str] = set()
+        self._held: dict[str, float] = {}  # since when, in seconds since 1970
+        self._record = path.with_name(_HOLDERS) / f"{platform.node()}-{os.getpid()}-{uuid.uuid4().hex[:8]}.json"
+        self._published = 0.0
+        self._is_behind = False  # whether the record is
+        self._has_locks = fcntl is not None
 
     @classmethod
     def of(cls, folder: Path) -> "Locks":
@@ -80,6 +97,7 @@ class Locks:
         with cls._guard:
             if path not in cls._by_file:
                 cls._by_file[path] = cls(path)
+                _remove_records(path.with_name(_HOLDERS))
             locks = cls._by_file[path]
             locks._users += 1
             return locks
@@ -90,58 +108,103 @@ class Locks:
             if not self._users:
                 os.close(self._file)
                 del self._by_file[self._path]
+                with contextlib.suppress(OSError):
+                    self._record.unlink(missing_ok=True)
 
     def acquire(self, name: str) -> bool:
         """Claim a name; False where another thread or process has it."""
         with self._guard:
-            if name in self._held:
+            if name in self._held or not self._lock(name):
                 return False
-            try:
-                if fcntl is not None:
-                    fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte_of(name))
-            except OSError as failure:
-                if failure.errno in (errno.EAGAIN, errno.EACCES):
-                    return False
-                # A file system without locks: as above.
-            self._held.add(name)
-            own = Holder(os.getpid(), platform.node(), self._started, time.time())
-            with contextlib.suppress(OSError):  # who does not find it does not learn who holds what, and no more
-                self._record(name).parent.mkdir(exist_ok=True)
-                self._record(name).unlink(missing_ok=True)  # a pipe would be written to for ever
-                self._record(name).write_text(json.dumps(own._asdict() | {"name": name}))
+            self._held[name] = time.time()
+            self._changed()
             return True
 
     def release(self, name: str) -> None:
         with self._guard:
-            if name not in self._held:
+            if self._held.pop(name, None) is None:
                 return
-            self._held.discard(name)
-            with contextlib.suppress(OSError):
-                self._record(name).unlink(missing_ok=True)
-            if fcntl is not None:
+            self._changed()
+            if fcntl is not None and self._has_locks:
                 with contextlib.suppress(OSError):
                     fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _byte_of(name))
 
+    def publish(self) -> None:
+        """Write down what is held, where that is due. Whoever holds many claims for long calls it once a second."""
+        with self._guard:
+            late = time.time() - self._published
+            if self._held and (late > HEARTBEAT or (self._is_behind and late > BETWEEN_RECORDS)):
+                self._publish()
+
     def holder(self, name: str) -> Holder | None:
         """Who holds a name that could not be claimed; None where that is not known."""
-        try:
-            known = json.loads(read_text(self._record(name)))
-            return Holder(int(known["pid"]), str(known["host"]), float(known["started"]), float(known["since"]))
-        except (OSError, ValueError, TypeError, KeyError):
-            return None
+        return self.holders([name])[name]
 
-    def _record(self, name: str) -> Path:
-        return self._path.with_name(_HOLDERS) / hashlib.sha256(name.encode()).hexdigest()[:32]
+    def holders(self, names: Iterable[str]) -> dict[str, Holder | None]:
+        """Who holds each of these names; None where that is not known."""
+        found: dict[str, Holder | None] = dict.fromkeys(names)
+        for record, since in self._records():
+            for name in found.keys() & since.keys():
+                last = found[name]
+                if last is None or last.since < since[name]:  # of processes that were killed records are left
+                    found[name] = Holder(*record, since[name])
+        return found
+
+    def _lock(self, name: str) -> bool:
+        if fcntl is not None and self._has_locks:
+            try:
+                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte_of(name))
+                return True
+            except OSError as failure:
+                if failure.errno in (errno.EAGAIN, errno.EACCES):
+                    return False
+                self._has_locks = False
+                about = "%s is on a file system without locks (%s): processes may compute some of the same twice"
+                _LOG.warning(about, self._path.parent, failure.strerror)
+        return all(name not in since for _, since in self._records() if since is not self._held)
+
+    def _changed(self) -> None:
+        self._is_behind = True
+        if len(self._held) <= PUBLISHED_AT_ONCE or time.time() - self._published > BETWEEN_RECORDS:
+            self._publish()
+
+    def _publish(self) -> None:
+        own = {"pid": os.getpid(), "host": platform.node(), "started": self._started, "since": self._held}
+        draft = self._record.with_suffix(".part")
+        with contextlib.suppress(OSError):  # who does not find it does not learn who holds what, and no more
+            self._record.parent.mkdir(exist_ok=True)
+            draft.write_text(json.dumps(own))
+            draft.replace(self._record)
+        self._published, self._is_behind = time.time(), False
+
+    def _records(self) -> Iterator[tuple[tuple[int, str, float], Mapping[str, float]]]:
+        """(pid, host, when it began) and what it holds since when, of each process that has written it down lately."""
+        yield (os.getpid(), platform.node(), self._started), self._held
+        for path in self._record.parent.glob("*.json"):
+            with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+                if path != self._record and time.time() - path.stat().st_mtime < ABANDONED:
+                    known = json.loads(read_text(path))
+                    since = {str(name): float(when) for name, when in known["since"].items()}
+                    yield (int(known["pid"]), str(known["host"]), float(known["started"])), since
 
     @classmethod
     def _after_fork(cls) -> None:
         """A thread that the child does not have may have held the guard; record locks are the parent's."""
         cls._guard, cls._started = threading.Lock(), time.time()
         for locks in cls._by_file.values():
-            locks._held.clear()
+            locks._held = {}
+            locks._record = locks._record.with_name(f"{platform.node()}-{os.getpid()}-{uuid.uuid4().hex[:8]}.json")
 
 
 after_fork(Locks._after_fork)
+
+
+def _remove_records(folder: Path) -> None:
+    """Remove what processes that were killed long ago have left."""
+    for path in folder.glob("*.*"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > FORGOTTEN:
+                path.unlink()
 
 
 def held_by(holders: list[Holder | None], what: str, whats: str) -> str:

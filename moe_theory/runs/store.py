@@ -1,9 +1,9 @@
-"""Store of data on disk: chunks of sweeps, samples of claims, checkpoints of networks.
+"""Store of data on disk: samples of claims, checkpoints of networks; `runs.packs` keeps many small ones.
 
 Their files are the only truth: what is there and whole is done, whoever computed it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +16,17 @@ from moe_theory.runs.locks import Holder, Locks
 from moe_theory.runs.reading import read_bytes
 
 
-class Store:
-    """Entries in a folder: arrays under a name, with the task that they are the result of.
+class Claims:
+    """Names in a folder that one thread or process at a time may have, so that none is computed twice.
 
-    An entry is a file, `NAME.npz`, that `runs.files.pack` made; a name may have folders in it: "ab/abcd". The task is
-    plain data (text, numbers, lists and dictionaries of them) and holds everything that decides the arrays. Every
-    read checks a digest of the whole file and the task: an entry that is damaged, or of another task, is
-    reported and never used. A write is durable when it returns, and replaces what was there only then.
-
-    Whoever computes an entry that others may compute too claims its name first:
-
-        if not store.claim(name):           # another thread or process is at it; never waits
-            holder = store.holder(name)     # pid, host, since when; None where that is not known
+        if not claims.claim(name):          # another thread or process is at it; never waits
+            holder = claims.holder(name)    # pid, host, since when; None where that is not known
             ...                             # do everything else, report who holds what, and try again later
         else:
             try:
-                ...                         # read again: it may have been computed meanwhile; compute; write
+                ...                         # look again: it may have been computed meanwhile; compute; keep
             finally:
-                store.release(name)
+                claims.release(name)
 
     A claim ends with its process; threads of one process exclude one another too; a forked child holds none.
     """
@@ -43,6 +36,56 @@ class Store:
         self.folder: Path = local(folder)
         self.way_out: str = way_out
         self._opened: Locks | None = None
+
+    def claim(self, name: str) -> bool:
+        """Claim a name to compute; False if it is taken. Raises: OutputError if the folder cannot be written."""
+        return self._locks.acquire(name)
+
+    def release(self, name: str) -> None:
+        """Give a claim back; nothing for a name that this process does not hold."""
+        if self._opened is not None:
+            self._opened.release(name)
+
+    def holder(self, name: str) -> Holder | None:
+        """Who holds a name that could not be claimed; None where that is not known."""
+        return self._locks.holder(name)
+
+    def holders(self, names: Iterable[str]) -> list[Holder | None]:
+        """Who holds each of these names."""
+        return [*self._locks.holders(names).values()]
+
+    def publish(self) -> None:
+        """Tell others what is held, where it is long since. Whoever holds many names calls it about once a second."""
+        if self._opened is not None:
+            self._opened.publish()
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    @property
+    def _locks(self) -> Locks:
+        if self._opened is None:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._opened = Locks.of(self.folder)
+            except OSError as failure:
+                raise OutputError(
+                    f"{self.folder} cannot be written ({failure.strerror or failure}): {self.way_out}."
+                ) from None
+        return self._opened
+
+
+class Store(Claims):
+    """Entries in a folder: arrays under a name, with the task that they are the result of.
+
+    An entry is a file, `NAME.npz`, that `runs.files.pack` made; a name may have folders in it: "ab/abcd". The task is
+    plain data (text, numbers, lists and dictionaries of them) and holds everything that decides the arrays. Every
+    read checks a digest of the whole file and the task: an entry that is damaged, or of another task, is
+    reported and never used. A write is durable when it returns, and replaces what was there only then. Whoever
+    computes an entry that others may compute too claims its name first.
+    """
 
     def path(self, name: str) -> Path:
         return self.folder / f"{name}.npz"
@@ -79,33 +122,3 @@ class Store:
     def remove_leftovers(self) -> None:
         """Remove half-written files of killed processes, but none that a living one may be writing."""
         remove_leftovers(self.folder, "**/")
-
-    def claim(self, name: str) -> bool:
-        """Claim a name to compute; False if it is taken. Raises: OutputError if the folder cannot be written."""
-        return self._locks.acquire(name)
-
-    def release(self, name: str) -> None:
-        """Give a claim back; nothing for a name that this process does not hold."""
-        if self._opened is not None:
-            self._opened.release(name)
-
-    def holder(self, name: str) -> Holder | None:
-        """Who holds a name that could not be claimed; None where that is not known."""
-        return self._locks.holder(name)
-
-    def close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
-            self._opened = None
-
-    @property
-    def _locks(self) -> Locks:
-        if self._opened is None:
-            try:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                self._opened = Locks.of(self.folder)
-            except OSError as failure:
-                raise OutputError(
-                    f"{self.folder} cannot be written ({failure.strerror or failure}): {self.way_out}."
-                ) from None
-        return self._opened

@@ -51,6 +51,11 @@ class WorkerPool(Protocol):
         ...
 
     @property
+    def task_seconds(self) -> float:
+        """Seconds that a task should take: long for workers that are far away."""
+        ...
+
+    @property
     def grace(self) -> float | None:
         """Seconds that an interrupted run waits for running tasks; None: until they finish."""
         ...
@@ -180,7 +185,7 @@ after_fork(_device_executor.cache_clear)  # a forked process has none of the thr
 class DevicePool:
     """Threads, each on one of this machine's devices."""
 
-    grace = None  # a thread cannot be stopped
+    grace, task_seconds = None, 1.0  # a thread cannot be stopped
 
     def __init__(self, num_workers: int | None = None) -> None:
         if num_workers is not None:
@@ -216,7 +221,7 @@ class ExecutorPool:
     Raises: InvalidRunError for what is no executor.
     """
 
-    grace = 30.0
+    grace, task_seconds = 30.0, 10.0
 
     def __init__(self, executor: Executor, num_workers: int | None = None) -> None:
         if not isinstance(executor, Executor):

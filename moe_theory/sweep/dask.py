@@ -88,7 +88,7 @@ def _certified(security: Any) -> Any:
 class DaskPool:
     """The workers of an external scheduler."""
 
-    grace = 30.0
+    grace, task_seconds = 30.0, 10.0
 
     def __init__(self, address: str, patience: float = PATIENCE, security: Any = None) -> None:
         self.description = f"Dask {address}"

@@ -11,9 +11,9 @@ import numpy as np
 from moe_theory.core.engine import bytes_of
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.files import pack
-from moe_theory.runs.store import Store
+from moe_theory.runs.packs import Packs
 from moe_theory.runs.workers import DevicePool
-from moe_theory.sweep.plan import SweepPlan, Task, chunk_shapes, compute, fingerprint, memory_of, program_of
+from moe_theory.sweep.plan import SweepPlan, Task, chunk_shapes, computed, fingerprint, memory_of
 from moe_theory.sweep.runner import find_missing
 from moe_theory.sweep.specification import Specification
 
@@ -47,12 +47,11 @@ def estimate(sweep: Specification, folder: Path | None = None, workers: int | No
     plan.require_memory(pool.num_workers)
     missing = list(plan.chunks)
     if folder is not None and folder.is_dir():
-        missing = find_missing(plan, Store(folder))[1]
-    number = Counter(program_of(chunk.task) for chunk in plan.chunks)
+        missing = find_missing(plan, Packs(folder))
+    number = Counter(chunk.of.program for chunk in plan.chunks)
     left: dict[Hashable, int] = {}
     for chunk in missing:
-        program = program_of(chunk.task)
-        left[program] = left.get(program, 0) + chunk.replicate_rounds
+        left[chunk.of.program] = left.get(chunk.of.program, 0) + chunk.replicate_rounds
     timed = {program: _probe(plan.programs[program]) for program in list(left)[:MOST_PROBES]}
     typical = tuple(np.mean(list(timed.values()), axis=0)) if timed else (0.0, 0.0)
     seconds = [timed.get(program, typical) for program in left]
@@ -87,7 +86,7 @@ def _probe(task: Task) -> tuple[float, float]:
     times = []
     for _ in range(2):
         began = time.perf_counter()
-        compute(short)
+        computed(short)
         times.append(time.perf_counter() - began)
     first, again = times
     return max(first - again, 0.0), again / (rounds * task["batch"])

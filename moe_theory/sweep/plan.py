@@ -1,13 +1,16 @@
 """The chunks that a sweep is made of, as plain data, and what a worker makes of each.
 
 A chunk's name is a digest of its task, which holds everything that decides its numbers. A task can be sent anywhere,
-and the bytes that come back are the chunk's file, wherever and in whatever order it was computed.
+and the bytes that come back are what is kept of the chunk, wherever and in whatever order it was computed.
 """
 
 import dataclasses
 import functools
+import hashlib
+import itertools
 import json
 import math
+import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,7 +24,8 @@ from moe_theory.core.programs import compiled_once
 from moe_theory.core.system import check_system, recorded_rounds
 from moe_theory.runs import machine, provenance
 from moe_theory.runs.cells import Cell, Chunk, compute_chunk
-from moe_theory.runs.files import digest, pack
+from moe_theory.runs.files import canonical, pack
+from moe_theory.runs.packs import LENGTH
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.systems import sweepable
@@ -31,20 +35,41 @@ VERSION = 1  # of what a task means
 # Elsewhere than on a CPU nothing is gained by fitting a cache, and launching a kernel costs more.
 ACCELERATOR_WIDTH = 4096
 MOST_CHUNKS = 1_000_000
+_HERE = "\u0001"  # stands for a chunk's first replicate
+_QUOTED = json.dumps(_HERE)
 
 _FITTING: dict[Hashable, int] = {}  # replicates that fit a core's cache, by static shape
 
 
+class PlannedCell:
+    """What the chunks of a cell have in common."""
+
+    def __init__(self, task: Task) -> None:
+        """`task`: of its first chunk; the others differ in `first` alone."""
+        self.task = task
+        self.program: Hashable = program_of(task)
+        # A name is made for each of a million chunks.
+        self._text = canonical(task | {"first": _HERE}).decode()
+
+    def name_of(self, first: int) -> str:
+        """The name of the chunk from this replicate on: the digest of its task."""
+        return hashlib.sha256(self._text.replace(_QUOTED, str(first)).encode()).hexdigest()[:LENGTH]
+
+
 class PlannedChunk(NamedTuple):
-    name: str  # in the sweep's store
+    name: str  # in the sweep's packs
     cell: int  # position in the grid
     first: int  # replicate
     num_kept: int  # replicates that count; the others are used when the sweep asks for more replicates
-    task: Task
+    of: PlannedCell
+
+    @property
+    def task(self) -> Task:
+        return self.of.task | {"first": self.first}
 
     @property
     def replicate_rounds(self) -> int:
-        return self.task["width"] * self.task["rounds"]
+        return self.of.task["width"] * self.of.task["rounds"]
 
 
 class SweepPlan:
@@ -57,21 +82,26 @@ class SweepPlan:
         count = len(sweep.grid) * -(-sweep.replicates // width)
         if count > MOST_CHUNKS:
             raise InvalidRunError(
-                f"{count} chunks of {width} replicates are more than {MOST_CHUNKS} files. Set chunk_width to "
+                f"{count} chunks of {width} replicates are more than {MOST_CHUNKS}. Set chunk_width to "
                 f"{width * -(-count // MOST_CHUNKS)} or more, or split the sweep."
             )
 
     @functools.cached_property
     def chunks(self) -> tuple[PlannedChunk, ...]:
-        return tuple(chunk for index in range(len(self.sweep.grid)) for chunk in self.chunks_of(index))
+        return tuple(itertools.chain.from_iterable(self.by_cell))
 
-    def chunks_of(self, index: int) -> Sequence[PlannedChunk]:
-        task, replicates = self.task_of(index), self.sweep.replicates
-        chunks = []
-        for first in range(0, replicates, task["width"]):
-            own = task | {"first": first}
-            chunks.append(PlannedChunk(chunk_name(own), index, first, min(task["width"], replicates - first), own))
-        return chunks
+    @functools.cached_property
+    def by_cell(self) -> tuple[Sequence[PlannedChunk], ...]:
+        """The chunks of each cell."""
+        return tuple(map(self._chunks_of, range(len(self.sweep.grid))))
+
+    def _chunks_of(self, index: int) -> Sequence[PlannedChunk]:
+        of, replicates = PlannedCell(self.task_of(index)), self.sweep.replicates
+        width = of.task["width"]
+        return [
+            PlannedChunk(of.name_of(first), index, first, min(width, replicates - first), of)
+            for first in range(0, replicates, width)
+        ]
 
     def task_of(self, index: int) -> Task:
         """The task of a cell's first chunk; the others differ in `first` alone."""
@@ -98,9 +128,8 @@ class SweepPlan:
     def programs(self) -> dict[Hashable, Task]:
         """The first task of each program to compile."""
         found: dict[Hashable, Task] = {}
-        for index in range(len(self.sweep.grid)):
-            task = self.task_of(index)
-            found.setdefault(program_of(task), task)
+        for first, *_ in self.by_cell:
+            found.setdefault(first.of.program, first.of.task)
         return found
 
     def require_memory(self, num_workers: int) -> None:
@@ -117,12 +146,6 @@ class SweepPlan:
                 )
 
 
-def chunk_name(task: Task) -> str:
-    """A chunk's name in the sweep's folder: folders hold the files of a million chunks."""
-    known = digest(task)[:40]
-    return f"chunks/{known[:2]}/{known}"
-
-
 def fingerprint(system: str) -> dict[str, str]:
     """Everything besides a task that decides its numbers on this machine."""
     return provenance.fingerprint(sweepable(system).code)
@@ -134,8 +157,31 @@ def program_of(task: Task) -> Hashable:
     return json.dumps({name: task[name] for name in decisive}, sort_keys=True)
 
 
-def compute(task: Task) -> bytes:
-    """The file of a task's chunk: what a worker runs. Raises: InvalidRunError where the numbers would be others."""
+class Part(NamedTuple):
+    """Chunks of one cell: what a worker is sent."""
+
+    task: Task  # of one of them
+    firsts: tuple[int, ...]  # replicates
+
+
+def parts_of(chunks: Sequence[PlannedChunk]) -> list[Part]:
+    """Chunks, in their order, as a worker is sent them."""
+    cells = itertools.groupby(chunks, lambda chunk: chunk.of)
+    return [Part(of.task, tuple(chunk.first for chunk in own)) for of, own in cells]
+
+
+def compute(parts: Sequence[Part]) -> tuple[list[bytes], float]:
+    """What a worker makes of chunks of one program: what is kept of each, and the seconds that it took. Raises:
+    InvalidRunError where the numbers would be others.
+    """
+    require_fingerprint(parts[0].task)
+    began = time.perf_counter()
+    found = [computed(part.task | {"first": first}) for part in parts for first in part.firsts]
+    return found, time.perf_counter() - began
+
+
+def require_fingerprint(task: Task) -> None:
+    """Raise InvalidRunError where this worker would compute other numbers."""
     own, meant = fingerprint(task["system"]), task["fingerprint"]
     different = [f"{name} {own.get(name)} and not {value}" for name, value in meant.items() if own.get(name) != value]
     if different:
@@ -144,6 +190,10 @@ def compute(task: Task) -> bytes:
             "settings on all machines of a sweep; processors of different kinds compute alike with the same "
             f"{provenance.INSTRUCTION_CAP}AVX2, say, in XLA_FLAGS on all of them."
         )
+
+
+def computed(task: Task) -> bytes:
+    """What is kept of a chunk."""
     with jax.enable_x64(task["precision"] == "float64"), compiled_once(program_of(task)):
         cell, end = _cell(task), task["first"] + task["width"]
         parts = [

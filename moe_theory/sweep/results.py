@@ -31,10 +31,10 @@ from moe_theory.core.notebook import Shown
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.cells import Run
-from moe_theory.runs.files import digest
+from moe_theory.runs.files import digest, local
+from moe_theory.runs.packs import Packs
 from moe_theory.runs.progress import Progress, automatic
 from moe_theory.runs.progress import shown as shown_progress
-from moe_theory.runs.store import Store
 from moe_theory.sweep import runner
 from moe_theory.sweep.manifest import read_manifest
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan, chunk_shapes
@@ -93,7 +93,7 @@ class Sweep(Shown, Specification):
         """
         with shown_progress(progress) as listener:
             done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices, security), progress=listener)
-        return Results(done.plan, done.store)
+        return Results(done.plan, done.packs)
 
 
 class Coverage(NamedTuple):
@@ -112,14 +112,13 @@ class Coverage(NamedTuple):
 class Results(Shown):
     """A sweep's results. Chunks are read lazily, a cell at a time."""
 
-    def __init__(self, plan: SweepPlan, store: Store, partial: bool = False) -> None:
+    def __init__(self, plan: SweepPlan, packs: Packs, partial: bool = False) -> None:
         self.plan: SweepPlan = plan
-        self.store: Store = store
+        self.packs: Packs = packs
         self.partial: bool = partial
         self.sweep: Specification = plan.sweep
-        planned = [plan.chunks_of(index) for index in range(len(self.sweep.grid))]
-        self._present = [[chunk for chunk in each if chunk.name in store] for each in planned]  # by cell
-        self._num_chunks = sum(map(len, planned))
+        self._present = [[chunk for chunk in each if chunk.name in packs] for each in plan.by_cell]
+        self._num_chunks = len(plan.chunks)
         self.damaged: dict[str, str] = {}  # what is wrong with chunks that were read, by name
         self._cache = _Cache(CACHED_BYTES)
         if not (partial or self.coverage.is_complete):
@@ -137,9 +136,11 @@ class Results(Shown):
         Raises: InvalidRunError where there is no sweep; MissingChunkError where chunks are missing; OutputError for an
             address in place of a folder.
         """
-        store = Store(Path(path))
-        manifest = read_manifest(store.folder, version)
-        return cls(SweepPlan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"]), store, partial)
+        folder = local(path)
+        manifest = read_manifest(folder, version)
+        return cls(
+            SweepPlan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"]), Packs(folder), partial
+        )
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""
@@ -153,7 +154,7 @@ class Results(Shown):
         observables = f"{', '.join(self.kept)}; {sweep.keep}"
         return "\n".join(
             [
-                f"<moe_theory.Results: {sweep.system} under {self.reading.name}, {self.store.folder}",
+                f"<moe_theory.Results: {sweep.system} under {self.reading.name}, {self.packs.folder}",
                 f"  axes: {axes} ({len(sweep.grid)} {'cell' if len(sweep.grid) == 1 else 'cells'})",
                 f"  recorded: {len(self.rounds)} of {sweep.rounds} rounds of {observables}",
                 f"  replicates: {sweep.replicates} a cell; {coverage.chunks} of {coverage.of_chunks} chunks there>",
@@ -285,8 +286,9 @@ class Results(Shown):
     def run_of(self, place: int, first: int = 0, last: int | None = None) -> Run:
         """Replicates `first` to `last` - 1 of the cell at this place. Raises: MissingChunkError."""
         last = self.sweep.replicates if last is None else last
-        planned = self.plan.chunks_of(place)
-        chunks = [chunk for chunk in planned if chunk.first < last and chunk.first + chunk.num_kept > first]
+        chunks = [
+            chunk for chunk in self.plan.by_cell[place] if chunk.first < last and chunk.first + chunk.num_kept > first
+        ]
         pieces = [self._read(chunk) for chunk in chunks]
         if None in pieces:
             raise self._incomplete(f"replicates {first} to {last - 1} of {self.names[place]}")
@@ -328,14 +330,14 @@ class Results(Shown):
 
     def _readable(self, place: int) -> list[tuple[PlannedChunk, Arrays]]:
         """The chunks of a cell that are there and whole, in the order of replicates."""
-        chunks = list(self._present[place]) if self.partial else self.plan.chunks_of(place)
+        chunks = list(self._present[place]) if self.partial else self.plan.by_cell[place]
         read = [(chunk, self._read(chunk)) for chunk in chunks]
         return [(chunk, arrays) for chunk, arrays in read if arrays is not None]
 
     def _read(self, chunk: PlannedChunk) -> Arrays | None:
         """A chunk's replicates that count; None if it is missing or damaged, where that is allowed."""
         try:
-            arrays = self.store.read(chunk.name, chunk.task)
+            arrays = self.packs.read(chunk.name)
         except (MissingChunkError, DamagedChunkError) as failure:
             self._present[chunk.cell] = [other for other in self._present[chunk.cell] if other.name != chunk.name]
             self.damaged[chunk.name] = str(failure)
@@ -347,7 +349,7 @@ class Results(Shown):
     def _incomplete(self, what: str = "") -> MissingChunkError:
         coverage = self.coverage
         return MissingChunkError(
-            f"{self.store.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
+            f"{self.packs.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
             f"{f' ({what})' if what else ''}. The same `moe-theory sweep` command computes the others; "
             "partial=True takes the statistics of what is there."
         )
@@ -423,7 +425,7 @@ def _read_replicates(results: Results, name: str, inner: tuple[int, ...], dtype:
         return found[1][name].astype(dtype, copy=False)
     if dtype.kind != "f":
         raise MissingChunkError(
-            f"{results.store.folder}: a chunk has turned out to be damaged, and {name} has no number for what is "
+            f"{results.packs.folder}: a chunk has turned out to be damaged, and {name} has no number for what is "
             "missing. Make the dataset again, or run the sweep again."
         )
     whole = np.full(inner, np.nan, dtype)

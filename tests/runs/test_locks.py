@@ -1,5 +1,6 @@
 """Who holds what: catches claims that two have, holders that nobody can name, and forked children that hang."""
 
+import errno
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory.core.errors import InvalidRunError
+from moe_theory.runs import locks
 from moe_theory.runs.files import pack
 from moe_theory.runs.locks import Holder, held_by
 from moe_theory.runs.store import Store
@@ -74,9 +76,45 @@ def test_holders_are_told_by_process(store):
     assert told.endswith("; another process holds 1 chunk")
     store.claim("a")
     (record,) = (store.folder / ".claims").iterdir()
-    for text in ("", "{}", "[]", json.dumps({"pid": "x"})):
-        record.write_text(text)
-        assert store.holder("a") is None
+    assert list(json.loads(record.read_text())["since"]) == ["a"]
+    other = record.with_name("another.json")
+    for text in ("", "{}", "[]", json.dumps({"pid": "x", "since": {"b": 0}}), json.dumps({"since": ["b"]})):
+        other.write_text(text)
+        assert store.holder("b") is None
+    other.write_text(json.dumps({"pid": 7, "host": "node-1", "started": 0, "since": {"b": noon}}))
+    assert store.holder("b") == Holder(7, "node-1", 0, noon)
+    os.utime(other, (0, 0))
+    assert store.holder("b") is None, "whoever wrote it has been killed"
+
+
+def test_many_claims_are_written_down_once_a_second(store):
+    """Would catch a file for each of ten thousand claims, and a holder that nobody learns of."""
+    names = [str(number) for number in range(1000)]
+    assert all(map(store.claim, names))
+    (record,) = (store.folder / ".claims").iterdir()
+    assert len(json.loads(record.read_text())["since"]) < 100
+    os.utime(record, (0, 0))
+    store._opened._published = 0.0
+    store.publish()
+    assert set(json.loads(record.read_text())["since"]) == set(names)
+    store.close()
+    assert not list((store.folder / ".claims").iterdir())
+
+
+def test_without_locks_claims_are_read_where_they_are_written_down(store, monkeypatch, caplog):
+    """Would catch a file system without locks on which all processes of an array compute everything."""
+
+    def refused(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(locks.fcntl, "lockf", refused)
+    assert store.claim("a")
+    assert not store.claim("a")
+    assert caplog.text.count("without locks (No locks available)") == 1
+    other = {"pid": 7, "host": "node-1", "started": 0, "since": {"b": 1}}
+    (store.folder / ".claims" / "other.json").write_text(json.dumps(other))
+    assert not store.claim("b")
+    assert store.claim("c")
 
 
 @pytest.mark.filterwarnings(FORK_WARNINGS)

@@ -1,0 +1,253 @@
+"""Many small entries in few files: a sweep's chunks and the statistics of its cells.
+
+A pack is an uncompressed zip archive of entries as `runs.files.pack` makes them, each with a digest and its task, and
+is called after the digest of its bytes. What is in a pack that is there and whole is kept, whoever wrote it.
+"""
+
+import contextlib
+import enum
+import hashlib
+import io
+import os
+import struct
+import threading
+import time
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from moe_theory.core.errors import DamagedChunkError, MissingChunkError, OtherChunkError, OutputError
+from moe_theory.runs.arrays import most_bytes
+from moe_theory.runs.files import WAY_OUT, digest, remove_leftovers, unpack, write_whole
+from moe_theory.runs.reading import open_file
+from moe_theory.runs.store import Claims
+
+FOLDER = "packs"
+LENGTH = 40  # characters of names of entries and of packs, which are digests
+MOST_ENTRIES = 8192  # of a pack
+MOST_BYTES = 1 << 26  # of a pack, unless one entry has more
+LONGEST_WAIT = 1.0  # seconds that an entry which has come in waits for others to share its pack
+BACKLOG = 1 << 29  # bytes that wait to be written before more is computed
+_ENDING = ".npz"
+_LOCAL = struct.Struct("<26xHH")  # an entry's header in a zip archive: the lengths of its name and of its extras
+
+Entry = tuple[str, bytes]  # name and packed arrays
+
+
+class _Place(NamedTuple):
+    """Where an entry is."""
+
+    path: Path
+    offset: int  # of its header
+    size: int  # bytes of its data
+
+
+class Packs(Claims):
+    """Entries in the packs of a folder, by names that are digests of their tasks.
+
+    An entry that has been kept by another process is seen after `refresh`. Every read checks the entry's own digest and
+    that it is of the task that it is named after; `check` reads all packs, and saves of a damaged one what is whole.
+    """
+
+    def __init__(self, folder: Path, way_out: str = WAY_OUT) -> None:
+        super().__init__(folder, way_out)
+        self._places: dict[str, _Place] = {}
+        self._known: dict[str, str | None] = {}  # packs by their names, and why one cannot be read
+        self._changed = -1  # when the folder was, as far as is known
+        self.refresh()
+
+    @property
+    def packs(self) -> Path:
+        return self.folder / FOLDER
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def refresh(self) -> None:
+        """Look for packs that were written since."""
+        with contextlib.suppress(OSError):
+            changed = self.packs.stat().st_mtime_ns
+            # A folder's time is as fine as its file system has it: one that changed just now may change again.
+            if changed == self._changed and time.time_ns() - changed > 5e9:
+                return
+            self._changed = changed
+            for found in os.scandir(self.packs):
+                if found.name.endswith(".zip") and found.name not in self._known:
+                    self._known[found.name] = self._listed(Path(found.path))
+
+    def read(self, name: str) -> dict[str, np.ndarray]:
+        """An entry's arrays. Raises: MissingChunkError; DamagedChunkError; OtherChunkError where it is the result of
+        another task than it is named after.
+        """
+        for attempt in range(2):
+            place = self._places.get(name)
+            if place is None:
+                raise MissingChunkError(f"{self.packs} has no {name}: run the same command again to compute it.")
+            try:
+                with open_file(place.path) as file:
+                    data = _entry(file, place)
+                break
+            except FileNotFoundError:  # another process has saved what was whole of a damaged pack
+                del self._places[name]
+                self._changed = -1
+                self.refresh()
+                if attempt:
+                    raise MissingChunkError(f"{place.path} is gone: run the same command again.") from None
+            except OSError as failure:
+                raise DamagedChunkError(place.path, f"{name} cannot be read ({failure.strerror or failure})") from None
+        try:
+            kept, arrays = unpack(data)
+        except ValueError as failure:
+            raise DamagedChunkError(place.path, f"{name}: {failure}") from None
+        if digest(kept)[:LENGTH] != name:
+            raise OtherChunkError(place.path, kept)
+        return arrays
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        """Keep entries, together or not at all, durably. Raises: OutputError where the folder cannot take them."""
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for name, data in entries:
+                archive.writestr(zipfile.ZipInfo(name + _ENDING), data)  # of 1980: the same bytes at any time
+        data = buffer.getvalue()
+        path = self.packs / f"{hashlib.sha256(data).hexdigest()[:LENGTH]}.zip"
+        write_whole(path, data, self.way_out)
+        self._known[path.name] = self._listed(path)
+
+    def check(self) -> dict[str, str]:
+        """What is wrong with entries, by their names, or with packs of which nothing can be read. Reads everything.
+        What is whole of a damaged pack is kept in another one, and the damaged one is removed. Raises: OutputError.
+        """
+        damaged: dict[str, str] = {}
+        for pack, reason in [*self._known.items()]:
+            path = self.packs / pack
+            if reason is None:
+                with contextlib.suppress(OSError), open_file(path) as file:
+                    if hashlib.file_digest(file, "sha256").hexdigest()[:LENGTH] == path.stem:
+                        continue
+            damaged |= {pack: f"{path} is damaged: {reason}"} if reason is not None else {}
+            damaged |= self._saved(path)
+        return damaged
+
+    def remove_leftovers(self) -> None:
+        """Remove half-written files of killed processes, but none that a living one may be writing."""
+        remove_leftovers(self.packs)
+
+    def _listed(self, path: Path) -> str | None:
+        """Take the entries of a pack into the list; what is wrong with it, if anything is."""
+        try:
+            with open_file(path) as file, zipfile.ZipFile(file) as archive:
+                members = archive.infolist()
+        except FileNotFoundError:
+            return None
+        except Exception as failure:  # of an archive that is damaged
+            return f"{failure}"
+        for member in members:
+            name = member.filename.removesuffix(_ENDING)
+            self._places.setdefault(name, _Place(path, member.header_offset, member.file_size))
+        return None
+
+    def _saved(self, path: Path) -> dict[str, str]:
+        """What is wrong with the entries of a damaged pack; the others are kept elsewhere."""
+        own = [name for name, place in self._places.items() if place.path == path]
+        damaged: dict[str, str] = {}
+        whole: list[Entry] = []
+        for name in own:
+            try:
+                self.read(name)
+                with open_file(path) as file:
+                    whole.append((name, _entry(file, self._places[name])))
+            except (DamagedChunkError, MissingChunkError) as failure:
+                damaged[name] = str(failure)
+        for name in own:
+            del self._places[name]
+        if whole:
+            self.write(whole)
+        self._known.pop(path.name, None)
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+        return damaged
+
+
+def _entry(file: Any, place: _Place) -> bytes:
+    """The bytes of an entry, of which its own digest shows whether they are whole."""
+    file.seek(place.offset)
+    lengths = file.read(_LOCAL.size)
+    if len(lengths) < _LOCAL.size:
+        raise OSError("it is cut short")
+    file.seek(sum(_LOCAL.unpack(lengths)), os.SEEK_CUR)
+    if place.size > most_bytes():
+        raise OSError(f"{place.size:,} bytes are more than fit in half of the memory here")
+    return file.read(place.size)
+
+
+class _Order(enum.Enum):
+    NOW = "write what there is"
+    END = "and nothing after that"
+
+
+class Keeper:
+    """Writes entries in a thread of its own, those of about a second in one pack.
+
+    What comes of it goes to `tell`, in that thread: the names that are kept now, or what went wrong; then nothing more
+    is written.
+    """
+
+    def __init__(self, packs: Packs, tell: Callable[[Sequence[str] | OutputError], None]) -> None:
+        self._packs, self._tell = packs, tell
+        self._coming: SimpleQueue[Entry | _Order] = SimpleQueue()
+        self._guard = threading.Lock()
+        self.backlog = 0  # bytes that are not written yet
+        self._thread = threading.Thread(target=self._work, name="moe-theory-keeper", daemon=True)
+        self._thread.start()
+
+    def keep(self, name: str, data: bytes) -> None:
+        with self._guard:
+            self.backlog += len(data)
+        self._coming.put((name, data))
+
+    def hurry(self) -> None:
+        """Write what there is: nothing more is to be waited for."""
+        self._coming.put(_Order.NOW)
+
+    def close(self) -> None:
+        """Write what there is, and end."""
+        self._coming.put(_Order.END)
+        self._thread.join()
+
+    def _work(self) -> None:
+        failed, is_over = False, False
+        while not is_over:
+            entries, is_over = self._gathered()
+            if entries and not failed:
+                news: Sequence[str] | OutputError = [name for name, _ in entries]
+                try:
+                    self._packs.write(entries)
+                except OutputError as failure:
+                    failed, news = True, failure
+                self._tell(news)
+            with self._guard:
+                self.backlog -= sum(len(data) for _, data in entries)
+
+    def _gathered(self) -> tuple[list[Entry], bool]:
+        """What comes within a while, and whether that is the end."""
+        entries: list[Entry] = []
+        size, until = 0, float("inf")
+        while size < MOST_BYTES and len(entries) < MOST_ENTRIES:
+            try:
+                each = self._coming.get(timeout=max(until - time.monotonic(), 0.0) if entries else None)
+            except Empty:
+                break
+            if isinstance(each, _Order):
+                return entries, each is _Order.END
+            entries.append(each)
+            size += len(each[1])
+            until = min(until, time.monotonic() + LONGEST_WAIT)
+        return entries, False

@@ -1,0 +1,314 @@
+"""Sends the missing chunks of a sweep to workers, several at a time, and keeps what comes back."""
+
+import contextlib
+import dataclasses
+import functools
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from concurrent.futures import CancelledError, Executor, Future, wait
+from queue import Empty, SimpleQueue
+from typing import NamedTuple
+
+from moe_theory.core.errors import ExecutorLostError, OutputError
+from moe_theory.runs.locks import held_by
+from moe_theory.runs.packs import BACKLOG, Keeper, Packs
+from moe_theory.runs.progress import Progress
+from moe_theory.runs.workers import DeviceExecutor, WorkerPool
+from moe_theory.sweep import plan as planning
+from moe_theory.sweep.plan import PlannedChunk, SweepPlan, parts_of
+
+TASKS_AHEAD = 2  # in flight for each worker, so that none waits for the next
+MOST_LOSSES = 5  # of workers in a row, with nothing finished between them
+LOOK = 1.0  # seconds after which what other processes are to be told or asked is looked at
+POLL = 0.2  # the same where there is nothing else to do
+MOST_STRETCHES = 4096  # into which processes that share a folder divide a sweep
+
+
+@dataclasses.dataclass
+class ChunkCounts:
+    num_chunks: int = 0
+    present: int = 0  # before the run
+    damaged: dict[str, str] = dataclasses.field(default_factory=dict)  # what is wrong, by chunk
+    computed: int = 0  # by this run
+    elsewhere: int = 0  # by other processes, meanwhile
+
+    @property
+    def done(self) -> int:
+        return self.present + self.computed + self.elsewhere
+
+
+class Stretch(NamedTuple):
+    """Chunks that one process claims together."""
+
+    name: str
+    chunks: list[PlannedChunk]
+
+
+def stretches_of(plan: SweepPlan, missing: Iterable[PlannedChunk]) -> list[Stretch]:
+    """The missing chunks, divided alike by all processes that run this sweep."""
+    size = math.ceil(len(plan.chunks) / MOST_STRETCHES)
+    wanted = {chunk.name for chunk in missing}
+    found = []
+    for first in range(0, len(plan.chunks), size):
+        every = plan.chunks[first : first + size]
+        if own := [chunk for chunk in every if chunk.name in wanted]:
+            found.append(Stretch(every[0].name, own))
+    return found
+
+
+class _Kept(NamedTuple):
+    names: Sequence[str]
+
+
+class _Claimed(NamedTuple):
+    chunk: PlannedChunk
+    stretch: str
+
+
+class Dispatcher:
+    """Of missing chunks.
+
+    All that happens, in workers and on the disk, comes as an event to the thread that runs it.
+    """
+
+    def __init__(
+        self,
+        plan: SweepPlan,
+        packs: Packs,
+        pool: WorkerPool,
+        counts: ChunkCounts,
+        missing: Sequence[PlannedChunk],
+        progress: Progress,
+    ) -> None:
+        self.plan, self.packs, self.pool, self.counts, self.progress = plan, packs, pool, counts, progress
+        self.unclaimed = deque(stretches_of(plan, missing))
+        self.busy: list[Stretch] = []  # that other processes are at
+        self.claimed: dict[str, _Claimed] = {}  # chunks that are not kept yet, by name
+        self.ready: deque[PlannedChunk] = deque()  # claimed, and not in flight
+        self.in_flight: dict[Future, list[PlannedChunk]] = {}
+        self.num_left = len(missing)  # neither kept nor claimed by others
+        self.num_unsent = len(missing)
+        self.left_of: dict[str, int] = {}  # chunks that are not kept yet, by claimed stretches
+        self.damaged = set(counts.damaged)  # and not yet computed again
+        self.left_of_cell = Counter(chunk.cell for chunk in missing)
+        self.cells_left = len(self.left_of_cell)
+        self.pace: dict[Hashable, float] = {}  # seconds a replicate-round, by program; of those that are compiled
+        self.compiling: Counter[Hashable] = Counter()  # tasks in flight of programs that are not compiled yet
+        self.is_compiling: bool | None = None
+        self.losses = 0
+        self.events: SimpleQueue[Future | _Kept | OutputError] = SimpleQueue()
+        self.keeper = Keeper(
+            packs, lambda news: self.events.put(news if isinstance(news, OutputError) else _Kept(news))
+        )
+        self.progress.add_work(sum(chunk.replicate_rounds for chunk in missing))
+
+    def run(self, is_stopped: Callable[[], bool]) -> None:
+        """Until every chunk is there; where it stops before, what has come back is kept. Raises: OutputError where the
+        folder takes no more; ExecutorLostError where workers are lost again and again; KeyboardInterrupt; what a task
+        raises.
+        """
+        try:
+            self._run(is_stopped)
+        except BaseException:
+            self._wind_up()
+            raise
+        finally:
+            self.keeper.close()
+            self._handle_all()
+            for stretch in self.left_of:
+                self.packs.release(stretch)
+
+    def _run(self, is_stopped: Callable[[], bool]) -> None:
+        executor = self.pool.open() if self.num_left else None
+        self._show_position()
+        while self.num_left:
+            if is_stopped():
+                raise KeyboardInterrupt
+            if executor is not None:
+                executor = self._submit(executor)
+            self.packs.publish()
+            if not self.in_flight and not self.keeper.backlog and self.busy:
+                self._wait_for_others()
+                continue
+            if not self.in_flight and not self.ready and not self.unclaimed:
+                self.keeper.hurry()
+            with contextlib.suppress(Empty):
+                executor = self._handle(self.events.get(timeout=LOOK), executor)
+                while True:
+                    executor = self._handle(self.events.get_nowait(), executor)
+
+    def _handle(self, event: Future | _Kept | OutputError, executor: Executor | None) -> Executor | None:
+        if isinstance(event, OutputError):
+            raise event
+        if isinstance(event, _Kept):
+            self._kept(event.names)
+        elif event in self.in_flight and (failure := self._take(event)) is not None:
+            return self._reopened(failure)
+        return executor
+
+    def _handle_all(self) -> None:
+        """What is left to be noted at the end, which is at hand already."""
+        with contextlib.suppress(Empty):
+            while True:
+                event = self.events.get_nowait()
+                if isinstance(event, _Kept):
+                    self._kept(event.names)
+
+    def _wind_up(self) -> None:
+        """Keep running tasks, as far as they finish soon, and cancel the rest."""
+        running = [future for future in self.in_flight if not future.cancel()]
+        if running:
+            self.progress.running("the last tasks to their end")
+        with contextlib.suppress(KeyboardInterrupt):  # of a user who does not want to wait
+            wait(running, timeout=self.pool.grace)
+        for future in running:
+            if future.done():
+                with contextlib.suppress(Exception):
+                    self._take(future)
+
+    def _submit(self, executor: Executor) -> Executor:
+        most = TASKS_AHEAD * self.pool.num_workers
+        while len(self.in_flight) < most and self.keeper.backlog < BACKLOG and (chunks := self._next(most)):
+            program = chunks[0].of.program
+            try:
+                submit = executor.submit
+                if isinstance(executor, DeviceExecutor):
+                    submit = functools.partial(submit, program=program)
+                future = submit(planning.compute, parts_of(chunks))
+            except Exception as failure:
+                self._give_back(chunks)
+                if not self.pool.is_loss(failure):
+                    raise
+                return self._reopened(failure)
+            self.in_flight[future] = chunks
+            if program not in self.pace:
+                self.compiling[program] += 1
+            self._show_activity()
+            future.add_done_callback(self.events.put)
+        return executor
+
+    def _next(self, most: int) -> list[PlannedChunk]:
+        """Chunks of one program for a task, as many as take the time that a task should, and no more than its share of
+        what is left; none where nothing can be claimed.
+        """
+        if not self.ready:
+            self._claim(1)
+        if not self.ready:
+            return []
+        first = self.ready[0]
+        seconds = self.pace.get(first.of.program, math.inf) * first.replicate_rounds
+        number = max(1, min(int(self.pool.task_seconds / max(seconds, 1e-9)), self.num_unsent // most))
+        if len(self.ready) < number:
+            self._claim(number - len(self.ready))
+        chunks: list[PlannedChunk] = []
+        while self.ready and len(chunks) < number and self.ready[0].of.program == first.of.program:
+            chunks.append(self.ready.popleft())
+        self.num_unsent -= len(chunks)
+        return chunks
+
+    def _claim(self, number: int) -> None:
+        """Claim stretches of so many chunks; what others have computed meanwhile is done."""
+        found: list[Stretch] = []
+        while self.unclaimed and sum(len(stretch.chunks) for stretch in found) < number:
+            stretch = self.unclaimed.popleft()
+            if self.packs.claim(stretch.name):
+                found.append(stretch)
+            else:
+                self.busy.append(stretch)
+                self.num_unsent -= len(stretch.chunks)
+        if found:
+            self.packs.refresh()
+        for stretch in found:
+            self.left_of[stretch.name] = len(stretch.chunks)
+            for chunk in stretch.chunks:
+                self.claimed[chunk.name] = _Claimed(chunk, stretch.name)
+                if chunk.name not in self.damaged and chunk.name in self.packs:
+                    self.counts.elsewhere += 1
+                    self.num_unsent -= 1
+                    self.progress.add_work(-chunk.replicate_rounds)
+                    self._done(chunk)
+                else:
+                    self.ready.append(chunk)
+
+    def _wait_for_others(self) -> None:
+        """What others have not finished by the time everything else is done may have been left behind by them."""
+        self.is_compiling = None
+        holders = zip(self.packs.holders(stretch.name for stretch in self.busy), self.busy, strict=True)
+        holders = [holder for holder, stretch in holders for _ in stretch.chunks]
+        self.progress.running(f"nothing: {held_by(holders, 'chunk', 'chunks')}")
+        with contextlib.suppress(Empty):
+            self.events.put(self.events.get(timeout=POLL))
+        self.unclaimed, self.busy = deque(self.busy), []
+        self.num_unsent += sum(len(stretch.chunks) for stretch in self.unclaimed)
+
+    def _take(self, future: Future) -> BaseException | None:
+        """Hand a task's results to the keeper; or return the loss that it ended in."""
+        chunks = self.in_flight.pop(future)
+        program = chunks[0].of.program
+        try:
+            found, seconds = future.result()
+        except (Exception, CancelledError) as failure:
+            self._give_back(chunks)
+            if not self.pool.is_loss(failure):
+                raise
+            return failure
+        finally:
+            self.compiling -= Counter([program])
+        self.losses = 0
+        work = sum(chunk.replicate_rounds for chunk in chunks)
+        self.pace[program] = min(self.pace.get(program, math.inf), seconds / work)
+        for chunk, data in zip(chunks, found, strict=True):
+            self.keeper.keep(chunk.name, data)
+        self.progress.advance(work)
+        self._show_activity()
+        return None
+
+    def _give_back(self, chunks: Sequence[PlannedChunk]) -> None:
+        self.ready.extendleft(reversed(chunks))
+        self.num_unsent += len(chunks)
+
+    def _reopened(self, failure: BaseException) -> Executor:
+        """The workers, after a loss; their tasks wait again."""
+        self.losses += 1
+        if self.losses > MOST_LOSSES:
+            raise ExecutorLostError(
+                f"workers of {self.pool.description} were lost {self.losses} times in a row ({failure}); "
+                f"{self.counts.done} of {self.counts.num_chunks} chunks are kept. Look at the workers' logs, "
+                "then run the same command again."
+            ) from None
+        for future, chunks in self.in_flight.items():
+            future.cancel()
+            self._give_back(chunks)
+        self.in_flight, self.compiling, self.is_compiling = {}, Counter(), None
+        self.progress.running(f"a search for the workers of {self.pool.description}")
+        return self.pool.open()
+
+    def _kept(self, names: Sequence[str]) -> None:
+        """Chunks are on the disk."""
+        self.counts.computed += len(names)
+        for name in names:
+            self.damaged.discard(name)
+            self._done(self.claimed[name].chunk)
+        self._show_position()
+
+    def _done(self, chunk: PlannedChunk) -> None:
+        self.num_left -= 1
+        self.left_of_cell[chunk.cell] -= 1
+        self.cells_left -= self.left_of_cell[chunk.cell] == 0
+        stretch = self.claimed.pop(chunk.name).stretch
+        self.left_of[stretch] -= 1
+        if not self.left_of[stretch]:
+            del self.left_of[stretch]
+            self.packs.release(stretch)
+
+    def _show_position(self) -> None:
+        cells = len(self.plan.sweep.grid)
+        done, number = self.counts.done, self.counts.num_chunks
+        self.progress.at(f"{cells - self.cells_left:,} of {cells:,} cells, {done:,} of {number:,} chunks")
+
+    def _show_activity(self) -> None:
+        is_compiling = bool(self.compiling)
+        if is_compiling != self.is_compiling:
+            self.is_compiling = is_compiling
+            (self.progress.compiling if is_compiling else self.progress.running)(f"on {self.pool.description}")
