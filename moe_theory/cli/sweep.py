@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,7 +45,7 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
     "--dask",
     metavar="ADDRESS",
     help="Compute on a Dask cluster instead: a scheduler's address such as tcp://host:8786, or local:N for N "
-    "processes.",
+    "processes. Whoever controls the scheduler can run any code here and on its workers.",
 )
 @click.option(
     "--workers",
@@ -53,6 +53,9 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
     metavar="N",
     help="With --dry-run: suppose N workers of a core each, of a cluster or of all processes of a job array.",
 )
+@click.option("--tls-ca-file", type=PATH, help="For --dask tls://host:8786: certificate of the authority, as PEM.")
+@click.option("--tls-cert", type=PATH, help="Likewise: certificate of this process.")
+@click.option("--tls-key", type=PATH, help="Likewise: its key.")
 @click.option("--example", is_flag=True, help="Print a commented specification.")
 @json_option("as `sweep show`; with --dry-run cells, shape, replicates, chunks, bytes, seconds and the like.")
 def sweep(
@@ -62,6 +65,9 @@ def sweep(
     devices: int | None,
     dask: str | None,
     workers: int | None,
+    tls_ca_file: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
     example: bool,
 ) -> None:
     """Run a grid of settings, many replicates each, from a specification.
@@ -79,8 +85,10 @@ def sweep(
     elif workers is not None:
         raise InvalidRunError("--workers says what --dry-run is to suppose: give that, or --dask or --devices.")
     else:
+        files = {"tls_ca_file": tls_ca_file, "tls_client_cert": tls_cert, "tls_client_key": tls_key}
+        security = {name: str(path) for name, path in files.items() if path is not None}
         with stoppable() as is_stopped:  # from before the heavy imports on
-            _run(specification, out, devices, dask, is_stopped)
+            _run(specification, out, devices, dask, security, is_stopped)
 
 
 def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
@@ -117,6 +125,7 @@ def _run(
     out: Path | None,
     devices: int | None,
     dask: str | None,
+    security: Mapping[str, str],
     is_stopped: Callable[[], bool],
 ) -> None:
     from moe_theory.report import sweeps
@@ -129,7 +138,7 @@ def _run(
     grid, folder = _read(specification, out)
     keep_programs(fallback=made_folder(folder) / "programs")
     _set_cpu_devices(devices)
-    pool = runner.pool_of(dask=dask, devices=devices)
+    pool = runner.pool_of(dask=dask, devices=devices, security=security or None)
     try:
         with terminal_progress(open_console()) as progress:
             outcome = runner.run(

@@ -46,6 +46,7 @@ from moe_theory.sweep.systems import Sweepable, sweepable
 
 if TYPE_CHECKING:
     import xarray as xr
+    from distributed import Security
 
 POLL = 0.2  # seconds between looks at what other processes are at
 CACHED_BYTES = 256_000_000  # of cells that have been read, so that several variables read a chunk once
@@ -75,6 +76,7 @@ class Sweep(Shown, Specification):
         *,
         executor: Executor | None = None,
         dask: str | None = None,
+        security: "Security | Mapping[str, str] | None" = None,
         devices: int | None = None,
         progress: Progress = automatic,
     ) -> "Results":
@@ -82,13 +84,16 @@ class Sweep(Shown, Specification):
 
         Args:
             executor: any `concurrent.futures.Executor` whose workers can import this package; it is left open.
-            dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes.
+            dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
+                scheduler can run any code here and on its workers.
+            security: certificates for dask="tls://...": a `distributed.Security`, or paths as {"tls_ca_file": ...,
+                "tls_client_cert": ..., "tls_client_key": ...}; those of Dask's configuration unless given.
             devices: or the number of local devices; all of them unless given.
             progress: where it is reported; by default a line in a notebook, else standard error.
         Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError; what was finished before is kept.
         """
         with shown_progress(progress) as listener:
-            done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices), progress=listener)
+            done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices, security), progress=listener)
             results = Results(done.plan, done.packs)
             results.keep_statistics(listener)
         return results
@@ -124,17 +129,19 @@ class Results(Shown):
             raise self._incomplete()
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], partial: bool = False) -> "Results":
+    def open(cls, path: str | os.PathLike[str], partial: bool = False, version: str | None = None) -> "Results":
         """The results in a run folder; no chunk is read yet.
 
         Args:
             partial: whether to accept missing chunks: statistics are then of fewer replicates, see `count`, and nan for
                 cells without any.
+            version: the beginning of the ID of one that was run there, by other code or of another specification, as
+                `moe-theory sweep show` lists them; the last one that was run to its end unless given.
         Raises: InvalidRunError where there is no sweep; MissingChunkError where chunks are missing; OutputError for an
             address in place of a folder.
         """
         folder = local(path)
-        manifest = read_manifest(folder)
+        manifest = read_manifest(folder, version)
         return cls(
             SweepPlan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"]), Packs(folder), partial
         )

@@ -1,13 +1,16 @@
 """Run a sweep in a folder: the missing chunks are computed wherever there are workers. Running again resumes."""
 
+import contextlib
 import dataclasses
+import functools
+import logging
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
-from moe_theory.core.errors import ExecutorLostError, InvalidRunError
+from moe_theory.core.errors import ExecutorLostError, InvalidRunError, MoeTheoryError
 from moe_theory.core.machine import available_cores
 from moe_theory.runs import provenance
 from moe_theory.runs.files import made_folder
@@ -17,10 +20,11 @@ from moe_theory.runs.workers import DevicePool, ExecutorPool, WorkerPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.dask import dask_pool
 from moe_theory.sweep.dispatcher import MOST_LOSSES, ChunkCounts, Dispatcher
-from moe_theory.sweep.manifest import recorded, require_version
+from moe_theory.sweep.manifest import kept_fingerprint, recorded, require_version, versions_in
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan
 from moe_theory.sweep.specification import Specification
 
+_LOG = logging.getLogger(__name__)
 WAY_OUT = "finished chunks are kept. Make room there or make it writable, then run the same command again"
 
 
@@ -54,8 +58,9 @@ def run(
     require_version(packs.folder)
     try:
         progress.running(f"a first task on {pool.description}")
-        plan = SweepPlan(sweep, fingerprint_of(pool, sweep.system))
+        plan = SweepPlan(sweep, fingerprint_of(pool, sweep.system, kept_fingerprint(packs.folder)))
         plan.require_memory(pool.num_local)
+        _warn_of_others(plan, packs)
         record = _record(pool, plan.fingerprint, arguments)
         with recorded(packs.folder, sweep.to_json(), plan.fingerprint, record):
             packs.remove_leftovers()
@@ -72,7 +77,29 @@ def run(
         packs.close()
 
 
-def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
+def other_versions(packs: Packs, plan: SweepPlan) -> dict[str, SweepPlan]:
+    """Plans of the other versions that were run in a folder, by ID; only of those that this code can read."""
+    others = {}
+    for version, manifest in versions_in(packs.folder).items():
+        if (manifest["specification"], manifest["fingerprint"]) != (plan.sweep.to_json(), plan.fingerprint):
+            with contextlib.suppress(MoeTheoryError):
+                others[version] = SweepPlan(plan.sweep.from_json(manifest["specification"]), manifest["fingerprint"])
+    return others
+
+
+def _warn_of_others(plan: SweepPlan, packs: Packs) -> None:
+    """Say that chunks of other code, or of another machine, are there and not used."""
+    for version, other in other_versions(packs, plan).items():
+        if different := provenance.difference(plan.fingerprint, other.fingerprint):
+            count = sum(chunk.name in packs for chunk in other.chunks)
+            message = "%d chunks in %s are of another version and not used (this one has %s). To see them: %s"
+            command = f"moe-theory sweep show {packs.folder} --version {version}"
+            _LOG.warning(message, count, packs.folder, different, command)
+
+
+def pool_of(
+    executor: Executor | None = None, dask: str | None = None, devices: int | None = None, security: Any = None
+) -> WorkerPool:
     """The workers asked for: an executor's, a Dask cluster's, or local devices. Raises: InvalidRunError for more than
     one of them, or for one that is invalid.
     """
@@ -80,16 +107,20 @@ def pool_of(executor: Executor | None = None, dask: str | None = None, devices: 
     given = [name for name, value in asked.items() if value is not None]
     if len(given) > 1:
         raise InvalidRunError(f"{' and '.join(given)} exclude one another: give one of them.")
+    if security is not None and dask is None:
+        raise InvalidRunError("security is for a Dask cluster: give its address as dask=, or leave security out.")
     if executor is not None:
         return ExecutorPool(executor)
-    return DevicePool(devices) if dask is None else dask_pool(dask)
+    return DevicePool(devices) if dask is None else dask_pool(dask, security=security)
 
 
-def fingerprint_of(pool: WorkerPool, system: str) -> dict[str, str]:
-    """The fingerprint of one of the pool's workers. Raises: ExecutorLostError where none answers."""
+def fingerprint_of(pool: WorkerPool, system: str, kept: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The fingerprint of the pool's workers. Raises: ExecutorLostError where none answers; InvalidRunError where they
+    run other code than this process.
+    """
     for _ in range(MOST_LOSSES):
         try:
-            return pool.open().submit(planning.fingerprint, system).result()
+            return pool.fingerprint(functools.partial(planning.fingerprint, system), kept)
         except Exception as failure:
             if not pool.is_loss(failure):
                 raise
