@@ -70,7 +70,7 @@ class Pretended(Executor):
                     self.changed.wait(self.due[0][0] - time.monotonic() if self.due else None)
                 _, _, future, number = heapq.heappop(self.due)
             if future.set_running_or_notify_cancel():
-                future.set_result(([self.data] * number, number * self.seconds))
+                future.set_result(planning.Computed([self.data] * number, number * self.seconds, "pretended"))
 
 
 def slowed(seconds: float, counted: Counter) -> None:

@@ -1,6 +1,8 @@
 """A quick look at a sweep's results: a table in a terminal, and a picture."""
 
 import dataclasses
+import datetime
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -29,6 +31,7 @@ RESULTS = "results.nc"  # what a finished sweep's labelled results are called in
 SCHEMA = "moe-theory/sweep-summary/1"
 MOST_ROWS = 40  # of a table
 MOST_LINES = 8  # of a panel; a second axis with more values makes it a heat map
+MOST_FAILURES = 10
 MOST_TICKS = 8
 MOST_INTERVALS = 5  # between the ticks of a panel's height
 PANEL_HEIGHT, FOOT_HEIGHT = 1.65, 0.5  # inches
@@ -111,6 +114,7 @@ def _body(results: Results) -> dict[str, Any]:
         "digest": results.digest,
         "coverage": coverage._asdict(),
         "round": int(results.rounds[-1]),
+        "runs": results.history,
         "cells": cells,
     }
 
@@ -381,8 +385,35 @@ def estimate(costs: SweepCost) -> Document:
     return Document(lambda: dataclasses.asdict(costs), lambda _: [table])
 
 
+def failures(results: Results) -> list[str]:
+    """Lines on the cells that raised errors."""
+    if not results.failed:
+        return []
+    lines = [f"{name}: {said}" for name, said in itertools.islice(results.failed.items(), MOST_FAILURES)]
+    left = len(results.failed) - len(lines)
+    more = [f"and {left:,} more cells"] if left else []
+    few = f"{len(results.failed):,} of {len(results.sweep.grid):,} cells raised errors"
+    return [*lines, *more, f"{few}: the same command tries them again, with --only failed nothing else"]
+
+
+def heard(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Lines on runs that have not come to their end, as they were last heard of."""
+    lines = []
+    for run in runs:
+        known = run.get("last_heard")
+        if run.get("finished") is None and isinstance(known, dict):
+            now = datetime.datetime.now(datetime.UTC)
+            ago = (now - datetime.datetime.fromisoformat(known["time"])).total_seconds()
+            left = "" if known["seconds_left"] is None else f", {duration(known['seconds_left'])} left"
+            there = f"{known['chunks']:,} of {known['of_chunks']:,} chunks{left}"
+            lines.append(f"a run on {run['machine']}, heard of {duration(max(ago, 0))} ago: {there}")
+    return lines
+
+
 def closing_line(counts: ChunkCounts) -> str:
     facts = [f"{counts.computed:,} computed", f"{counts.present:,} reused"]
     if counts.elsewhere:
         facts.append(f"{counts.elsewhere:,} computed by other processes")
+    if counts.failed:
+        facts.append(f"{len(counts.failed):,} failed")
     return f"{counts.num_chunks:,} chunks: {', '.join(facts)}"

@@ -9,7 +9,7 @@
 
 import contextlib
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +95,16 @@ def kept_fingerprint(folder: Path) -> dict[str, str] | None:
         return None
 
 
+Tell = Callable[[Mapping[str, Any]], None]
+
+
 @contextlib.contextmanager
-def recorded(folder: Path, specification: Mapping[str, Any], fingerprint: Mapping[str, str], run: dict) -> Iterator:
-    """Record a run when it begins, and again when it ends with what `run` has become. Its manifest is the folder's once
-    it has come to its end, or from the beginning where no run has. Raises: OutputError.
+def recorded(
+    folder: Path, specification: Mapping[str, Any], fingerprint: Mapping[str, str], run: dict
+) -> Iterator[Tell]:
+    """Record a run when it begins, whenever what it gives is called with how it goes, and when it ends with what `run`
+    has become. Its manifest is the folder's once all its chunks are there, or from the beginning where no run came so
+    far. Raises: OutputError.
     """
     manifest = {"schema": SCHEMA, "specification": specification, "fingerprint": dict(fingerprint)}
     try:
@@ -113,9 +119,15 @@ def recorded(folder: Path, specification: Mapping[str, Any], fingerprint: Mappin
         write_whole(folder / MANIFEST, sealed(manifest | {"is_complete": False}), WAY_OUT)
     path = folder / _RUNS / f"{run['started'].replace(':', '')}-{uuid.uuid4().hex[:8]}.json"
     write_whole(path, sealed(run), WAY_OUT)
+
+    def tell(facts: Mapping[str, Any]) -> None:
+        run["last_heard"] = dict(facts)
+        write_whole(path, sealed(run), WAY_OUT)
+
     try:
-        yield
-        write_whole(folder / MANIFEST, sealed(manifest | {"is_complete": True}), WAY_OUT)
+        yield tell
+        if run.get("chunks") == run.get("of"):
+            write_whole(folder / MANIFEST, sealed(manifest | {"is_complete": True}), WAY_OUT)
     finally:
         with contextlib.suppress(OutputError):  # a full disk is reported by whatever met it first
             write_whole(path, sealed(run), WAY_OUT)

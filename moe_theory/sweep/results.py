@@ -79,6 +79,9 @@ class Sweep(Shown, Specification):
         security: "Security | Mapping[str, str] | None" = None,
         devices: int | None = None,
         progress: Progress = automatic,
+        log: str | os.PathLike[str] | None = None,
+        keep_going: bool = False,
+        only_failed: bool = False,
     ) -> "Results":
         """Compute what is missing of this sweep in the folder `path`; the results. Running again resumes.
 
@@ -90,13 +93,27 @@ class Sweep(Shown, Specification):
                 "tls_client_cert": ..., "tls_client_key": ...}; those of Dask's configuration unless given.
             devices: or the number of local devices; all of them unless given.
             progress: where it is reported; by default a line in a notebook, else standard error.
+            log: file that gets a line of JSON every ten seconds: rate, time left, what each host has done, failures.
+            keep_going: whether to go on where a cell raises an error: `Results.failed` has it, by the cell's name, and
+                the results lack what it had.
+            only_failed: whether to compute only what raised errors in the last run.
         Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError; what was finished before is kept.
         """
         with shown_progress(progress) as listener:
-            done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices, security), progress=listener)
-            results = Results(done.plan, done.packs)
-            results.keep_statistics(listener)
-        return results
+            pool = runner.pool_of(executor, dask, devices, security)
+            more = {"keeps_going": keep_going, "only_failed": only_failed}
+            outcome = runner.run(self, path, pool=pool, progress=listener, log=log and Path(log), **more)
+            return results_of(outcome, listener)
+
+
+def results_of(outcome: runner.Outcome, progress: Progress = quiet) -> "Results":
+    """The results of a run, with their statistics kept where all is there."""
+    is_partial = outcome.counts.done < outcome.counts.num_chunks
+    results = Results(outcome.plan, outcome.packs, is_partial)
+    results.failed = {results.names[place]: said for place, said in outcome.failed.items()}
+    if not is_partial:
+        results.keep_statistics(progress)
+    return results
 
 
 class Coverage(NamedTuple):
@@ -123,6 +140,10 @@ class Results(Shown):
         self._present = [[chunk for chunk in each if chunk.name in packs] for each in plan.by_cell]
         self._num_chunks = len(plan.chunks)
         self.damaged: dict[str, str] = {}  # what is wrong with chunks that were read, by name
+        self.history: list[
+            dict[str, Any]
+        ] = []  # records of the folder's runs, the first one first, where it was opened
+        self.failed: dict[str, str] = {}  # errors of cells in the run that these are of, by the cells' names
         self._cache = _Cache(CACHED_BYTES)
         self._blocks = Blocks(plan, self.kept)
         if not (partial or self.coverage.is_complete):
@@ -142,9 +163,10 @@ class Results(Shown):
         """
         folder = local(path)
         manifest = read_manifest(folder, version)
-        return cls(
-            SweepPlan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"]), Packs(folder), partial
-        )
+        plan = SweepPlan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"])
+        results = cls(plan, Packs(folder), partial)
+        results.history = manifest["runs"]
+        return results
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""

@@ -8,6 +8,7 @@ import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError, MoeTheoryError
@@ -20,8 +21,9 @@ from moe_theory.runs.workers import DevicePool, ExecutorPool, WorkerPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.dask import dask_pool
 from moe_theory.sweep.dispatcher import MOST_LOSSES, ChunkCounts, Dispatcher
-from moe_theory.sweep.manifest import kept_fingerprint, recorded, require_version, versions_in
+from moe_theory.sweep.manifest import kept_fingerprint, read_manifest, recorded, require_version, versions_in
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan
+from moe_theory.sweep.pulse import Pulse
 from moe_theory.sweep.specification import Specification
 
 _LOG = logging.getLogger(__name__)
@@ -34,6 +36,15 @@ class Outcome:
     packs: Packs
     counts: ChunkCounts
 
+    @property
+    def failed(self) -> dict[int, str]:
+        """The first error of each cell that had some, by its place in the grid."""
+        found: dict[int, str] = {}
+        for chunk in self.plan.chunks if self.counts.failed else ():
+            if chunk.name in self.counts.failed:
+                found.setdefault(chunk.cell, self.counts.failed[chunk.name])
+        return found
+
 
 def run(
     sweep: Specification,
@@ -43,6 +54,9 @@ def run(
     progress: Progress = quiet,
     arguments: Sequence[str] = (),
     is_stopped: Callable[[], bool] = lambda: False,
+    log: Path | None = None,
+    keeps_going: bool = False,
+    only_failed: bool = False,
 ) -> Outcome:
     """Compute the missing chunks of a sweep in a folder; running again resumes.
 
@@ -51,6 +65,9 @@ def run(
         arguments: of the command that asked for it, for the manifest.
         is_stopped: whether to stop, with a KeyboardInterrupt. An interrupt by itself may be lost: Python drops one that
             comes in the middle of a callback.
+        log: file that gets a line of JSON every ten seconds: rate, time left, hosts, failures.
+        keeps_going: whether to go on where a chunk raises an error, which is counted.
+        only_failed: whether to compute nothing but chunks that raised errors in the last run.
     Raises: OutputError, InvalidRunError, ExecutorLostError; whatever was finished before is kept.
     """
     pool = DevicePool() if pool is None else pool
@@ -62,19 +79,34 @@ def run(
         plan.require_memory(pool.num_local)
         _warn_of_others(plan, packs)
         record = _record(pool, plan.fingerprint, arguments)
-        with recorded(packs.folder, sweep.to_json(), plan.fingerprint, record):
+        failed = _failed(packs.folder)
+        with recorded(packs.folder, sweep.to_json(), plan.fingerprint, record) as tell:
+            pulse = Pulse(tell, log)
             packs.remove_leftovers()
             damaged, missing = packs.check(), find_missing(plan, packs)
             counts = ChunkCounts(len(plan.chunks), len(plan.chunks) - len(missing), damaged)
+            if only_failed:
+                missing = [chunk for chunk in missing if chunk.name in failed]
+            dispatcher = Dispatcher(plan, packs, pool, counts, missing, progress, pulse, keeps_going)
             try:
-                Dispatcher(plan, packs, pool, counts, missing, progress).run(is_stopped)
+                dispatcher.run(is_stopped)
             finally:
                 record |= {"finished": provenance.now(), "computed": counts.computed}
-                record |= {"chunks": counts.done, "of": counts.num_chunks}
+                record |= {"chunks": counts.done, "of": counts.num_chunks, "failed": counts.failed}
+                pulse.beat(dispatcher.facts())
         return Outcome(plan, packs, counts)
     finally:
         pool.close()
         packs.close()
+
+
+def _failed(folder: Path) -> Mapping[str, str]:
+    """Chunks that raised errors in the last run that came to its end, and what they were."""
+    try:
+        runs = read_manifest(folder)["runs"]
+    except InvalidRunError:
+        return {}
+    return next((run["failed"] for run in reversed(runs) if isinstance(run.get("failed"), dict)), {})
 
 
 def other_versions(packs: Packs, plan: SweepPlan) -> dict[str, SweepPlan]:
