@@ -30,7 +30,9 @@ BETWEEN_RECORDS = 1.0  # seconds from one record of more claims to the next
 HEARTBEAT = 10.0  # seconds after which a record is written anew, as a sign of life
 ABANDONED = 600.0  # seconds after which a record without one counts for nothing
 FORGOTTEN = 7 * 86_400.0  # seconds after which such a record goes
+_LAST = 2.5e11  # seconds since 1970, in the year 9892: no date is much later
 _LOCK = ".lock"
+_OF_NO_RECORD = (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 _HOLDERS = ".claims"  # a folder with a file for each process, which says what it holds
 
 _LOG = logging.getLogger(__name__)
@@ -143,7 +145,8 @@ class Locks:
     def holders(self, names: Iterable[str]) -> dict[str, Holder | None]:
         """Who holds each of these names; None where that is not known."""
         found: dict[str, Holder | None] = dict.fromkeys(names)
-        for record, since in self._records():
+        own = (os.getpid(), platform.node(), self._started)
+        for record, since in [(own, {**self._held}), *self._records()]:  # other threads release theirs meanwhile
             for name in found.keys() & since.keys():
                 last = found[name]
                 if last is None or last.since < since[name]:  # of processes that were killed records are left
@@ -161,7 +164,7 @@ class Locks:
                 self._has_locks = False
                 about = "%s is on a file system without locks (%s): processes may compute some of the same twice"
                 _LOG.warning(about, self._path.parent, failure.strerror)
-        return all(name not in since for _, since in self._records() if since is not self._held)
+        return all(name not in since for _, since in self._records())
 
     def _changed(self) -> None:
         self._is_behind = True
@@ -178,14 +181,14 @@ class Locks:
         self._published, self._is_behind = time.time(), False
 
     def _records(self) -> Iterator[tuple[tuple[int, str, float], Mapping[str, float]]]:
-        """(pid, host, when it began) and what it holds since when, of each process that has written it down lately."""
-        yield (os.getpid(), platform.node(), self._started), self._held
+        """(pid, host, when it began) and what it holds since when, of each other process that wrote it down lately."""
         for path in self._record.parent.glob("*.json"):
-            with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+            with contextlib.suppress(*_OF_NO_RECORD):
                 if path != self._record and time.time() - path.stat().st_mtime < ABANDONED:
                     known = json.loads(read_text(path))
                     since = {str(name): float(when) for name, when in known["since"].items()}
-                    yield (int(known["pid"]), str(known["host"]), float(known["started"])), since
+                    if all(0 <= when < _LAST for when in since.values()):
+                        yield (int(known["pid"]), str(known["host"]), float(known["started"])), since
 
     @classmethod
     def _after_fork(cls) -> None:

@@ -78,13 +78,30 @@ def test_holders_are_told_by_process(store):
     (record,) = (store.folder / ".claims").iterdir()
     assert list(json.loads(record.read_text())["since"]) == ["a"]
     other = record.with_name("another.json")
-    for text in ("", "{}", "[]", json.dumps({"pid": "x", "since": {"b": 0}}), json.dumps({"since": ["b"]})):
+    silly = ({"pid": "x", "since": {"b": 0}}, {"since": ["b"]}, {"pid": 7, "host": "", "since": {"b": noon}})
+    times = (float("nan"), float("inf"), 1e300, -1, 10**400)
+    texts = map(json.dumps, (*silly, *({"pid": 7, "host": "", "started": 0, "since": {"b": when}} for when in times)))
+    for text in ("", "{}", "[]", "[" * 100_000, *texts):
         other.write_text(text)
         assert store.holder("b") is None
     other.write_text(json.dumps({"pid": 7, "host": "node-1", "started": 0, "since": {"b": noon}}))
     assert store.holder("b") == Holder(7, "node-1", 0, noon)
     os.utime(other, (0, 0))
     assert store.holder("b") is None, "whoever wrote it has been killed"
+
+
+def test_a_claim_that_ends_while_it_is_asked_for_fails_nobody(store):
+    """Would catch a thread that fails when another of the same process releases what it looks at."""
+
+    class Ending(dict):
+        def keys(self):
+            found = [*super().keys()]
+            self.clear()
+            return set(found)
+
+    assert store.claim("a")
+    store._opened._held = Ending(store._opened._held)
+    assert store.holder("a").pid == os.getpid()
 
 
 def test_many_claims_are_written_down_once_a_second(store):

@@ -1,6 +1,4 @@
-"""A small sweep that tests of running share, and what a folder holds of it."""
-
-from pathlib import Path
+"""A small sweep that tests of running share."""
 
 from moe_theory.sweep.results import Sweep
 
@@ -13,7 +11,3 @@ ARGUMENTS = {
     "chunk_width": 16,
 }
 SWEEP = Sweep(**ARGUMENTS)
-
-
-def files(folder):
-    return {path.name: path.read_bytes() for path in Path(folder).glob("chunks/*/*.npz")}

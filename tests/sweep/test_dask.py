@@ -18,6 +18,7 @@ import time
 from concurrent.futures import CancelledError
 
 import pytest
+from packed import entries
 
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.runs import Progress, compilation
@@ -26,7 +27,7 @@ from moe_theory.sweep import runner
 from moe_theory.sweep.dask import dask_pool
 from moe_theory.sweep.results import Sweep
 
-from .swept import SWEEP, files
+from .swept import SWEEP
 
 Client = pytest.importorskip("distributed").Client
 # Connections to processes that were killed are for the garbage collector.
@@ -145,7 +146,7 @@ def test_a_worker_killed_in_mid_run_costs_nothing_but_time(undisturbed, tmp_path
     killed = []
     counts = runner.run(SWEEP, tmp_path, pool=dask_pool("local:2"), progress=Disturbed(kill)).counts
     assert counts.computed == len(undisturbed)
-    assert files(tmp_path) == undisturbed
+    assert entries(tmp_path) == undisturbed
     assert not killed[0].is_alive()
     assert not multiprocessing.active_children()
 
@@ -160,7 +161,7 @@ def test_a_scheduler_killed_in_mid_run_and_started_again_costs_nothing_but_time(
     progress = Disturbed(start_again)
     counts = runner.run(SWEEP, tmp_path, pool=dask_pool(cluster.address), progress=progress).counts
     assert counts.computed == len(undisturbed)
-    assert files(tmp_path) == undisturbed
+    assert entries(tmp_path) == undisturbed
     assert f"a search for the workers of Dask {cluster.address}" in progress.told
 
 

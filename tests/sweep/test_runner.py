@@ -12,16 +12,16 @@ import sys
 import threading
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from packed import entries, packs
 
 from moe_theory import root_key, simulate_batch
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.runs import Progress
-from moe_theory.runs.files import unpack
+from moe_theory.runs.files import digest, unpack
 from moe_theory.runs.workers import DevicePool, ExecutorPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
@@ -29,7 +29,7 @@ from moe_theory.sweep.manifest import read_manifest
 from moe_theory.sweep.results import Sweep
 from moe_theory.sweep.systems import sweepable
 
-from .swept import ARGUMENTS, SWEEP, files
+from .swept import ARGUMENTS, SWEEP
 
 
 class Reversed(ThreadPoolExecutor):
@@ -42,19 +42,19 @@ class Reversed(ThreadPoolExecutor):
 
 def test_two_workers_give_the_same_bytes(undisturbed, tmp_path):
     runner.run(SWEEP, tmp_path, pool=DevicePool(2))
-    assert files(tmp_path) == undisturbed
+    assert entries(tmp_path) == undisturbed
 
 
 def test_the_order_does_not_matter(undisturbed, tmp_path):
     with Reversed() as executor:
         runner.run(SWEEP, tmp_path, pool=ExecutorPool(executor, num_workers=100))
-    assert files(tmp_path) == undisturbed
+    assert entries(tmp_path) == undisturbed
 
 
 def test_other_processes_give_the_same_bytes(undisturbed, tmp_path):
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
         runner.run(SWEEP, tmp_path, pool=runner.pool_of(executor))
-    assert files(tmp_path) == undisturbed
+    assert entries(tmp_path) == undisturbed
 
 
 def test_two_cpu_devices_give_the_same_bytes(undisturbed, tmp_path):
@@ -68,15 +68,15 @@ assert len(jax.local_devices()) == 2
 runner.run(Sweep(**{ARGUMENTS!r}), {str(tmp_path)!r})
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert files(tmp_path) == undisturbed
+    assert entries(tmp_path) == undisturbed
 
 
 def test_halves_on_two_days_give_the_same_bytes(undisturbed, tmp_path):
     runner.run(Sweep(**{**ARGUMENTS, "replicates": 16}), tmp_path)
-    first = {path: path.stat().st_mtime_ns for path in tmp_path.glob("chunks/*/*.npz")}
+    first = {path: path.stat().st_mtime_ns for path in packs(tmp_path)}
     counts = runner.run(SWEEP, tmp_path).counts
     assert (counts.present, counts.computed) == (6, 12)
-    assert files(tmp_path) == undisturbed
+    assert entries(tmp_path) == undisturbed
     assert all(path.stat().st_mtime_ns == written for path, written in first.items())
 
 
@@ -87,12 +87,12 @@ def test_more_replicates_of_a_partly_used_chunk_cost_nothing(tmp_path):
 
 def test_a_chunk_holds_what_simulate_batch_gives(undisturbed):
     kind, cell = sweepable("continual"), SWEEP.grid.cells[3]
-    chunk = planning.SweepPlan(SWEEP, planning.fingerprint("continual")).chunks_of(3)[1]
+    chunk = planning.SweepPlan(SWEEP, planning.fingerprint("continual")).by_cell[3][1]
     observe = kind.observe(["forgetting", "generalization_error"])
     _, records = simulate_batch(
         kind.system(cell.dims, cell.choices), root_key(0), list(range(16, 32)), cell.params, 30, 10, observe=observe
     )
-    stored = unpack(undisturbed[f"{Path(chunk.name).name}.npz"])[1]
+    stored = unpack(undisturbed[chunk.name])[1]
     for name, values in records.items():
         np.testing.assert_allclose(stored[name], values, rtol=2e-5)
 
@@ -107,10 +107,8 @@ def test_a_name_depends_on_everything_that_decides_numbers():
         "fingerprint": task["fingerprint"] | {"jaxlib": "0"},
     }  # fmt: skip
     assert changes.keys() | {"system", "version"} == task.keys()
-    assert (
-        len({planning.chunk_name(task | {key: value}) for key, value in changes.items()} | {planning.chunk_name(task)})
-        == 13
-    )
+    assert len({digest(task), *(digest(task | {key: value}) for key, value in changes.items())}) == 13
+    assert [chunk.name for chunk in plan.chunks] == [digest(chunk.task)[:40] for chunk in plan.chunks]
     assert len({chunk.name for chunk in plan.chunks}) == len(plan.chunks)
     assert len(plan.programs) == 1  # cells of one shape
 
@@ -118,14 +116,14 @@ def test_a_name_depends_on_everything_that_decides_numbers():
 def test_double_precision_is_the_specification_s_choice(tmp_path):
     outcome = runner.run(Sweep(**{**ARGUMENTS, "precision": "float64"}), tmp_path)
     chunk = outcome.plan.chunks[0]
-    assert outcome.store.read(chunk.name, chunk.task)["forgetting"].dtype == np.float64
+    assert outcome.packs.read(chunk.name)["forgetting"].dtype == np.float64
     assert jax.numpy.result_type(float) == np.float32 or jax.config.jax_enable_x64
 
 
 def test_a_worker_with_other_versions_refuses():
     task = planning.SweepPlan(SWEEP, planning.fingerprint("continual") | {"jax": "0.1"}).chunks[0].task
     with pytest.raises(InvalidRunError, match=r"jax .* and not 0\.1"):
-        planning.compute(task)
+        planning.compute([planning.Part(task, (0,))])
 
 
 @pytest.mark.parametrize(
@@ -152,7 +150,7 @@ def test_an_interrupt_that_python_dropped_still_ends_the_run(tmp_path):
     asked = iter([False, False, True])
     with pytest.raises(KeyboardInterrupt):
         runner.run(SWEEP, tmp_path, pool=DevicePool(1), is_stopped=lambda: next(asked))
-    assert 0 < len(files(tmp_path)) < 18
+    assert 0 < len(entries(tmp_path)) < 18
 
 
 def test_threads_of_one_process_share_the_work_of_one_folder(undisturbed, tmp_path):
@@ -161,7 +159,7 @@ def test_threads_of_one_process_share_the_work_of_one_folder(undisturbed, tmp_pa
         run.start()
     for run in runs:
         run.join()
-    assert files(tmp_path) == undisturbed
+    assert entries(tmp_path) == undisturbed
     assert sum(run["computed"] for run in read_manifest(tmp_path)["runs"]) == 18
 
 
@@ -200,14 +198,14 @@ def test_lost_workers_cost_only_what_they_had(undisturbed, tmp_path):
     counts = runner.run(SWEEP, tmp_path, pool=pool).counts
     assert counts.computed == 18
     assert pool.num_opened >= 3
-    assert files(tmp_path) == undisturbed
+    assert entries(tmp_path) == undisturbed
 
 
 def test_workers_lost_again_and_again_end_the_run(tmp_path):
     pool = Returning(Failing(losses=range(3, 1000)), 1)
     with pytest.raises(ExecutorLostError, match="2 of 18 chunks are kept"):
         runner.run(SWEEP, tmp_path, pool=pool)
-    assert len(files(tmp_path)) == 2
+    assert len(entries(tmp_path)) == 2
 
 
 def test_an_executor_of_the_caller_s_own_is_not_reopened(tmp_path):
@@ -307,7 +305,7 @@ class Interrupting(Progress):
 def test_an_interrupt_keeps_what_is_done_and_in_hand(undisturbed, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         runner.run(SWEEP, tmp_path, pool=DevicePool(1), progress=Interrupting(3))
-    kept = files(tmp_path)
+    kept = entries(tmp_path)
     assert 3 <= len(kept) < 18
     assert kept.items() <= undisturbed.items()
     assert read_manifest(tmp_path)["runs"][0]["finished"] is not None
@@ -325,7 +323,7 @@ def test_two_processes_share_the_work_of_one_folder(undisturbed, tmp_path):
     for process in both:
         _, said = process.communicate()
         assert process.returncode == 0, said
-    assert files(tmp_path / "run") == undisturbed
+    assert entries(tmp_path / "run") == undisturbed
     runs = read_manifest(tmp_path / "run")["runs"]
     assert len(runs) == 2
     assert sum(run["computed"] for run in runs) == 18
@@ -347,16 +345,16 @@ def test_a_chunk_that_a_stopped_process_has_is_waited_for_when_all_else_is_done(
     progress = Listening()
     run = threading.Thread(target=runner.run, args=(SWEEP, tmp_path), kwargs={"progress": progress})
     run.start()
-    while len(files(tmp_path)) < 17 or not progress.told[-1].startswith("nothing: "):
+    while len(entries(tmp_path)) < 17 or not progress.told[-1].startswith("nothing: "):
         run.join(0.05)
         assert run.is_alive()
     said = rf"process {other.pid} on {platform.node()}, which is stopped in '.+', holds 1 chunk since \d\d:\d\d"
     assert re.fullmatch(f"nothing: {said}", progress.told[-1])
-    assert f"{Path(held).name}.npz" not in files(tmp_path)
+    assert held not in entries(tmp_path)
     other.kill()
     other.communicate()
     run.join()
-    assert files(tmp_path) == undisturbed
+    assert entries(tmp_path) == undisturbed
 
 
 def test_chunks_that_do_not_fit_in_memory_are_refused_beforehand(tmp_path, monkeypatch):
@@ -368,6 +366,6 @@ def test_chunks_that_do_not_fit_in_memory_are_refused_beforehand(tmp_path, monke
     with pytest.raises(InvalidRunError, match=r"Set chunk_width to (\d+)") as told:
         runner.run(sweep, tmp_path, pool=DevicePool(2))
     fitting = int(str(told.value).partition("chunk_width to ")[2].split()[0])
-    assert not files(tmp_path)
+    assert not entries(tmp_path)
     narrower = Sweep(**{**ARGUMENTS, "chunk_width": fitting, "replicates": 2**20, "record_every": 1})
     planning.SweepPlan(narrower, plan.fingerprint).require_memory(2)
