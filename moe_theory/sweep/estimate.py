@@ -18,11 +18,12 @@ from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.files import pack, unpack
 from moe_theory.runs.packs import BACKLOG, LONGEST_WAIT, MOST_BYTES, Packs
 from moe_theory.runs.workers import DevicePool, WorkerPool
+from moe_theory.sweep.blocks import MOST_BLOCKS
 from moe_theory.sweep.grid import PADDED
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan, Task, chunk_shapes, computed, fingerprint, memory_of
 from moe_theory.sweep.runner import find_missing
 from moe_theory.sweep.specification import Specification
-from moe_theory.sweep.statistics import MOST_BLOCKS, over_replicates
+from moe_theory.sweep.statistics import ONLY, over_replicates
 
 PROBE_ROUNDS = 200
 MOST_PROBES = 4  # programs that are timed; the others are taken to be like them
@@ -207,6 +208,7 @@ def _disk(plan: SweepPlan) -> tuple[int, int]:
         data += number[program] * (empty + num_records * bytes_of(records) * task["width"])
         own = sum(math.prod(record.shape) for record in records.values())
         numbers += cells[program] * num_records * own * (5 + len(plan.sweep.quantiles))
+    data = 8 * numbers + 2000 * len(plan.chunks) if plan.sweep.keep == ONLY else data
     return data, 8 * numbers + 1000 * min(len(plan.by_cell), MOST_BLOCKS)
 
 
