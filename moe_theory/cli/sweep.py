@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from moe_theory.cli.output import damaged_lines, open_console, show_document, st
 from moe_theory.core.errors import InvalidRunError, OutputError
 
 if TYPE_CHECKING:
-    from moe_theory.sweep.results import Sweep
+    from moe_theory.sweep.results import Results, Sweep
 
 
 def _files_or_show(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -30,7 +30,10 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
 @click.argument("specification", required=False, metavar="[GRID.toml]", type=PATH, shell_complete=_files_or_show)
 @out_option("Folder for the chunks and the results.", told="runs/NAME of the specification")
 @click.option(
-    "--dry-run", is_flag=True, help="Only say what it would take: cells, chunks, compilations, memory, disk, time."
+    "--dry-run",
+    is_flag=True,
+    help="Only say what it would take: cells, chunks, compilations, memory, disk, time; "
+    "here, on the workers of --dask, or on as many as --workers says.",
 )
 @click.option(
     "--devices",
@@ -42,8 +45,26 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
     "--dask",
     metavar="ADDRESS",
     help="Compute on a Dask cluster instead: a scheduler's address such as tcp://host:8786, or local:N for N "
-    "processes.",
+    "processes. Whoever controls the scheduler can run any code here and on its workers.",
 )
+@click.option(
+    "--workers",
+    type=int,
+    metavar="N",
+    help="With --dry-run: suppose N workers of a core each, of a cluster or of all processes of a job array.",
+)
+@click.option("--tls-ca-file", type=PATH, help="For --dask tls://host:8786: certificate of the authority, as PEM.")
+@click.option("--tls-cert", type=PATH, help="Likewise: certificate of this process.")
+@click.option("--tls-key", type=PATH, help="Likewise: its key.")
+@click.option(
+    "--log",
+    type=PATH,
+    help="Add a line of JSON to this file every ten seconds: chunks done, rate, seconds left, what each host has done.",
+)
+@click.option(
+    "--keep-going", is_flag=True, help="Where a cell raises an error go on with the others, and list it at the end."
+)
+@click.option("--only", type=click.Choice(["failed"]), help="Compute only what raised errors in the last run.")
 @click.option("--example", is_flag=True, help="Print a commented specification.")
 @json_option("as `sweep show`; with --dry-run cells, shape, replicates, chunks, bytes, seconds and the like.")
 def sweep(
@@ -52,6 +73,13 @@ def sweep(
     dry_run: bool,
     devices: int | None,
     dask: str | None,
+    workers: int | None,
+    tls_ca_file: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    log: Path | None,
+    keep_going: bool,
+    only: str | None,
     example: bool,
 ) -> None:
     """Run a grid of settings, many replicates each, from a specification.
@@ -65,12 +93,14 @@ def sweep(
 
         click.echo(spec.example(), nl=False)
     elif dry_run:
-        if dask is not None:
-            raise InvalidRunError("--dry-run times a short run on this machine, not on a cluster. Leave out --dask.")
-        _estimate(specification, out, devices)
+        _estimate(specification, out, devices, dask, workers)
+    elif workers is not None:
+        raise InvalidRunError("--workers says what --dry-run is to suppose: give that, or --dask or --devices.")
     else:
+        files = {"tls_ca_file": tls_ca_file, "tls_client_cert": tls_cert, "tls_client_key": tls_key}
+        security = {name: str(path) for name, path in files.items() if path is not None}
         with stoppable() as is_stopped:  # from before the heavy imports on
-            _run(specification, out, devices, dask, is_stopped)
+            _run(specification, out, devices, dask, security, is_stopped, log, keep_going, only)
 
 
 def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
@@ -81,13 +111,25 @@ def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
     return Sweep.read(specification), out or Path("runs") / specification.stem
 
 
-def _estimate(specification: Path | None, out: Path | None, devices: int | None) -> None:
+def _estimate(
+    specification: Path | None, out: Path | None, devices: int | None, dask: str | None, workers: int | None
+) -> None:
     from moe_theory.report import sweeps
+    from moe_theory.sweep import runner
     from moe_theory.sweep.estimate import estimate
 
+    given = {"--devices": devices, "--dask": dask, "--workers": workers}
+    if len(asked := [name for name, value in given.items() if value is not None]) > 1:
+        raise InvalidRunError(f"{' and '.join(asked)} exclude one another: give one of them.")
     grid, folder = _read(specification, out)
     _set_cpu_devices(devices)
-    show_document(sweeps.estimate(estimate(grid, folder, devices)))
+    pool = runner.pool_of(dask=dask, devices=devices)
+    try:
+        if dask is not None:
+            pool.open()  # to count its workers
+        show_document(sweeps.estimate(estimate(grid, folder, workers, pool)))
+    finally:
+        pool.close()
 
 
 def _run(
@@ -95,34 +137,57 @@ def _run(
     out: Path | None,
     devices: int | None,
     dask: str | None,
+    security: Mapping[str, str],
     is_stopped: Callable[[], bool],
+    log: Path | None,
+    keep_going: bool,
+    only: str | None,
 ) -> None:
     from moe_theory.report import sweeps
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import made_folder
     from moe_theory.sweep import runner
-    from moe_theory.sweep.results import Results
+    from moe_theory.sweep.results import results_of
 
     grid, folder = _read(specification, out)
     keep_programs(fallback=made_folder(folder) / "programs")
     _set_cpu_devices(devices)
-    pool = runner.pool_of(dask=dask, devices=devices)
+    pool = runner.pool_of(dask=dask, devices=devices, security=security or None)
     try:
         with terminal_progress(open_console()) as progress:
             outcome = runner.run(
-                grid, folder, pool=pool, progress=progress, arguments=sys.argv[1:], is_stopped=is_stopped
+                grid,
+                folder,
+                pool=pool,
+                progress=progress,
+                arguments=sys.argv[1:],
+                is_stopped=is_stopped,
+                log=log,
+                keeps_going=keep_going,
+                only_failed=only == "failed",
             )
+            results = results_of(outcome, progress)
             progress.at(f"writing {sweeps.RESULTS}")
-            results = Results(outcome.plan, outcome.packs)
-            try:
-                merged = f"results: {results.to_netcdf(folder / sweeps.RESULTS)}"
-            except InvalidRunError as too_large:
-                merged = f"{sweeps.RESULTS} is left out: {too_large}"
+            merged = _written(results, folder / sweeps.RESULTS)
     except KeyboardInterrupt:
         stop_at_once(f"interrupted; finished chunks are kept in {folder}: the same command resumes from them")
-    told = [*damaged_lines(outcome.counts.damaged), sweeps.closing_line(outcome.counts)]
+    told = [*damaged_lines(outcome.counts.damaged), *sweeps.failures(results), sweeps.closing_line(outcome.counts)]
     show_document(sweeps.document(results, [*told, merged, f"look: moe-theory sweep show {folder}"]))
+    if results.failed:
+        raise SystemExit(1)
+
+
+def _written(results: "Results", path: Path) -> str:
+    """Write the labelled results, unless the file is of them already; a line that says where they are."""
+    if not results.coverage.is_complete:
+        return f"{path.name} is left out: it is written when all is there"
+    try:
+        if not results.is_written(path):
+            results.to_netcdf(path)
+    except InvalidRunError as too_large:
+        return f"{path.name} is left out: {too_large}"
+    return f"results: {path}"
 
 
 def _set_cpu_devices(number: int | None) -> None:
@@ -144,8 +209,8 @@ def _set_cpu_devices(number: int | None) -> None:
     "--picture", type=PATH, help="Where to draw the quick look, .svg or .png.", show_default="look.svg in FOLDER"
 )
 @json_option(
-    "schema, specification, digest, coverage, round and cells, each with settings, reading and the "
-    "last round's statistics."
+    "schema, specification, digest, coverage, round, runs (who ran it when, and how far a run that goes on was when it "
+    "was last heard of) and cells, each with settings, reading and the last round's statistics."
 )
 def show(folder: Path, to: Path | None, picture: Path | None) -> None:
     """Show what a sweep's folder holds: a table and a quick look.
@@ -162,6 +227,7 @@ def show(folder: Path, to: Path | None, picture: Path | None) -> None:
             f"{coverage.chunks:,} of {coverage.of_chunks:,} chunks are there and whole: the same `moe-theory sweep` "
             "command computes the others"
         )
+    lines += sweeps.heard(results.history)
     if picture is not None:
         lines.append(str(sweeps.draw(results, picture)))
     elif sweeps.scalars(results):

@@ -199,7 +199,8 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
     def read(atom: Any) -> _Offset | None:
         return _constant(atom.val) if isinstance(atom, jex_core.Literal) else known.get(atom)
 
-    for equation in program.eqns:
+    equations = program.eqns if outputs is None else _needed(program.eqns, _variables(outputs))
+    for equation in equations:
         operands = [read(atom) for atom in equation.invars]
         found: list[_Offset | None] = [None] * len(equation.outvars)
         name = equation.primitive.name

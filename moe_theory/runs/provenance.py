@@ -4,6 +4,7 @@ import datetime
 import functools
 import os
 import platform
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -27,6 +28,7 @@ DECISIVE_OPTIONS = (
     "jax_optimization_level",
     "jax_exec_time_optimization_effort",
 )
+CODE = ("moe-theory", "jax", "jaxlib", "optax", "code")  # entries of a fingerprint that no machine decides
 NEUTRAL_FLAGS = ("--xla_force_host_platform_device_count", "--xla_dump")  # XLA's flags that change no number
 INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors can be made to compute alike
 
@@ -43,6 +45,18 @@ def fingerprint(code: str = "") -> dict[str, str]:
             [*(f"{option}={options.get(option)}" for option in DECISIVE_OPTIONS), *_compiler_flags()]
         ),
     }
+
+
+def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence[str] | None = None) -> str:
+    """What differs between two fingerprints: "jax 0.10.1 and not 0.10.2"; empty where nothing does."""
+
+    def rest(entry: str | None, other: str | None) -> str:
+        parts, others = ((text or "").split(", ") for text in (entry, other))
+        return ", ".join(part for part in parts if part not in others) or "none"
+
+    names = list(meant) if names is None else names
+    pairs = {name: (own.get(name), meant.get(name)) for name in names}
+    return ", ".join(f"{name} {rest(a, b)} and not {rest(b, a)}" for name, (a, b) in pairs.items() if a != b)
 
 
 def versions() -> dict[str, str]:

@@ -4,9 +4,11 @@ import bisect
 import contextlib
 import functools
 import itertools
+import logging
+import re
 import threading
-from collections.abc import Callable, Hashable
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -15,11 +17,22 @@ from moe_theory.core import programs
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.core.forks import after_fork
 from moe_theory.core.machine import available_cores
-from moe_theory.runs.provenance import is_x64
+from moe_theory.runs.provenance import CODE, difference, is_x64
 
 UNKNOWN_WORKERS = 64  # of an executor that does not say; it queues what it has no worker for
-
 MOST_PER_CORE = 8  # devices that may be asked for
+SILENCE = 8.0  # seconds of waiting before a line says for what
+WAYS_OUT = {  # by the package of what is given in place of an executor
+    "builtins": "an address of a Dask cluster is given as dask=",
+    "dask": "give the address of its scheduler, as dask=",
+    "distributed": "give the address of its scheduler, as dask=",
+    "submitit": "submit the whole sweep as several jobs, as runs in one folder share its work: "
+    "executor.map_array(sweep.run, [FOLDER] * 20)",
+}
+
+Fingerprint = dict[str, str]
+
+_LOG = logging.getLogger(__name__)
 
 
 class WorkerPool(Protocol):
@@ -45,6 +58,16 @@ class WorkerPool(Protocol):
     @property
     def grace(self) -> float | None:
         """Seconds that an interrupted run waits for running tasks; None: until they finish."""
+        ...
+
+    def fingerprint(self, ask: Callable[[], Fingerprint], kept: Mapping[str, str] | None = None) -> Fingerprint:
+        """The fingerprint of the workers that get tasks.
+
+        Args:
+            ask: tells the fingerprint of the process that calls it.
+            kept: the fingerprint of the chunks in the folder.
+        Raises: InvalidRunError where they run other code than this process; ExecutorLostError where none answers.
+        """
         ...
 
     def open(self) -> Executor:
@@ -175,6 +198,11 @@ class DevicePool:
     def num_devices(self) -> int:
         return min(self.num_workers, len(jax.local_devices()))
 
+    def fingerprint(self, ask: Callable[[], Fingerprint], kept: Mapping[str, str] | None = None) -> Fingerprint:
+        """This process's own."""
+        del kept
+        return ask()
+
     def open(self) -> Executor:
         return device_executor(self.num_workers)
 
@@ -188,16 +216,51 @@ class DevicePool:
 
 
 class ExecutorPool:
-    """The workers of a `concurrent.futures.Executor` that its owner opens and closes."""
+    """The workers of a `concurrent.futures.Executor` that its owner opens and closes.
+
+    Raises: InvalidRunError for what is no executor.
+    """
 
     grace, task_seconds = 30.0, 10.0
 
     def __init__(self, executor: Executor, num_workers: int | None = None) -> None:
+        if not isinstance(executor, Executor):
+            kind, default = type(executor), "use ProcessPoolExecutor, or another one whose submit returns its futures"
+            package = re.split("[._]", kind.__module__)[0]  # dask_jobqueue is Dask
+            way_out = WAYS_OUT.get(package, default)
+            raise InvalidRunError(f"executor={kind.__name__} is no concurrent.futures.Executor: {way_out}.")
         self.description = type(executor).__name__
         self.num_workers = num_workers or getattr(executor, "_max_workers", None) or UNKNOWN_WORKERS
         self.num_local = 1  # they may be anywhere
         self._executor = executor
         self._is_lost = False
+
+    def fingerprint(self, ask: Callable[[], Fingerprint], kept: Mapping[str, str] | None = None) -> Fingerprint:
+        """That of the worker that answers first, as none can be addressed. Raises: InvalidRunError for other code than
+        this process runs.
+        """
+        del kept
+        future = self.open().submit(ask)
+        if not isinstance(future, Future):
+            raise InvalidRunError(
+                f"executor={self.description} submits tasks that are no concurrent.futures.Future: use "
+                "ProcessPoolExecutor, or another one whose submit returns them."
+            )
+        found = self._answered(future)
+        if different := difference(found, ask(), CODE):
+            raise InvalidRunError(
+                f"the workers of {self.description} have {different}: install what this process has where they run."
+            )
+        return found
+
+    def _answered(self, future: Future) -> Fingerprint:
+        if not wait([future], SILENCE).done:
+            message = (
+                "no worker of %s has answered in %.0f s: it waits for one. See whether they have started; if this run "
+                "is itself a task of theirs, give them one worker more"
+            )
+            _LOG.warning(message, self.description, SILENCE)
+        return future.result()
 
     def open(self) -> Executor:
         """The executor. Raises: ExecutorLostError after a loss: only its owner could open another."""

@@ -6,7 +6,7 @@ A file is there whole or not at all, and has the same bytes for the same results
 import importlib
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.runs.files import read_json, whole
 
 LARGEST_NETCDF = 2**31 - 4  # bytes of a variable, by the format
+CHUNK_BYTES = 1 << 22  # of a chunk of Zarr, unless a cell has more
+GROUP_ROWS = 100_000  # of a group of rows of Parquet, unless a cell has more
 ZARR_ATTRIBUTES = ".zattrs"  # the file of a Zarr group of format 2 that holds its attributes
 MARK = "moe_theory"  # an attribute of every dataset of this package: its version
 _INTEGERS = (int, np.integer)
@@ -70,11 +72,21 @@ def to_netcdf(data: xr.Dataset, path: Path) -> Path:
     return path
 
 
+def attributes_of(path: Path) -> dict[str, Any] | None:
+    """The attributes of a netCDF file; None where there is none that can be read."""
+    try:
+        with xr.open_dataset(path, engine="scipy") as data:
+            return dict(data.attrs)
+    except Exception:  # of whatever else is there
+        return None
+
+
 def to_zarr(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
-    """Write a Zarr folder with a chunk a cell. Raises: OutputError; InvalidRunError without the package zarr."""
+    """Write a Zarr folder, whose chunks are slabs of cells. Raises: OutputError; InvalidRunError without zarr."""
     zarr = _extra("zarr", "zarr")
     if path.is_symlink() or (path.exists() and not _is_ours(path)):
         raise OutputError(f"{path} is something else than results of a sweep, and is kept. Name another place.")
+    slab = _slab(grid, CHUNK_BYTES // max(_cell_bytes(data, grid), 1))
     with whole(path) as temporary:
         # Format 2: that of text is not settled in format 3, and every reader knows it.
         data.drop_vars(list(data)).to_zarr(temporary, mode="w", zarr_format=2, consolidated=False)
@@ -86,12 +98,12 @@ def to_zarr(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
                 name,
                 shape=variable.shape,
                 dtype=variable.dtype,
-                chunks=(*(1 for _ in grid), *variable.shape[len(grid) :]),
+                chunks=(*slab, *variable.shape[len(grid) :]),
                 fill_value=None,
                 attributes={"_ARRAY_DIMENSIONS": list(variable.dims), **variable.attrs}
                 | ({"coordinates": others} if others else {}),
             )
-        for index in itertools.product(*map(range, grid)):
+        for index in _slabs(grid, slab):
             for name, variable in data.items():
                 group[name][(*index, ...)] = variable.variable[index].values
         zarr.consolidate_metadata(str(temporary), zarr_format=2)
@@ -107,24 +119,51 @@ def _is_ours(folder: Path) -> bool:
 
 
 def to_parquet(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
-    """Write a long table, a row group a cell. Raises: OutputError; InvalidRunError without the package pyarrow."""
+    """Write a long table, in groups of some ten thousand rows. Raises: OutputError; InvalidRunError without pyarrow."""
     pyarrow, parquet = _extra("pyarrow", "parquet"), _extra("pyarrow.parquet", "parquet")
     axes = [str(dim) for dim in next(iter(data.values())).dims[: len(grid)]]
     last = next(iter(data.values())).dims[-1]
     dims = [*axes, *(dim for dim in data.dims if dim not in axes and dim != last), last]
     columns = [*dims, *(name for name in data.coords if name not in dims), *data]
 
-    def table_of(index: tuple[int, ...]) -> Any:
-        cell = data.isel({axis: slice(place, place + 1) for axis, place in zip(axes, index, strict=True)})
-        return cell.to_dataframe(dim_order=dims).reset_index()[columns]
+    rows_each = math.prod(data.sizes[dim] for dim in dims[len(axes) :])
+    slabs = [*_slabs(grid, _slab(grid, GROUP_ROWS // max(rows_each, 1)))]
+
+    def table_of(slab: tuple[slice, ...]) -> Any:
+        cells = data.isel(dict(zip(axes, slab, strict=True)))
+        return cells.to_dataframe(dim_order=dims).reset_index()[columns]
 
     with whole(path) as temporary:
-        schema = pyarrow.Schema.from_pandas(table_of((0,) * len(grid)), preserve_index=False)
+        schema = pyarrow.Schema.from_pandas(table_of((slice(0, 1),) * len(grid)), preserve_index=False)
         schema = schema.with_metadata(data.attrs)
         with parquet.ParquetWriter(temporary, schema) as writer:
-            for index in itertools.product(*map(range, grid)):
-                writer.write_table(pyarrow.Table.from_pandas(table_of(index), schema, preserve_index=False))
+            for slab in slabs:
+                writer.write_table(pyarrow.Table.from_pandas(table_of(slab), schema, preserve_index=False))
     return path
+
+
+def _slab(grid: tuple[int, ...], most_cells: int) -> tuple[int, ...]:
+    """Lengths, along the axes of a grid, of slabs of about so many cells that follow one another: whole along the last
+    axes, a part of one, and one cell along those before."""
+    lengths = []
+    for length in reversed(grid):
+        lengths.append(max(1, min(length, most_cells)))
+        most_cells //= length
+    return tuple(reversed(lengths))
+
+
+def _slabs(grid: tuple[int, ...], slab: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
+    """Such slabs, in the order of the cells."""
+    parts = (
+        [slice(first, min(first + length, whole)) for first in range(0, whole, length)]
+        for whole, length in zip(grid, slab, strict=True)
+    )
+    return itertools.product(*parts)
+
+
+def _cell_bytes(data: xr.Dataset, grid: tuple[int, ...]) -> int:
+    """Of the largest variable."""
+    return max(math.prod(each.shape[len(grid) :]) * each.dtype.itemsize for each in data.values())
 
 
 def _indexed(array: np.ndarray, key: Sequence[Any]) -> np.ndarray:

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import math
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import CancelledError, Executor, Future, wait
@@ -11,12 +12,14 @@ from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 from moe_theory.core.errors import ExecutorLostError, OutputError
+from moe_theory.runs import provenance
 from moe_theory.runs.locks import held_by
 from moe_theory.runs.packs import BACKLOG, Keeper, Packs
 from moe_theory.runs.progress import Progress
 from moe_theory.runs.workers import DeviceExecutor, WorkerPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan, parts_of
+from moe_theory.sweep.pulse import Facts, Pulse
 
 TASKS_AHEAD = 2  # in flight for each worker, so that none waits for the next
 MOST_LOSSES = 5  # of workers in a row, with nothing finished between them
@@ -32,6 +35,7 @@ class ChunkCounts:
     damaged: dict[str, str] = dataclasses.field(default_factory=dict)  # what is wrong, by chunk
     computed: int = 0  # by this run
     elsewhere: int = 0  # by other processes, meanwhile
+    failed: dict[str, str] = dataclasses.field(default_factory=dict)  # what went wrong, by chunk
 
     @property
     def done(self) -> int:
@@ -80,8 +84,15 @@ class Dispatcher:
         counts: ChunkCounts,
         missing: Sequence[PlannedChunk],
         progress: Progress,
+        pulse: Pulse,
+        keeps_going: bool = False,
     ) -> None:
+        """`keeps_going`: whether an error of a chunk is counted, and no reason to stop."""
         self.plan, self.packs, self.pool, self.counts, self.progress = plan, packs, pool, counts, progress
+        self.pulse, self.keeps_going = pulse, keeps_going
+        self.hosts: dict[str, Counter[str]] = {}  # tasks, chunks and seconds of each, since the beginning
+        self.work_left = sum(chunk.replicate_rounds for chunk in missing)
+        self.last_beat = time.monotonic(), self.work_left
         self.unclaimed = deque(stretches_of(plan, missing))
         self.busy: list[Stretch] = []  # that other processes are at
         self.claimed: dict[str, _Claimed] = {}  # chunks that are not kept yet, by name
@@ -130,6 +141,8 @@ class Dispatcher:
             if not self.num_left:  # others have computed the rest
                 break
             self.packs.publish()
+            if self.pulse.is_due:
+                self.pulse.beat(self.facts())
             is_idle = not self.in_flight and not self.keeper.backlog and self.events.empty()  # in this order
             if is_idle and self.busy:
                 self._wait_for_others()
@@ -140,6 +153,31 @@ class Dispatcher:
                 executor = self._handle(self.events.get(timeout=LOOK), executor)
                 while True:
                     executor = self._handle(self.events.get_nowait(), executor)
+
+    def facts(self) -> Facts:
+        """How the run goes."""
+        now, (before, work) = time.monotonic(), self.last_beat
+        self.last_beat = now, self.work_left
+        rate = (work - self.work_left) / max(now - before, 1e-9)
+        cells, tasks = len(self.plan.sweep.grid), Counter[str]()
+        for each in self.hosts.values():
+            tasks.update(each)
+        return {
+            "time": provenance.now(),
+            "activity": "compiling" if self.compiling else "running" if self.in_flight else "waiting",
+            "cells": cells - self.cells_left,
+            "of_cells": cells,
+            "chunks": self.counts.done,
+            "of_chunks": self.counts.num_chunks,
+            "replicate_rounds_a_second": round(rate),
+            "seconds_left": round(self.work_left / rate) if rate else None,
+            "seconds_a_chunk": tasks["seconds"] / tasks["chunks"] if tasks["chunks"] else None,
+            "hosts": {host: dict(each) for host, each in self.hosts.items()},
+            "tasks_in_flight": len(self.in_flight),
+            "workers": self.pool.num_workers,
+            "losses": self.losses,
+            "failed": len(self.counts.failed),
+        }
 
     def _handle(self, event: Future | _Kept | OutputError, executor: Executor | None) -> Executor | None:
         if isinstance(event, OutputError):
@@ -178,7 +216,7 @@ class Dispatcher:
                 submit = executor.submit
                 if isinstance(executor, DeviceExecutor):
                     submit = functools.partial(submit, program=program)
-                future = submit(planning.compute, parts_of(chunks))
+                future = submit(planning.compute, parts_of(chunks), self.keeps_going)
             except Exception as failure:
                 self._give_back(chunks)
                 if not self.pool.is_loss(failure):
@@ -230,6 +268,7 @@ class Dispatcher:
                     self.counts.elsewhere += 1
                     self.num_unsent -= 1
                     self.progress.add_work(-chunk.replicate_rounds)
+                    self.work_left -= chunk.replicate_rounds
                     self._done(chunk)
                 else:
                     self.ready.append(chunk)
@@ -251,7 +290,7 @@ class Dispatcher:
         chunks = self.in_flight.pop(future)
         program = chunks[0].of.program
         try:
-            found, seconds = future.result()
+            found, seconds, host = future.result()
         except (Exception, CancelledError) as failure:
             self._give_back(chunks)
             if not self.pool.is_loss(failure):
@@ -261,9 +300,15 @@ class Dispatcher:
             self.compiling -= Counter([program])
         self.losses = 0
         work = sum(chunk.replicate_rounds for chunk in chunks)
+        self.work_left -= work
         self.pace[program] = min(self.pace.get(program, math.inf), seconds / work)
+        self.hosts.setdefault(host, Counter()).update({"tasks": 1, "chunks": len(chunks), "seconds": seconds})
         for chunk, data in zip(chunks, found, strict=True):
-            self.keeper.keep(chunk.name, data)
+            if isinstance(data, str):
+                self.counts.failed[chunk.name] = data
+                self._done(chunk)
+            else:
+                self.keeper.keep(chunk.name, data)
         self.progress.advance(work)
         self._show_activity()
         return None

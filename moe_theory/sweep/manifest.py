@@ -2,32 +2,34 @@
 
 | path | what it is |
 | --- | --- |
-| `manifest.json` | the specification that the folder was last run for, and the fingerprint of its machines |
+| `manifests/ID.json` | each version that was run there: a specification, and the fingerprint of its machines |
+| `manifest.json` | of these the last one that was run to its end; where none was, the last one |
 | `runs/*.json` | who ran it when with what: a file each, so that no run waits for another one |
 """
 
 import contextlib
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from moe_theory.core.errors import InvalidRunError, OutputError
-from moe_theory.runs.files import read_json, sealed, unsealed, write_whole
+from moe_theory.core.errors import InvalidRunError, OutputError, shortened
+from moe_theory.runs.files import digest, read_json, sealed, unsealed, write_whole
 from moe_theory.runs.reading import read_bytes
 
 SCHEMA = "moe-theory/sweep/2"
 MANIFEST = "manifest.json"
 WAY_OUT = "name a folder that you may write to, with room in it"
-_RUNS = "runs"
+ID_LENGTH = 12  # of a version's digest
+_RUNS, _VERSIONS = "runs", "manifests"
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest, with all `runs`, the first one first. Raises: InvalidRunError where there is none, or one that is
-    damaged or of another version.
+def read_manifest(folder: Path, version: str | None = None) -> dict[str, Any]:
+    """The manifest, or that of the version whose ID begins so, with all `runs`, the first one first. Raises:
+    InvalidRunError where there is none, or one that is damaged or of another package's version.
     """
-    path = folder / MANIFEST
     require_version(folder)
+    path = folder / MANIFEST if version is None else _path_of(folder, version)
     try:
         manifest = unsealed(read_bytes(path))
     except FileNotFoundError:
@@ -60,15 +62,72 @@ def require_version(folder: Path) -> None:
         )
 
 
+def version_of(manifest: Mapping[str, Any]) -> str:
+    """A version's ID."""
+    return digest({name: manifest[name] for name in ("specification", "fingerprint")})[:ID_LENGTH]
+
+
+def versions_in(folder: Path) -> dict[str, dict[str, Any]]:
+    """The manifests of all versions that were run in a folder, by ID; damaged ones are left out."""
+    found = {}
+    for path in sorted((folder / _VERSIONS).glob("*.json")):
+        with contextlib.suppress(InvalidRunError):
+            found[path.stem] = read_manifest(folder, path.stem)
+    return found
+
+
+def _path_of(folder: Path, version: str) -> Path:
+    known = sorted(path for path in (folder / _VERSIONS).glob("*.json"))
+    found = [path for path in known if version and path.stem.startswith(version)]
+    if len(found) != 1:
+        raise InvalidRunError(
+            f"{folder} has {len(found) or 'no'} versions {shortened(version)}: name one of "
+            f"{', '.join(path.stem for path in known) or 'another folder'}."
+        )
+    return found[0]
+
+
+def kept_fingerprint(folder: Path) -> dict[str, str] | None:
+    """The fingerprint that the manifest names; None where there is none, or a damaged one."""
+    try:
+        return read_manifest(folder)["fingerprint"]
+    except InvalidRunError:
+        return None
+
+
+Tell = Callable[[Mapping[str, Any]], None]
+
+
 @contextlib.contextmanager
-def recorded(folder: Path, specification: Mapping[str, Any], fingerprint: Mapping[str, str], run: dict) -> Iterator:
-    """Record a run when it begins, and again when it ends with what `run` has become. Raises: OutputError."""
+def recorded(
+    folder: Path, specification: Mapping[str, Any], fingerprint: Mapping[str, str], run: dict
+) -> Iterator[Tell]:
+    """Record a run when it begins, whenever what it gives is called with how it goes, and when it ends with what `run`
+    has become. Its manifest is the folder's once all its chunks are there, or from the beginning where no run came so
+    far. Raises: OutputError.
+    """
     manifest = {"schema": SCHEMA, "specification": specification, "fingerprint": dict(fingerprint)}
-    write_whole(folder / MANIFEST, sealed(manifest), WAY_OUT)
+    try:
+        before = read_manifest(folder)
+    except InvalidRunError:
+        before = {}
+    for each in filter(None, (before, manifest)):  # that of an older folder is in no other file
+        path = folder / _VERSIONS / f"{version_of(each)}.json"
+        if not path.exists():
+            write_whole(path, sealed({name: each[name] for name in manifest}), WAY_OUT)
+    if not before.get("is_complete"):
+        write_whole(folder / MANIFEST, sealed(manifest | {"is_complete": False}), WAY_OUT)
     path = folder / _RUNS / f"{run['started'].replace(':', '')}-{uuid.uuid4().hex[:8]}.json"
     write_whole(path, sealed(run), WAY_OUT)
+
+    def tell(facts: Mapping[str, Any]) -> None:
+        run["last_heard"] = dict(facts)
+        write_whole(path, sealed(run), WAY_OUT)
+
     try:
-        yield
+        yield tell
+        if run.get("chunks") == run.get("of"):
+            write_whole(folder / MANIFEST, sealed(manifest | {"is_complete": True}), WAY_OUT)
     finally:
         with contextlib.suppress(OutputError):  # a full disk is reported by whatever met it first
             write_whole(path, sealed(run), WAY_OUT)

@@ -10,6 +10,7 @@ import hashlib
 import itertools
 import json
 import math
+import platform
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ import jax
 import numpy as np
 
 from moe_theory.core.engine import width_for
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidRunError, shortened
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.programs import compiled_once
 from moe_theory.core.system import check_system, recorded_rounds
@@ -170,14 +171,33 @@ def parts_of(chunks: Sequence[PlannedChunk]) -> list[Part]:
     return [Part(of.task, tuple(chunk.first for chunk in own)) for of, own in cells]
 
 
-def compute(parts: Sequence[Part]) -> tuple[list[bytes], float]:
-    """What a worker makes of chunks of one program: what is kept of each, and the seconds that it took. Raises:
-    InvalidRunError where the numbers would be others.
+class Computed(NamedTuple):
+    """What a worker sends back."""
+
+    chunks: list[bytes | str]  # what is kept of each; text of what went wrong, where it is to go on
+    seconds: float
+    host: str
+
+
+def compute(parts: Sequence[Part], keeps_going: bool = False) -> Computed:
+    """What a worker makes of chunks of one program.
+
+    Args:
+        keeps_going: whether an error of one chunk is no reason not to compute the others.
+    Raises: InvalidRunError where the numbers would be others; what a chunk raises, unless it keeps going.
     """
     require_fingerprint(parts[0].task)
     began = time.perf_counter()
-    found = [computed(part.task | {"first": first}) for part in parts for first in part.firsts]
-    return found, time.perf_counter() - began
+    found: list[bytes | str] = []
+    for part in parts:
+        for first in part.firsts:
+            try:
+                found.append(computed(part.task | {"first": first}))
+            except Exception as failure:
+                if not keeps_going:
+                    raise
+                found.append(f"{type(failure).__name__}: {shortened(' '.join(str(failure).split()))}")
+    return Computed(found, time.perf_counter() - began, platform.node())
 
 
 def require_fingerprint(task: Task) -> None:

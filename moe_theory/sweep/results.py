@@ -6,50 +6,52 @@ import json
 import math
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int
 
-from moe_theory.core import moments
 from moe_theory.core.constraints import shown
 from moe_theory.core.errors import (
     DamagedChunkError,
     InvalidParamsError,
     InvalidRunError,
     MissingChunkError,
+    OutputError,
     unknown_name,
 )
 from moe_theory.core.fields import long_name
 from moe_theory.core.forks import after_fork
-from moe_theory.core.moments import Moments
+from moe_theory.core.machine import available_cores
 from moe_theory.core.notebook import Shown
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.cells import Run
 from moe_theory.runs.files import digest, local
-from moe_theory.runs.packs import Packs
-from moe_theory.runs.progress import Progress, automatic
+from moe_theory.runs.locks import held_by
+from moe_theory.runs.packs import Keeper, Packs
+from moe_theory.runs.progress import Progress, automatic, quiet
 from moe_theory.runs.progress import shown as shown_progress
 from moe_theory.sweep import runner
 from moe_theory.sweep.manifest import read_manifest
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan, chunk_shapes
 from moe_theory.sweep.specification import Specification
+from moe_theory.sweep.statistics import Arrays, Blocks, over_replicates
 from moe_theory.sweep.systems import Sweepable, sweepable
 
 if TYPE_CHECKING:
     import xarray as xr
+    from distributed import Security
 
-SUMMED = 1_000_000  # numbers that statistics are taken of at once, unless a round has more
+POLL = 0.2  # seconds between looks at what other processes are at
 CACHED_BYTES = 256_000_000  # of cells that have been read, so that several variables read a chunk once
 ROUND, STATISTIC, REPLICATE = "round", "statistic", "replicate"
 MOMENTS = ("count", "mean", "standard_error", "min", "max")  # statistics before the quantiles
-
-Arrays = dict[str, Shaped[np.ndarray, "..."]]  # by observable
 
 
 class Sweep(Shown, Specification):
@@ -74,21 +76,44 @@ class Sweep(Shown, Specification):
         *,
         executor: Executor | None = None,
         dask: str | None = None,
+        security: "Security | Mapping[str, str] | None" = None,
         devices: int | None = None,
         progress: Progress = automatic,
+        log: str | os.PathLike[str] | None = None,
+        keep_going: bool = False,
+        only_failed: bool = False,
     ) -> "Results":
         """Compute what is missing of this sweep in the folder `path`; the results. Running again resumes.
 
         Args:
             executor: any `concurrent.futures.Executor` whose workers can import this package; it is left open.
-            dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes.
+            dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
+                scheduler can run any code here and on its workers.
+            security: certificates for dask="tls://...": a `distributed.Security`, or paths as {"tls_ca_file": ...,
+                "tls_client_cert": ..., "tls_client_key": ...}; those of Dask's configuration unless given.
             devices: or the number of local devices; all of them unless given.
             progress: where it is reported; by default a line in a notebook, else standard error.
+            log: file that gets a line of JSON every ten seconds: rate, time left, what each host has done, failures.
+            keep_going: whether to go on where a cell raises an error: `Results.failed` has it, by the cell's name, and
+                the results lack what it had.
+            only_failed: whether to compute only what raised errors in the last run.
         Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError; what was finished before is kept.
         """
         with shown_progress(progress) as listener:
-            done = runner.run(self, path, pool=runner.pool_of(executor, dask, devices), progress=listener)
-        return Results(done.plan, done.packs)
+            pool = runner.pool_of(executor, dask, devices, security)
+            more = {"keeps_going": keep_going, "only_failed": only_failed}
+            outcome = runner.run(self, path, pool=pool, progress=listener, log=log and Path(log), **more)
+            return results_of(outcome, listener)
+
+
+def results_of(outcome: runner.Outcome, progress: Progress = quiet) -> "Results":
+    """The results of a run, with their statistics kept where all is there."""
+    is_partial = outcome.counts.done < outcome.counts.num_chunks
+    results = Results(outcome.plan, outcome.packs, is_partial)
+    results.failed = {results.names[place]: said for place, said in outcome.failed.items()}
+    if not is_partial:
+        results.keep_statistics(progress)
+    return results
 
 
 class Coverage(NamedTuple):
@@ -115,25 +140,33 @@ class Results(Shown):
         self._present = [[chunk for chunk in each if chunk.name in packs] for each in plan.by_cell]
         self._num_chunks = len(plan.chunks)
         self.damaged: dict[str, str] = {}  # what is wrong with chunks that were read, by name
+        self.history: list[
+            dict[str, Any]
+        ] = []  # records of the folder's runs, the first one first, where it was opened
+        self.failed: dict[str, str] = {}  # errors of cells in the run that these are of, by the cells' names
         self._cache = _Cache(CACHED_BYTES)
+        self._blocks = Blocks(plan, self.kept)
         if not (partial or self.coverage.is_complete):
             raise self._incomplete()
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], partial: bool = False) -> "Results":
+    def open(cls, path: str | os.PathLike[str], partial: bool = False, version: str | None = None) -> "Results":
         """The results in a run folder; no chunk is read yet.
 
         Args:
             partial: whether to accept missing chunks: statistics are then of fewer replicates, see `count`, and nan for
                 cells without any.
+            version: the beginning of the ID of one that was run there, by other code or of another specification, as
+                `moe-theory sweep show` lists them; the last one that was run to its end unless given.
         Raises: InvalidRunError where there is no sweep; MissingChunkError where chunks are missing; OutputError for an
             address in place of a folder.
         """
         folder = local(path)
-        manifest = read_manifest(folder)
-        return cls(
-            SweepPlan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"]), Packs(folder), partial
-        )
+        manifest = read_manifest(folder, version)
+        plan = SweepPlan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"])
+        results = cls(plan, Packs(folder), partial)
+        results.history = manifest["runs"]
+        return results
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""
@@ -219,6 +252,12 @@ class Results(Shown):
 
         return dataset.to_netcdf(self.to_xarray(), Path(path))
 
+    def is_written(self, path: Path) -> bool:
+        """Whether the netCDF file there is of all these results, as `to_netcdf` writes it."""
+        from moe_theory.sweep import dataset
+
+        return self.coverage.is_complete and dataset.attributes_of(path) == _attributes(self)
+
     def to_zarr(self, path: str | os.PathLike[str]) -> Path:
         """Write a Zarr folder (format 2), a cell at a time, the same bytes for the same results.
 
@@ -295,7 +334,47 @@ class Results(Shown):
 
         Moments merge in the order of chunks; quantiles are exact.
         """
-        return self._cache.get(("statistics", place), lambda: self._statistics(place))
+        block = place // self._blocks.size
+        kept = self._cache.get(("block", block), lambda: self._kept(block)) if self._is_kept(block) else None
+        return kept[place] if kept else self._cache.get(("statistics", place), lambda: self._statistics(place))
+
+    def keep_statistics(self, progress: Progress = quiet) -> None:
+        """Keep the statistics of all cells in the run folder, so that whoever opens it need not read the replicates.
+        Processes that share the folder share the work. Raises: OutputError where it cannot be written.
+        """
+        left = [block for block in range(len(self._blocks)) if not self._is_kept(block)]
+        if not left:
+            return
+        failures: list[OutputError] = []
+        progress.running("statistics")
+
+        def told(news: Sequence[str] | OutputError) -> None:
+            if isinstance(news, OutputError):
+                failures.append(news)
+            else:
+                for name in news:
+                    self.packs.release(name)
+
+        keeper = Keeper(self.packs, told)
+        threads = ThreadPoolExecutor(available_cores())
+        try:
+            while left and not failures:
+                busy = []  # other processes
+                for number, is_done in enumerate(threads.map(lambda block: self._keep(block, keeper), left), 1):
+                    progress.at(f"statistics, {number:,} of {len(left):,} blocks of cells")
+                    if not is_done:
+                        busy.append(left[number - 1])
+                left = busy
+                if left:
+                    holders = self.packs.holders(map(self._blocks.name, left))
+                    progress.running(f"nothing: {held_by(holders, 'block of statistics', 'blocks of statistics')}")
+                    time.sleep(POLL)
+        finally:
+            threads.shutdown(cancel_futures=True)
+            keeper.close()
+            self.packs.close()
+        if failures:
+            raise failures[0]
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays] | None:
         """Numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable; or None."""
@@ -303,16 +382,30 @@ class Results(Shown):
 
     def _statistics(self, place: int) -> Arrays | None:
         pieces = [arrays for _, arrays in self._readable(place)]
-        if not pieces:
+        return over_replicates(pieces, self.kept, self.sweep.quantiles) if pieces else None
+
+    def _is_kept(self, block: int) -> bool:
+        return self._blocks.name(block) in self.packs
+
+    def _kept(self, block: int) -> dict[int, Arrays] | None:
+        """Statistics of a block's cells; None where they are damaged, and are to be taken again."""
+        try:
+            return self._blocks.unpacked(block, self.packs.read(self._blocks.name(block)))
+        except (MissingChunkError, DamagedChunkError):
             return None
-        alike: dict[Any, list[str]] = {}  # observables of one shape, whose statistics are taken at once
-        for name in self.kept:
-            alike.setdefault((pieces[0][name].shape[:-1], pieces[0][name].dtype), []).append(name)
-        found = {}
-        for names in alike.values():
-            stacked = [np.stack([piece[name] for name in names], axis=1) for piece in pieces]
-            found |= dict(zip(names, np.moveaxis(_statistics(stacked, self.sweep.quantiles), 1, 0), strict=True))
-        return {name: found[name] for name in self.kept}
+
+    def _keep(self, block: int, keeper: Keeper) -> bool:
+        """Take the statistics of a block's cells; False where another process is at it."""
+        name = self._blocks.name(block)
+        if not self.packs.claim(name):
+            return False
+        self.packs.refresh()
+        if name in self.packs:
+            self.packs.release(name)
+        else:
+            found = [self._statistics(place) for place in self._blocks.cells(block)]
+            keeper.keep(name, self._blocks.packed(block, cast(list[Arrays], found)))
+        return True
 
     def _replicates(self, place: int) -> tuple[np.ndarray, Arrays] | None:
         read = self._readable(place)
@@ -446,11 +539,12 @@ def _shapes(results: Results) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
 
 def _attributes(results: Results) -> dict[str, str]:
     """Attributes that decide the numbers, without how, where or when they were computed."""
-    fingerprint = results.plan.fingerprint
+    fingerprint, there = results.plan.fingerprint, results.coverage
     return {
         "title": f"{results.sweep.system}: {results.kind.about}",
         "specification": json.dumps(results.sweep.to_json(), sort_keys=True),
         "digest": results.digest,
+        "chunks": f"{there.chunks} of {there.of_chunks}",
         "moe_theory": fingerprint["moe-theory"],
         "fingerprint": json.dumps(fingerprint, sort_keys=True),
     }
@@ -531,24 +625,6 @@ def _records(names: tuple[str, ...]) -> Any:
 
 def _joined(pieces: Sequence[Arrays | None], name: str) -> np.ndarray:
     return np.concatenate([piece[name] for piece in pieces if piece is not None], axis=-1)
-
-
-def _statistics(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "R ... S"]:
-    """Statistics over the replicates of arrays (R, ..., B), in float64; some rounds at a time, to save memory."""
-    num_rounds = len(pieces[0])
-    step = max(1, SUMMED // max(sum(piece[0].size for piece in pieces), 1))
-    with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite, or their squares
-        parts = [
-            _rows([piece[first : first + step] for piece in pieces], quantiles) for first in range(0, num_rounds, step)
-        ]
-    return np.concatenate(parts)
-
-
-def _rows(pieces: Sequence[np.ndarray], quantiles: Sequence[float]) -> Float[np.ndarray, "... S"]:
-    wide: list[Any] = [piece.astype(np.float64) for piece in pieces]
-    merged: Moments = moments.merge([moments.over_replicates(piece) for piece in wide])
-    columns = [merged.count, merged.mean, merged.standard_error, merged.minimum, merged.maximum]
-    return np.stack([*columns, *np.quantile(np.concatenate(wide, axis=-1), quantiles, axis=-1)], axis=-1)
 
 
 def _is_same(asked: Any, value: Any) -> bool:

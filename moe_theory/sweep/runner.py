@@ -1,13 +1,17 @@
 """Run a sweep in a folder: the missing chunks are computed wherever there are workers. Running again resumes."""
 
+import contextlib
 import dataclasses
+import functools
+import logging
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import Any
 
-from moe_theory.core.errors import ExecutorLostError, InvalidRunError
+from moe_theory.core.errors import ExecutorLostError, InvalidRunError, MoeTheoryError
 from moe_theory.core.machine import available_cores
 from moe_theory.runs import provenance
 from moe_theory.runs.files import made_folder
@@ -17,10 +21,12 @@ from moe_theory.runs.workers import DevicePool, ExecutorPool, WorkerPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.dask import dask_pool
 from moe_theory.sweep.dispatcher import MOST_LOSSES, ChunkCounts, Dispatcher
-from moe_theory.sweep.manifest import recorded, require_version
+from moe_theory.sweep.manifest import kept_fingerprint, read_manifest, recorded, require_version, versions_in
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan
+from moe_theory.sweep.pulse import Pulse
 from moe_theory.sweep.specification import Specification
 
+_LOG = logging.getLogger(__name__)
 WAY_OUT = "finished chunks are kept. Make room there or make it writable, then run the same command again"
 
 
@@ -29,6 +35,15 @@ class Outcome:
     plan: SweepPlan
     packs: Packs
     counts: ChunkCounts
+
+    @property
+    def failed(self) -> dict[int, str]:
+        """The first error of each cell that had some, by its place in the grid."""
+        found: dict[int, str] = {}
+        for chunk in self.plan.chunks if self.counts.failed else ():
+            if chunk.name in self.counts.failed:
+                found.setdefault(chunk.cell, self.counts.failed[chunk.name])
+        return found
 
 
 def run(
@@ -39,6 +54,9 @@ def run(
     progress: Progress = quiet,
     arguments: Sequence[str] = (),
     is_stopped: Callable[[], bool] = lambda: False,
+    log: Path | None = None,
+    keeps_going: bool = False,
+    only_failed: bool = False,
 ) -> Outcome:
     """Compute the missing chunks of a sweep in a folder; running again resumes.
 
@@ -47,6 +65,9 @@ def run(
         arguments: of the command that asked for it, for the manifest.
         is_stopped: whether to stop, with a KeyboardInterrupt. An interrupt by itself may be lost: Python drops one that
             comes in the middle of a callback.
+        log: file that gets a line of JSON every ten seconds: rate, time left, hosts, failures.
+        keeps_going: whether to go on where a chunk raises an error, which is counted.
+        only_failed: whether to compute nothing but chunks that raised errors in the last run.
     Raises: OutputError, InvalidRunError, ExecutorLostError; whatever was finished before is kept.
     """
     pool = DevicePool() if pool is None else pool
@@ -54,25 +75,63 @@ def run(
     require_version(packs.folder)
     try:
         progress.running(f"a first task on {pool.description}")
-        plan = SweepPlan(sweep, fingerprint_of(pool, sweep.system))
+        plan = SweepPlan(sweep, fingerprint_of(pool, sweep.system, kept_fingerprint(packs.folder)))
         plan.require_memory(pool.num_local)
+        _warn_of_others(plan, packs)
         record = _record(pool, plan.fingerprint, arguments)
-        with recorded(packs.folder, sweep.to_json(), plan.fingerprint, record):
+        failed = _failed(packs.folder)
+        with recorded(packs.folder, sweep.to_json(), plan.fingerprint, record) as tell:
+            pulse = Pulse(tell, log)
             packs.remove_leftovers()
             damaged, missing = packs.check(), find_missing(plan, packs)
             counts = ChunkCounts(len(plan.chunks), len(plan.chunks) - len(missing), damaged)
+            if only_failed:
+                missing = [chunk for chunk in missing if chunk.name in failed]
+            dispatcher = Dispatcher(plan, packs, pool, counts, missing, progress, pulse, keeps_going)
             try:
-                Dispatcher(plan, packs, pool, counts, missing, progress).run(is_stopped)
+                dispatcher.run(is_stopped)
             finally:
                 record |= {"finished": provenance.now(), "computed": counts.computed}
-                record |= {"chunks": counts.done, "of": counts.num_chunks}
+                record |= {"chunks": counts.done, "of": counts.num_chunks, "failed": counts.failed}
+                pulse.beat(dispatcher.facts())
         return Outcome(plan, packs, counts)
     finally:
         pool.close()
         packs.close()
 
 
-def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
+def _failed(folder: Path) -> Mapping[str, str]:
+    """Chunks that raised errors in the last run that came to its end, and what they were."""
+    try:
+        runs = read_manifest(folder)["runs"]
+    except InvalidRunError:
+        return {}
+    return next((run["failed"] for run in reversed(runs) if isinstance(run.get("failed"), dict)), {})
+
+
+def other_versions(packs: Packs, plan: SweepPlan) -> dict[str, SweepPlan]:
+    """Plans of the other versions that were run in a folder, by ID; only of those that this code can read."""
+    others = {}
+    for version, manifest in versions_in(packs.folder).items():
+        if (manifest["specification"], manifest["fingerprint"]) != (plan.sweep.to_json(), plan.fingerprint):
+            with contextlib.suppress(MoeTheoryError):
+                others[version] = SweepPlan(plan.sweep.from_json(manifest["specification"]), manifest["fingerprint"])
+    return others
+
+
+def _warn_of_others(plan: SweepPlan, packs: Packs) -> None:
+    """Say that chunks of other code, or of another machine, are there and not used."""
+    for version, other in other_versions(packs, plan).items():
+        if different := provenance.difference(plan.fingerprint, other.fingerprint):
+            count = sum(chunk.name in packs for chunk in other.chunks)
+            message = "%d chunks in %s are of another version and not used (this one has %s). To see them: %s"
+            command = f"moe-theory sweep show {packs.folder} --version {version}"
+            _LOG.warning(message, count, packs.folder, different, command)
+
+
+def pool_of(
+    executor: Executor | None = None, dask: str | None = None, devices: int | None = None, security: Any = None
+) -> WorkerPool:
     """The workers asked for: an executor's, a Dask cluster's, or local devices. Raises: InvalidRunError for more than
     one of them, or for one that is invalid.
     """
@@ -80,16 +139,20 @@ def pool_of(executor: Executor | None = None, dask: str | None = None, devices: 
     given = [name for name, value in asked.items() if value is not None]
     if len(given) > 1:
         raise InvalidRunError(f"{' and '.join(given)} exclude one another: give one of them.")
+    if security is not None and dask is None:
+        raise InvalidRunError("security is for a Dask cluster: give its address as dask=, or leave security out.")
     if executor is not None:
         return ExecutorPool(executor)
-    return DevicePool(devices) if dask is None else dask_pool(dask)
+    return DevicePool(devices) if dask is None else dask_pool(dask, security=security)
 
 
-def fingerprint_of(pool: WorkerPool, system: str) -> dict[str, str]:
-    """The fingerprint of one of the pool's workers. Raises: ExecutorLostError where none answers."""
+def fingerprint_of(pool: WorkerPool, system: str, kept: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The fingerprint of the pool's workers. Raises: ExecutorLostError where none answers; InvalidRunError where they
+    run other code than this process.
+    """
     for _ in range(MOST_LOSSES):
         try:
-            return pool.open().submit(planning.fingerprint, system).result()
+            return pool.fingerprint(functools.partial(planning.fingerprint, system), kept)
         except Exception as failure:
             if not pool.is_loss(failure):
                 raise

@@ -77,7 +77,7 @@ def challenge(
 
     Examples:
         >>> import moe_theory as mt
-        >>> found = mt.challenge("continual.lemma-11-more-experts", seconds=5, reading="orthogonal-signal")
+        >>> found = mt.challenge("continual.lemma-11-more-experts", seconds=1, reading="orthogonal-signal")
         >>> found.sought
         'rescue'
     """

@@ -2,15 +2,18 @@
 
 import asyncio
 import contextlib
+import functools
 import gc
 import importlib.util
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import CancelledError
 
@@ -19,6 +22,7 @@ from packed import entries
 
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.runs import Progress, compilation
+from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
 from moe_theory.sweep.dask import dask_pool
 from moe_theory.sweep.results import Sweep
@@ -180,11 +184,11 @@ def test_a_scheduler_may_come_back_elsewhere(cluster, tmp_path):
 
 
 def test_that_there_are_no_workers_is_told_and_waited_out(cluster, monkeypatch, caplog):
-    monkeypatch.setattr("moe_theory.sweep.dask.EMPTY", 0.1)
+    monkeypatch.setattr("moe_theory.sweep.dask.SILENCE", 0.1)
     cluster.start(0)
     pool = dask_pool(cluster.address)
     result = pool.open().submit(pow, 2, 3)
-    assert [record.getMessage().partition(":")[0] for record in caplog.records] == ["Dask tcp"]
+    wait_until(lambda: caplog.records)
     assert f"has no workers: it waits for one. To start some: dask worker {cluster.address}" in caplog.text
     assert pool.num_workers == 1
     cluster.add_workers(1)
@@ -206,23 +210,166 @@ def test_a_worker_without_the_package_is_told_and_gets_no_tasks(cluster, caplog,
     sweep = Sweep(system="continual", rounds=4, replicates=32, chunk_width=16)
     cluster.start(0)
     cluster._begin([sys.executable, "-c", WITHOUT, cluster.address, "--no-nanny", "--nthreads", "1"])
-    with Client(cluster.address, set_as_default=False) as client:
-        client.wait_for_workers(1, timeout=LIMIT)
+    wait_for_workers(cluster, 1)
     with pytest.raises(
-        InvalidRunError, match=r"no worker of Dask tcp.* can run moe-theory .* \(127\.0\.0\.1: .*install"
+        InvalidRunError, match=r"no worker of Dask tcp.* has the code .* \(127\.0\.0\.1: .*ModuleNotFound.* install"
     ):
         sweep.run(tmp_path, dask=cluster.address)
     cluster.add_workers(1)
-    with Client(cluster.address, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=LIMIT)
+    wait_for_workers(cluster, 2)
     sweep.run(tmp_path, dask=cluster.address)
     assert "1 of 2 workers" in caplog.text
-    assert "they get no tasks; to use them, install the same version" in caplog.text
+    assert "to use them, install what the others have" in caplog.text
+
+
+STALE = """
+import sys
+import moe_theory
+moe_theory.__version__ = "0.0.9"
+from distributed.cli.dask_worker import main
+sys.argv = ["dask-worker", *sys.argv[1:]]
+main()
+"""
+NAMED = "1 of {} workers of Dask {} get no tasks (127.0.0.1: moe-theory 0.0.9 and not"
+
+
+def add_stale(cluster):
+    return cluster._begin([sys.executable, "-c", STALE, cluster.address, "--no-nanny", "--nthreads", "1"])
+
+
+def wait_for_workers(cluster, number):
+    with Client(cluster.address, set_as_default=False) as client:
+        client.wait_for_workers(number, timeout=LIMIT)
+
+
+def test_a_worker_of_another_version_is_named_and_gets_no_tasks(undisturbed, cluster, caplog, tmp_path):
+    """Would catch one stale worker that stops a run, or is the measure for the others as it came first."""
+    cluster.start(0)
+    add_stale(cluster)
+    wait_for_workers(cluster, 1)
+    cluster.add_workers(1)
+    wait_for_workers(cluster, 2)
+    counts = runner.run(SWEEP, tmp_path, pool=dask_pool(cluster.address)).counts
+    assert counts.computed == len(undisturbed)
+    assert files(tmp_path) == undisturbed
+    assert [NAMED.format(2, cluster.address) in record.getMessage() for record in caplog.records] == [True]
+
+
+@pytest.mark.thorough
+def test_what_the_folder_holds_decides_among_workers_with_this_code(cluster, monkeypatch):
+    """Would catch a resumption for which most workers count, so that finished chunks are not used."""
+    ask = functools.partial(planning.fingerprint, "continual")
+    cluster.start(2)
+    with monkeypatch.context() as patch:
+        patch.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_max_isa=SSE4_2")
+        cluster.add_workers(1)
+        kept = ask()
+    wait_for_workers(cluster, 3)
+    pool = dask_pool(cluster.address)
+    assert pool.fingerprint(ask) == ask() != kept
+    assert pool.fingerprint(ask, kept) == kept
+    assert pool.fingerprint(ask, kept | {"code": "of last year"}) == ask()
+    pool.close()
+
+
+@pytest.mark.thorough
+def test_a_worker_of_another_version_that_joins_later_costs_nothing(undisturbed, cluster, caplog, tmp_path):
+    def join():
+        add_stale(cluster)
+        wait_for_workers(cluster, 2)
+
+    cluster.start(1)
+    runner.run(SWEEP, tmp_path, pool=dask_pool(cluster.address), progress=Disturbed(join))
+    assert files(tmp_path) == undisturbed
+    assert NAMED.format(2, cluster.address) in caplog.text
+
+
+@pytest.mark.thorough
+def test_when_all_workers_that_may_compute_are_gone_it_says_so_and_waits_for_one(
+    undisturbed, cluster, caplog, monkeypatch, tmp_path
+):
+    """Would catch tasks that wait for ever for workers they were sent to."""
+
+    def kill():
+        good.kill()
+        threading.Thread(target=start_again).start()
+
+    def start_again():
+        wait_until(lambda: "has no worker left that may compute: it waits for one" in caplog.text)
+        cluster.add_workers(1)
+
+    monkeypatch.setattr("moe_theory.sweep.dask.SILENCE", 1.0)
+    cluster.start(1)
+    good = cluster.processes[-1]
+    wait_for_workers(cluster, 1)
+    add_stale(cluster)
+    wait_for_workers(cluster, 2)
+    runner.run(SWEEP, tmp_path, pool=dask_pool(cluster.address), progress=Disturbed(kill))
+    assert files(tmp_path) == undisturbed
+
+
+@pytest.mark.thorough
+def test_a_worker_that_does_not_answer_is_named_and_not_waited_for(cluster, monkeypatch, caplog):
+    monkeypatch.setattr("moe_theory.sweep.dask.SILENCE", 4.0)  # a busy machine needs some to answer at all
+    ask = functools.partial(planning.fingerprint, "continual")
+    cluster.start(1)
+    wait_for_workers(cluster, 1)
+    cluster.add_workers(1)
+    wait_for_workers(cluster, 2)
+    cluster.processes[-1].send_signal(signal.SIGSTOP)
+    pool = dask_pool(cluster.address)
+    assert pool.fingerprint(ask) == ask()
+    wait_until(lambda: "get no tasks (127.0.0.1: no answer): to use them, look into the logs" in caplog.text)
+    assert pool.open().submit(pow, 2, 3).result(LIMIT) == 8
+    pool.close()
+
+
+def test_a_run_within_a_task_of_a_cluster_with_one_thread_computes_there(cluster, tmp_path):
+    """Would catch a run that waits for ever for the thread that it is itself in."""
+    cluster.start(1)
+    with Client(cluster.address, set_as_default=False) as client:
+        sweep = Sweep(system="continual", rounds=4, replicates=16)
+        assert client.submit(sweep.run, str(tmp_path), dask=cluster.address).result(LIMIT).coverage.is_complete
+
+
+def test_tls_by_argument(cluster, tmp_path):
+    """Would catch certificates that are dropped on the way to one of the connections."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("makes certificates")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    about = ("-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate))
+    subprocess.run([openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", *about], check=True, capture_output=True)
+    files = ("--tls-ca-file", str(certificate), "--tls-cert", str(certificate), "--tls-key", str(key))
+    cluster.start(0, *files, "--protocol", "tls")
+    address = cluster.address.replace("tcp:", "tls:")
+    options = ("--no-nanny", "--nthreads", "1", "--no-dashboard")
+    cluster._run("dask_worker", address, *files, *options)
+    paths = {"tls_ca_file": certificate, "tls_client_cert": certificate, "tls_client_key": key}
+    pool = dask_pool(address, security={name: str(path) for name, path in paths.items()})
+    assert pool.open().submit(pow, 2, 3).result(LIMIT) == 8
+    pool.close()
+
+
+def test_certificates_that_cannot_be_used_are_refused_at_once(tmp_path):
+    paths = dict.fromkeys(("tls_ca_file", "tls_client_cert", "tls_client_key"), str(tmp_path / "absent.pem"))
+    for address, security, said in (
+        ("tls://h:1", paths, "No such file"),
+        ("tls://h:1", {"ca": "x"}, "give a distributed.Security, or the paths"),
+        ("tls://h:1", {}, "it needs tls_ca_file, tls_client_cert and tls_client_key"),
+        ("tls://h:1", "cert.pem", "cannot be used"),
+        ("tcp://h:1", paths, "no address with TLS"),
+        ("local:1", paths, "leave it out"),
+    ):
+        with pytest.raises(InvalidRunError, match=said):
+            runner.pool_of(dask=address, security=security)
+    with pytest.raises(InvalidRunError, match="security is for a Dask cluster"):
+        runner.pool_of(security=paths)
 
 
 def test_workers_that_are_all_paused_are_told(cluster, monkeypatch, caplog):
     """Would catch a run that waits for workers at their memory limit, as Dask does without a word."""
-    monkeypatch.setattr("moe_theory.sweep.dask.EMPTY", 0.5)
+    monkeypatch.setattr("moe_theory.sweep.dask.SILENCE", 0.5)
     cluster.start(0)
     cluster._begin(
         [sys.executable, "-m", "distributed.cli.dask_worker", cluster.address, "--no-nanny", "--memory-limit", "40MB"]
@@ -230,8 +377,9 @@ def test_workers_that_are_all_paused_are_told(cluster, monkeypatch, caplog):
     with Client(cluster.address, set_as_default=False) as client:
         wait_until(lambda: {w["status"] for w in client.scheduler_info(n_workers=-1)["workers"].values()} == {"paused"})
     pool = dask_pool(cluster.address)
-    pool.open()
-    assert "are at their memory limit and paused (127.0.0.1): it waits for them" in caplog.text
+    pool.open().submit(pow, 2, 3)
+    wait_until(lambda: caplog.records)
+    assert "has paused all its workers, at their memory limit (127.0.0.1): it waits for them" in caplog.text
     pool.close()
 
 
@@ -342,6 +490,11 @@ def test_a_malformed_address_is_refused_at_once(address):
 def test_tls_without_certificates_is_refused():
     with pytest.raises(InvalidRunError, match=r"tls://127\.0\.0\.1:1 needs certificates"):
         dask_pool("tls://127.0.0.1:1").open()
+
+
+def test_a_client_or_a_cluster_in_place_of_an_address_is_refused():
+    with pytest.raises(InvalidRunError, match=r"dask=.*object.* is no address of a cluster: give tcp://HOST:PORT"):
+        dask_pool(object())  # type: ignore[arg-type]
 
 
 def test_without_dask_the_way_out_is_named(monkeypatch):

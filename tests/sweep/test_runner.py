@@ -249,6 +249,78 @@ def test_an_executor_of_the_caller_s_own_is_not_reopened(tmp_path):
         runner.run(SWEEP, tmp_path, pool=runner.pool_of(Failing(losses=(2,))))
 
 
+class Client:
+    """As a Dask client has it."""
+
+    __module__ = "distributed.client"
+
+
+class AutoExecutor:
+    __module__ = "submitit.auto.auto"
+
+
+@pytest.mark.parametrize(
+    ("executor", "way_out"),
+    [
+        ("tcp://host:8786", "executor=str is no .*: an address of a Dask cluster is given as dask="),
+        (Client(), "give the address of its scheduler, as dask="),
+        (AutoExecutor(), r"executor\.map_array\(sweep\.run, "),
+        (queue.Queue(), "executor=Queue is no .*: use ProcessPoolExecutor"),
+    ],
+)
+def test_what_is_no_executor_is_refused_at_once(executor, way_out, tmp_path):
+    with pytest.raises(InvalidRunError, match=way_out):
+        SWEEP.run(tmp_path / "run", executor=executor)
+    assert not (tmp_path / "run").exists()
+
+
+class Jobs(Executor):
+    """Returns what cannot be waited for."""
+
+    def submit(self, function, /, *arguments, **options):
+        return object()
+
+
+def test_an_executor_whose_tasks_are_no_futures_is_refused(tmp_path):
+    with pytest.raises(
+        InvalidRunError, match=r"executor=Jobs submits tasks that are no concurrent\.futures\.Future: use"
+    ):
+        runner.run(SWEEP, tmp_path, pool=runner.pool_of(Jobs()))
+
+
+class Stale(Executor):
+    """Workers with other code."""
+
+    def submit(self, function, /, *arguments):
+        future = Future()
+        future.set_result(function(*arguments) | {"code": "of last year"})
+        return future
+
+
+def test_an_executor_with_other_code_is_refused(tmp_path):
+    """Would catch chunks that are named after code which this process does not run, and so cannot find again."""
+    with pytest.raises(InvalidRunError, match=r"the workers of Stale have code of last year and not \w+: install"):
+        runner.run(SWEEP, tmp_path, pool=runner.pool_of(Stale()))
+    assert not files(tmp_path)
+
+
+def test_a_pool_that_does_not_answer_is_named(monkeypatch, caplog, tmp_path):
+    """Would catch a run in a task of its own pool that waits for ever without a word."""
+    monkeypatch.setattr("moe_theory.runs.workers.SILENCE", 0.1)
+    with ThreadPoolExecutor(1) as executor:
+
+        def nested():
+            run = threading.Thread(target=SWEEP.run, args=(tmp_path,), kwargs={"executor": executor})
+            run.start()
+            while not caplog.records:
+                run.join(0.01)
+            return run
+
+        executor.submit(nested).result().join()
+    assert "no worker of ThreadPoolExecutor has answered in 0 s: it waits for one" in caplog.text
+    assert "itself a task of theirs" in caplog.text
+
+
 def test_a_task_that_fails_by_itself_ends_the_run(tmp_path):
     with pytest.raises(ZeroDivisionError, match="planted"):
         runner.run(SWEEP, tmp_path, pool=ExecutorPool(Failing(failure=ZeroDivisionError("planted")), 1))
