@@ -131,17 +131,19 @@ class Packs(Claims):
             reason = self._known[pack] = self._known[pack] and self._listed(path)
             if reason is None and _is_whole(path):
                 continue
-            damaged |= {pack: reason} if reason is not None else {}
             bad.add(path)
+            told, whole = len(damaged), []
             try:
                 with open_file(path) as file:
                     whole = self._whole(path, file, damaged)
                 if not whole or self.write(whole) != path:  # the damage may be outside of all entries
                     path.unlink()
             except FileNotFoundError:  # another process is at it too
-                pass
+                continue
             except OSError:  # it is no file, or another user's
                 left.add(path)
+            if not whole and len(damaged) == told:
+                damaged[pack] = reason or "it is cut short or changed"
         if bad:
             self._relist(bad, left)
         return {name: reason for name, reason in damaged.items() if name not in self}
