@@ -31,7 +31,8 @@ FOLDER = "packs"
 LENGTH = 40  # characters of names of entries and of packs, which are digests
 MOST_ENTRIES = 8192  # of a pack
 MOST_BYTES = 1 << 26  # of a pack, unless one entry has more
-LONGEST_WAIT = 1.0  # seconds that an entry which has come in waits for others to share its pack
+LEAST_WAIT, MOST_WAIT = 1.0, 300.0  # seconds that an entry which has come in waits for others to share its pack
+WAITING = 0.01  # share of the time since the beginning that this is, within these limits: what a power cut costs
 BACKLOG = 1 << 29  # bytes that wait to be written before more is computed
 _ENDING = ".npz"
 _ENTRY, _PACK = (re.compile(rf"[0-9a-f]{{{LENGTH}}}\{ending}") for ending in (_ENDING, ".zip"))
@@ -229,7 +230,8 @@ class _Order(enum.Enum):
 
 
 class Keeper:
-    """Writes entries in a thread of its own, those of about a second in one pack.
+    """Writes entries in a thread of its own, in one pack those of a while: of a second at first, of a hundredth of its
+    age later.
 
     What comes of it goes to `tell`, in that thread: the names that are kept now, or what went wrong; then nothing more
     is written.
@@ -239,6 +241,7 @@ class Keeper:
         self._packs, self._tell = packs, tell
         self._coming: SimpleQueue[Entry | _Order] = SimpleQueue()
         self._guard = threading.Lock()
+        self._began = time.monotonic()
         self.backlog = 0  # bytes that are not written yet
         self._thread = threading.Thread(target=self._work, name="moe-theory-keeper", daemon=True)
         self._thread.start()
@@ -280,6 +283,10 @@ class Keeper:
         told.__cause__ = failure
         return told
 
+    @property
+    def _patience(self) -> float:
+        return min(max(LEAST_WAIT, WAITING * (time.monotonic() - self._began)), MOST_WAIT)
+
     def _gathered(self) -> tuple[list[Entry], bool]:
         """What comes within a while, and whether that is the end."""
         entries: list[Entry] = []
@@ -293,5 +300,5 @@ class Keeper:
                 return entries, each is _Order.END
             entries.append(each)
             size += len(each[1])
-            until = min(until, time.monotonic() + LONGEST_WAIT)
+            until = min(until, time.monotonic() + self._patience)
         return entries, False
