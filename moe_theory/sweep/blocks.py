@@ -17,7 +17,7 @@ VERSION = 1  # of what is kept of a block
 MOST_BLOCKS = 1024  # of a sweep
 
 
-class Blocks:
+class CellBlocks:
     """Runs of cells, in the grid's order, whose statistics are one entry of the sweep's packs. Its name is a digest of
     the chunks that it is of, so that it counts for these alone.
     """

@@ -162,17 +162,17 @@ def program_of(task: Task) -> Hashable:
     return json.dumps({name: task[name] for name in decisive}, sort_keys=True)
 
 
-class Part(NamedTuple):
+class SentChunks(NamedTuple):
     """Chunks of one cell: what a worker is sent."""
 
     task: Task  # of one of them
     firsts: tuple[int, ...]  # replicates
 
 
-def parts_of(chunks: Sequence[PlannedChunk]) -> list[Part]:
+def parts_of(chunks: Sequence[PlannedChunk]) -> list[SentChunks]:
     """Chunks, in their order, as a worker is sent them."""
     cells = itertools.groupby(chunks, lambda chunk: chunk.of)
-    return [Part(of.task, tuple(chunk.first for chunk in own)) for of, own in cells]
+    return [SentChunks(of.task, tuple(chunk.first for chunk in own)) for of, own in cells]
 
 
 class Computed(NamedTuple):
@@ -183,7 +183,7 @@ class Computed(NamedTuple):
     host: str
 
 
-def compute(parts: Sequence[Part], keeps_going: bool = False) -> Computed:
+def compute(parts: Sequence[SentChunks], keeps_going: bool = False) -> Computed:
     """What a worker makes of chunks of one program.
 
     Args:

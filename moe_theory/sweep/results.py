@@ -38,7 +38,7 @@ from moe_theory.runs.packs import Keeper, Packs
 from moe_theory.runs.progress import Progress, automatic, quiet
 from moe_theory.runs.progress import shown as shown_progress
 from moe_theory.sweep import runner
-from moe_theory.sweep.blocks import Blocks
+from moe_theory.sweep.blocks import CellBlocks
 from moe_theory.sweep.manifest import read_manifest
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan, chunk_shapes
 from moe_theory.sweep.specification import Specification
@@ -146,7 +146,7 @@ class Results(Shown):
         ] = []  # records of the folder's runs, the first one first, where it was opened
         self.failed: dict[str, str] = {}  # errors of cells in the run that these are of, by the cells' names
         self._cache = _Cache(CACHED_BYTES)
-        self._blocks = Blocks(plan, self.kept)
+        self._blocks = CellBlocks(plan, self.kept)
         if not (partial or self.coverage.is_complete):
             raise self._incomplete()
 
