@@ -92,8 +92,8 @@ def reads(call: ast.Call) -> bool:
     return name in FUNCTIONS or (is_method and name in METHODS)
 
 
-# What else has a method of this name: pools of workers, a browser, results whose store reads them.
-NO_FILES = {"pool", "webbrowser", "Results", "archive"}
+# What else has a method of this name: pools of workers, their own too, a browser, results whose store reads them.
+NO_FILES = {"pool", "self", "webbrowser", "Results", "archive"}
 
 
 def test_every_reader_is_careful():
