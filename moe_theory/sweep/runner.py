@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
-from moe_theory.core.errors import ExecutorLostError, InvalidRunError, MoeTheoryError
+from moe_theory.core.errors import ExecutorLostError, InvalidRunError, MoeTheoryError, OutputError
 from moe_theory.core.machine import available_cores
 from moe_theory.runs import provenance
 from moe_theory.runs.files import made_folder
@@ -93,7 +93,8 @@ def run(
             finally:
                 record |= {"finished": provenance.now(), "computed": counts.computed}
                 record |= {"chunks": counts.done, "of": counts.num_chunks, "failed": counts.failed}
-                pulse.beat(dispatcher.facts())
+                with contextlib.suppress(OutputError):  # a full disk is reported by whatever met it first
+                    pulse.beat(dispatcher.facts())
         return Outcome(plan, packs, counts)
     finally:
         pool.close()
