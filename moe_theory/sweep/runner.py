@@ -94,7 +94,7 @@ def run(
             finally:
                 record |= {"finished": provenance.now(), "computed": counts.computed}
                 record |= {"chunks": counts.done, "of": counts.num_chunks, "failed": counts.failed}
-                with contextlib.suppress(OutputError):  # what went wrong before is told
+                with contextlib.suppress(OutputError):  # a full disk is reported by whatever met it first
                     pulse.beat(dispatcher.facts())
         return Outcome(plan, packs, counts)
     finally:

@@ -44,6 +44,7 @@ from typing import Any, NamedTuple
 
 import click
 import numpy as np
+from packed import entries, packs
 
 from moe_theory import cli
 from moe_theory.deep import report as deep
@@ -326,10 +327,13 @@ def arrays(chance: random.Random, seeds: Seeds) -> Input:
     """Arrays that declare what they do not hold: requests of a stream, chunks of a sweep."""
     made = npy(chance.choice(TYPES), chance.choice(SHAPES), bytes(80))
     if chance.random() < 0.4:
-        (file, *_) = sorted((seeds.folder / "sweep" / "chunks").rglob("*.npz"))
-        data = chance.choice((damaged(chance, file.read_bytes()), made, archive({"task.npy": made}, 2**31)))
+        (file, *_) = packs(seeds.folder / "sweep")
+        whole = {f"{name}.npz": data for name, data in entries(seeds.folder / "sweep").items()}
+        name = chance.choice(sorted(whole))
+        entry = chance.choice((damaged(chance, whole[name]), made, archive({"task.npy": made}, 2**31)))
+        lies = (damaged(chance, file.read_bytes()), made, archive(whole | {name: entry}), archive(whole, 2**31))
         words = ["sweep", "show", "{here}/run", *chance.choice(([], ["--json"], ["--to", "{here}/run/x.nc"]))]
-        return Input(words, {"run": seeds.folder / "sweep", f"run/{file.relative_to(seeds.folder / 'sweep')}": data})
+        return Input(words, {"run": seeds.folder / "sweep", f"run/packs/{file.name}": chance.choice(lies)})
     with np.load(seeds.folder / "stream.npz") as kept:
         given = {name: kept[name] for name in kept.files}
     name, way = chance.choice(sorted(given)), chance.randrange(4)
@@ -788,6 +792,10 @@ SPECIAL = (  # commands, and what they read that is no file
     ("sweep show {here}/sweep", "sweep/manifest.json"),
     ("sweep show {here}/sweep", "sweep/runs/x.json"),
     ("sweep {here}/x", "x"),
+    ("sweep show {here}/sweep", f"sweep/packs/{'0' * 40}.zip"),
+    ("sweep show {here}/sweep", "sweep/packs"),
+    ("sweep {here}/grid.toml --out {here}/sweep", f"sweep/packs/{'0' * 40}.zip"),
+    ("sweep {here}/grid.toml --out {here}/sweep", "sweep/packs"),
     ("sweep {here}/grid.toml --out {here}/sweep", "sweep/.lock"),
     ("sweep {here}/grid.toml --out {here}/sweep", "sweep/.claims"),
     ("sweep {here}/grid.toml --out {here}/sweep", "sweep/.replacing"),

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from packed import entries
 
 from moe_theory.checkpoints import load_experts
 from moe_theory.core.errors import MoeTheoryError
@@ -34,8 +35,8 @@ from moe_theory.deep import runs as deep_runs
 from moe_theory.deep.presets import preset
 from moe_theory.report import pages
 from moe_theory.runs import files, tensors
-from moe_theory.runs.files import finish_replacing, pack, sealed, write_together
-from moe_theory.runs.store import Store
+from moe_theory.runs.files import digest, finish_replacing, pack, sealed, write_together
+from moe_theory.runs.packs import LENGTH, Packs
 from moe_theory.sweep import manifest
 from moe_theory.verify import archive, evidence
 from moe_theory.verify.request import check_request
@@ -63,24 +64,32 @@ class Writers:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.store = Store(folder / "sweep")
-        self.task = {"system": "continual", "first": 0}
         self.study, plan, self.cell, self.deep_task = _settings()
         self.plan = dataclasses.replace(plan, folder=folder / "deep")
         self.model = folder / "testbed" / "model.safetensors"
 
-    def chunk(self, version: int) -> None:
-        self.store.write("chunks/ab/abcd", pack(self.task, {"forgetting": _numbers(version, 2, 8)}))
+    def chunks(self, version: int) -> Path:
+        """A pack of two."""
+        tasks = [_chunk(first) for first in (2 * version, 2 * version + 1)]
+        arrays = [{"forgetting": _numbers(task["first"], 2, 8)} for task in tasks]
+        made = [(digest(task)[:LENGTH], pack(task, each)) for task, each in zip(tasks, arrays, strict=True)]
+        return Packs(self.folder / "sweep").write(made)
 
-    def read_chunk(self) -> Any:
-        return self.store.read("chunks/ab/abcd", self.task)
+    def read_chunks(self) -> Any:
+        """Of all versions that are there, by their places."""
+        packs = Packs(self.folder / "sweep")
+        names = {first: digest(_chunk(first))[:LENGTH] for first in range(6)}
+        return {str(first): packs.read(name)["forgetting"] for first, name in names.items() if name in packs} or None
+
+    def read_chunk(self, first: int) -> Any:
+        return Packs(self.folder / "sweep").read(digest(_chunk(first))[:LENGTH])
 
     def manifest(self, version: int) -> None:
         with manifest.recorded(self.folder / "sweep", {"system": "continual"}, MADE_BY, {"started": f"at {version}"}):
             pass
 
     def read_manifest(self) -> Any:
-        return {**manifest.read_manifest(self.folder / "sweep"), "runs": None}
+        return {**manifest.read_manifest(self.folder / "sweep"), "runs": None, "is_complete": None}
 
     def read_runs(self) -> Any:
         return manifest.read_manifest(self.folder / "sweep")["runs"] or None
@@ -144,6 +153,11 @@ def _settings() -> tuple[Any, deep_runs.Plan, str, dict[str, Any]]:
     return study, plan, cell, deep_runs._task(deep_runs._common_key(plan), cell, 0, params)
 
 
+def _chunk(first: int) -> dict[str, Any]:
+    """A chunk's task."""
+    return {"system": "continual", "first": first}
+
+
 def _numbers(version: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(version).standard_normal(shape)
 
@@ -151,7 +165,8 @@ def _numbers(version: int, *shape: int) -> np.ndarray:
 def kept_files(folder: Path) -> list[Kept]:
     """One file of every kind, written."""
     made = Writers(folder)
-    for write in (made.chunk, made.manifest, made.samples, made.checkpoint, made.trained, made.report):
+    packed = made.chunks(1)
+    for write in (made.manifest, made.samples, made.checkpoint, made.trained, made.report):
         write(1)
     half = Writers(folder / "complete")
     half.checkpoint(2)
@@ -169,7 +184,7 @@ def kept_files(folder: Path) -> list[Kept]:
     (run,) = (folder / "sweep" / "runs").glob("*.json")
     partial, complete = (each.plan.store.path(deep_runs.name_of(each.cell, 0)) for each in (made, half))  # pyright: ignore
     return [
-        Kept("chunk", made.store.path("chunks/ab/abcd"), made.read_chunk),
+        Kept("pack", packed, functools.partial(made.read_chunk, 2)),
         Kept("manifest", folder / "sweep" / manifest.MANIFEST, made.read_manifest),
         Kept("run record", run, made.read_runs),
         Kept("samples", samples, made.read_samples),
@@ -336,7 +351,7 @@ def cut_power(number: int, seed: int, folder: Path) -> Counter[str]:
     chance, root = random.Random(seed), folder / "root"
     root.mkdir()
     files._DURABLE.clear()
-    names = ("chunk", "manifest", "samples", "checkpoint", "trained", "report")
+    names = ("chunks", "manifest", "samples", "checkpoint", "trained", "report")
     with recorded() as log:
         made = Writers(root / "out" / "deeper")
         for version in range(3):
@@ -351,7 +366,8 @@ def cut_power(number: int, seed: int, folder: Path) -> Counter[str]:
         root.mkdir()
         again = Writers(root)
         for name in names:
-            getattr(again, name)(version)
+            for earlier in range(version + 1):  # chunks of which are still there
+                getattr(again, name)(earlier)
             versions[name].append(_read(getattr(again, readers[name])))
         shutil.rmtree(root)
     found: Counter[str] = Counter()
@@ -443,6 +459,7 @@ def _finish(process: subprocess.Popen) -> None:
 def _contents(out: Path) -> dict[str, bytes]:
     """Everything whose bytes must not depend on what happened."""
     found = {str(path.relative_to(out)): path.read_bytes() for path in [*out.rglob("*.npz"), *out.glob("results.nc")]}
+    found |= entries(out)  # which packs they are in depends on when each came
     if (out / pages.NUMBERS).is_file():
         document = json.loads((out / pages.NUMBERS).read_text())
         found["verdicts"] = json.dumps([each | {"command": ""} for each in document["verdicts"]]).encode()

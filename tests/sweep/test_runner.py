@@ -27,7 +27,6 @@ from moe_theory.runs.packs import Packs
 from moe_theory.runs.workers import DevicePool, ExecutorPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
-from moe_theory.sweep.dispatcher import ChunkCounts, Dispatcher
 from moe_theory.sweep.manifest import read_manifest
 from moe_theory.sweep.results import Sweep
 from moe_theory.sweep.systems import sweepable
@@ -65,7 +64,6 @@ def test_two_cpu_devices_give_the_same_bytes(undisturbed, tmp_path):
 import jax
 jax.config.update("jax_num_cpu_devices", 2)
 from moe_theory.sweep import runner
-from moe_theory.sweep.dispatcher import ChunkCounts, Dispatcher
 from moe_theory.sweep.manifest import read_manifest
 from moe_theory.sweep.results import Sweep
 assert len(jax.local_devices()) == 2
@@ -185,15 +183,19 @@ class Releasing(Progress):
 def test_what_others_have_kept_meanwhile_ends_a_run(undisturbed, tmp_path):
     """Would catch a run that waits for ever, as it forgot what it had not claimed while it waited for others."""
     plan = planning.SweepPlan(SWEEP, planning.fingerprint("continual"))
-    own, other = Packs(tmp_path), Packs(tmp_path)
+    other, until = Packs(tmp_path), time.monotonic() + 60
     held = {chunk.name: undisturbed[chunk.name] for chunk in plan.chunks[:2]}
     assert all(map(other.claim, held))
-    counts, until = ChunkCounts(len(plan.chunks)), time.monotonic() + 60
-    dispatcher = Dispatcher(plan, own, DevicePool(1), counts, plan.chunks, Releasing(other, held))
-    keep(tmp_path, {name: data for name, data in undisturbed.items() if name not in held})
-    dispatcher.run(lambda: time.monotonic() > until)
-    assert (counts.elsewhere, counts.computed) == (18, 0)
-    own.close()
+
+    def is_stopped():
+        """Asked first when it is known what is missing, and nothing is claimed yet."""
+        if not packs(tmp_path):
+            keep(tmp_path, {name: data for name, data in undisturbed.items() if name not in held})
+        return time.monotonic() > until
+
+    progress = Releasing(other, held)
+    counts = runner.run(SWEEP, tmp_path, pool=DevicePool(1), progress=progress, is_stopped=is_stopped).counts
+    assert (counts.present, counts.elsewhere, counts.computed) == (0, 18, 0)
     other.close()
 
 
@@ -301,7 +303,7 @@ def test_an_executor_with_other_code_is_refused(tmp_path):
     """Would catch chunks that are named after code which this process does not run, and so cannot find again."""
     with pytest.raises(InvalidRunError, match=r"the workers of Stale have code of last year and not \w+: install"):
         runner.run(SWEEP, tmp_path, pool=runner.pool_of(Stale()))
-    assert not files(tmp_path)
+    assert not entries(tmp_path)
 
 
 def test_a_pool_that_does_not_answer_is_named(monkeypatch, caplog, tmp_path):
