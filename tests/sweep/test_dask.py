@@ -251,7 +251,7 @@ def test_a_worker_of_another_version_is_named_and_gets_no_tasks(undisturbed, clu
     wait_for_workers(cluster, 2)
     counts = runner.run(SWEEP, tmp_path, pool=dask_pool(cluster.address)).counts
     assert counts.computed == len(undisturbed)
-    assert files(tmp_path) == undisturbed
+    assert entries(tmp_path) == undisturbed
     assert [NAMED.format(2, cluster.address) in record.getMessage() for record in caplog.records] == [True]
 
 
@@ -280,7 +280,7 @@ def test_a_worker_of_another_version_that_joins_later_costs_nothing(undisturbed,
 
     cluster.start(1)
     runner.run(SWEEP, tmp_path, pool=dask_pool(cluster.address), progress=Disturbed(join))
-    assert files(tmp_path) == undisturbed
+    assert entries(tmp_path) == undisturbed
     assert NAMED.format(2, cluster.address) in caplog.text
 
 
@@ -305,7 +305,7 @@ def test_when_all_workers_that_may_compute_are_gone_it_says_so_and_waits_for_one
     add_stale(cluster)
     wait_for_workers(cluster, 2)
     runner.run(SWEEP, tmp_path, pool=dask_pool(cluster.address), progress=Disturbed(kill))
-    assert files(tmp_path) == undisturbed
+    assert entries(tmp_path) == undisturbed
 
 
 @pytest.mark.thorough
