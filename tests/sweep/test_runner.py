@@ -385,7 +385,9 @@ def stale(tmp_path, monkeypatch):
 def test_a_run_of_other_code_does_not_hide_what_is_finished(stale, caplog):
     """Would catch a manifest that is replaced when a run begins, so that finished chunks are not found."""
     assert Results.open(stale).coverage.is_complete
-    (said,) = [record.getMessage() for record in caplog.get_records("setup") if "another version" in record.getMessage()]
+    (said,) = [
+        record.getMessage() for record in caplog.get_records("setup") if "another version" in record.getMessage()
+    ]
     own = version_of(read_manifest(stale))
     assert said.startswith(
         f"18 chunks in {stale} are of another version and not used (this one has moe-theory 0.0.9 and"
