@@ -182,12 +182,16 @@ def _written(results: "Results", path: Path) -> str:
     """Write the labelled results, unless the file is of them already; a line that says where they are."""
     if not results.coverage.is_complete:
         return f"{path.name} is left out: it is written when all is there"
+    if results.is_written(path):
+        return f"results: {path}"
+    if not results.packs.claim(path.name):
+        return f"results: {path}, which another process is writing"
     try:
-        if not results.is_written(path):
-            results.to_netcdf(path)
+        return f"results: {results.to_netcdf(path)}"
     except InvalidRunError as too_large:
         return f"{path.name} is left out: {too_large}"
-    return f"results: {path}"
+    finally:
+        results.packs.close()
 
 
 def _set_cpu_devices(number: int | None) -> None:

@@ -92,6 +92,10 @@ class Locks:
         self._is_behind = False  # whether the record is
         self._has_locks = fcntl is not None
 
+    @property
+    def _draft(self) -> Path:
+        return self._record.with_suffix(".part")
+
     @classmethod
     def of(cls, folder: Path) -> "Locks":
         """The claims in a folder; `close` them when done. Raises: OSError where they cannot be opened."""
@@ -110,8 +114,9 @@ class Locks:
             if not self._users:
                 os.close(self._file)
                 del self._by_file[self._path]
-                with contextlib.suppress(OSError):
-                    self._record.unlink(missing_ok=True)
+                for path in (self._record, self._draft):
+                    with contextlib.suppress(OSError):
+                        path.unlink(missing_ok=True)
 
     def acquire(self, name: str) -> bool:
         """Claim a name; False where another thread or process has it."""
@@ -173,11 +178,10 @@ class Locks:
 
     def _publish(self) -> None:
         own = {"pid": os.getpid(), "host": platform.node(), "started": self._started, "since": self._held}
-        draft = self._record.with_suffix(".part")
         with contextlib.suppress(OSError):  # who does not find it does not learn who holds what, and no more
             self._record.parent.mkdir(exist_ok=True)
-            draft.write_text(json.dumps(own))
-            draft.replace(self._record)
+            self._draft.write_text(json.dumps(own))
+            self._draft.replace(self._record)
         self._published, self._is_behind = time.time(), False
 
     def _records(self) -> Iterator[tuple[tuple[int, str, float], Mapping[str, float]]]:

@@ -31,7 +31,8 @@ FOLDER = "packs"
 LENGTH = 40  # characters of names of entries and of packs, which are digests
 MOST_ENTRIES = 8192  # of a pack
 MOST_BYTES = 1 << 26  # of a pack, unless one entry has more
-LONGEST_WAIT = 1.0  # seconds that an entry which has come in waits for others to share its pack
+LEAST_WAIT, MOST_WAIT = 1.0, 300.0  # seconds that an entry which has come in waits for others to share its pack
+WAITING = 0.01  # share of the time since the beginning that this is, within these limits: what a power cut costs
 BACKLOG = 1 << 29  # bytes that wait to be written before more is computed
 _ENDING = ".npz"
 _ENTRY, _PACK = (re.compile(rf"[0-9a-f]{{{LENGTH}}}\{ending}") for ending in (_ENDING, ".zip"))
@@ -131,17 +132,19 @@ class Packs(Claims):
             reason = self._known[pack] = self._known[pack] and self._listed(path)
             if reason is None and _is_whole(path):
                 continue
-            damaged |= {pack: reason} if reason is not None else {}
             bad.add(path)
+            told, whole = len(damaged), []
             try:
                 with open_file(path) as file:
                     whole = self._whole(path, file, damaged)
                 if not whole or self.write(whole) != path:  # the damage may be outside of all entries
                     path.unlink()
             except FileNotFoundError:  # another process is at it too
-                pass
+                continue
             except OSError:  # it is no file, or another user's
                 left.add(path)
+            if not whole and len(damaged) == told:
+                damaged[pack] = reason or "it is cut short or changed"
         if bad:
             self._relist(bad, left)
         return {name: reason for name, reason in damaged.items() if name not in self}
@@ -243,7 +246,8 @@ class _Order(enum.Enum):
 
 
 class Keeper:
-    """Writes entries in a thread of its own, those of about a second in one pack.
+    """Writes entries in a thread of its own, in one pack those of a while: of a second at first, of a hundredth of its
+    age later.
 
     What comes of it goes to `tell`, in that thread: the names that are kept now, or what went wrong; then nothing more
     is written.
@@ -253,6 +257,7 @@ class Keeper:
         self._packs, self._tell = packs, tell
         self._coming: SimpleQueue[Entry | _Order] = SimpleQueue()
         self._guard = threading.Lock()
+        self._began = time.monotonic()
         self.backlog = 0  # bytes that are not written yet
         self._thread = threading.Thread(target=self._work, name="moe-theory-keeper", daemon=True)
         self._thread.start()
@@ -294,6 +299,10 @@ class Keeper:
         told.__cause__ = failure
         return told
 
+    @property
+    def _patience(self) -> float:
+        return min(max(LEAST_WAIT, WAITING * (time.monotonic() - self._began)), MOST_WAIT)
+
     def _gathered(self) -> tuple[list[Entry], bool]:
         """What comes within a while, and whether that is the end."""
         entries: list[Entry] = []
@@ -307,5 +316,5 @@ class Keeper:
                 return entries, each is _Order.END
             entries.append(each)
             size += len(each[1])
-            until = min(until, time.monotonic() + LONGEST_WAIT)
+            until = min(until, time.monotonic() + self._patience)
         return entries, False

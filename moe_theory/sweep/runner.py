@@ -35,6 +35,7 @@ from moe_theory.sweep.pulse import Pulse
 from moe_theory.sweep.specification import Specification
 
 _LOG = logging.getLogger(__name__)
+CHECK = "check"  # the claim of whoever reads all packs
 WAY_OUT = "finished chunks are kept. Make room there or make it writable, then run the same command again"
 
 
@@ -91,7 +92,7 @@ def run(
         with recorded(packs.folder, sweep.to_json(), plan.fingerprint, record) as tell:
             pulse = Pulse(tell, log)
             packs.remove_leftovers()
-            damaged, missing = packs.check(), find_missing(plan, packs)
+            damaged, missing = _damaged(packs), find_missing(plan, packs)
             counts = ChunkCounts(len(plan.chunks), len(plan.chunks) - len(missing), damaged)
             if only_failed:
                 missing = [chunk for chunk in missing if chunk.name in failed]
@@ -106,6 +107,16 @@ def run(
     finally:
         pool.close()
         packs.close()
+
+
+def _damaged(packs: Packs) -> dict[str, str]:
+    """What is damaged, as the first of all processes that begin now finds: the others need not read everything too."""
+    if not packs.claim(CHECK):
+        return {}
+    try:
+        return packs.check()
+    finally:
+        packs.release(CHECK)
 
 
 def _failed(folder: Path) -> Mapping[str, str]:

@@ -9,8 +9,10 @@ import time
 
 import pytest
 import xarray as xr
+from packed import entries, harm
 
 from moe_theory import cli
+from moe_theory.runs.files import unpack
 
 SPECIFICATION = """
 system = "continual"
@@ -38,6 +40,11 @@ def finished(tmp_path_factory):
     return folder / "run"
 
 
+def chunks(folder):
+    """Names of the entries that are chunks."""
+    return sorted(name for name, data in entries(folder).items() if "width" in unpack(data)[0])
+
+
 def test_a_dry_run_says_what_it_takes_and_computes_nothing_that_stays(ran, specification, tmp_path):
     out = tmp_path / "run"
     said = ran("sweep", specification, "--out", out, "--dry-run").out
@@ -59,10 +66,10 @@ def test_a_run_says_where_things_are_and_what_it_computed(ran, specification, tm
     with xr.open_dataset(out / "results.nc") as data:
         assert data.sizes["num_experts"] == 2
     assert "0 computed, 6 reused" in ran("sweep", specification, "--out", out).out
-    harmed = min(out.glob("chunks/*/*.npz"))
-    harmed.write_bytes(b"")
+    harmed = chunks(out)[0]
+    harm(out, harmed)
     said = ran("sweep", specification, "--out", out).out
-    assert f"{harmed.name}: it is empty" in said
+    assert f"damaged, computed again: {harmed}: its checksum does not match" in said
     assert "1 computed, 5 reused" in said
 
 
@@ -106,7 +113,7 @@ def test_an_interrupt_says_how_to_resume(specification, tmp_path, sent):
     out = tmp_path / "run"
     command = [sys.executable, "-m", "moe_theory.cli", "sweep", str(specification), "--out", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
-    while not any(out.glob("chunks/*/*.npz")):
+    while not any(out.glob("packs/*.zip")):
         assert process.poll() is None
         time.sleep(0.02)
     os.kill(process.pid, sent)
@@ -114,7 +121,7 @@ def test_an_interrupt_says_how_to_resume(specification, tmp_path, sent):
     assert process.returncode == 130
     assert said.decode().endswith("the same command resumes from them\n")
     assert "Traceback" not in said.decode()
-    assert len(list(out.glob("chunks/*/*.npz"))) < 2000
+    assert len(chunks(out)) < 2000
 
 
 def test_other_versions_are_listed_shown_and_removed(ran, specification, tmp_path):

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from packed import leave_out
 from rich.console import Console
 
 from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.report import sweeps
 from moe_theory.runs.files import pack
-from moe_theory.runs.store import Store
+from moe_theory.runs.packs import Packs
 from moe_theory.sweep.plan import SweepPlan, fingerprint
 from moe_theory.sweep.results import Results, Sweep
 
@@ -39,8 +40,9 @@ SWEEPS = {
 
 def planted(folder, values=None, **changes):
     """Results of chunks that hold what `values` gives for a cell and an observable: (records, ..., 8)."""
-    plan, store = SweepPlan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(Path(folder))
+    plan, packs = SweepPlan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Packs(Path(folder))
     records = -(-plan.sweep.rounds // plan.sweep.record_every)
+    made = []
     for chunk in plan.chunks:
         arrays = {}
         for name in chunk.task["observables"]:
@@ -48,8 +50,9 @@ def planted(folder, values=None, **changes):
             shape = (records, *own, chunk.task["width"])
             random = np.random.default_rng(chunk.cell)
             arrays[name] = random.normal(5.0 + chunk.cell, 1.0, shape) if values is None else values(chunk.cell, shape)
-        store.write(chunk.name, pack(chunk.task, arrays))
-    return Results(plan, store)
+        made.append((chunk.name, pack(chunk.task, arrays)))
+    packs.write(made)
+    return Results(plan, packs)
 
 
 def printed(results):
@@ -59,10 +62,9 @@ def printed(results):
 
 
 def without_chunks(results, *cells):
-    for cell in cells:
-        for chunk in results.plan.chunks_of(cell):
-            results.store.path(chunk.name).unlink()
-    return Results(results.plan, results.store, partial=True)
+    folder = results.packs.folder
+    leave_out(folder, *(chunk.name for cell in cells for chunk in results.plan.by_cell[cell]))
+    return Results(results.plan, Packs(folder), partial=True)
 
 
 @pytest.mark.parametrize("name", SWEEPS)
@@ -85,7 +87,7 @@ def test_what_is_missing_or_not_finite_does_not_stop_a_look(name, tmp_path):
     sweeps.draw(empty, tmp_path / "empty.svg")
     assert "Incomplete: 0 of" in sweeps.caption(empty)
     planted(tmp_path, lambda cell, shape: np.full(shape, [1e300, np.inf, np.nan][cell % 3]), **SWEEPS[name])
-    results = Results(results.plan, results.store)
+    results = Results(results.plan, Packs(tmp_path))
     sweeps.draw(results, tmp_path / "wild.svg")
     assert printed(results)
 

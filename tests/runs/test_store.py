@@ -1,18 +1,22 @@
-"""Chunks on disk: catches a damaged file taken for whole, half-written files, and failures that lose or hide work."""
+"""Chunks on disk: catches a damaged one taken for whole, half-written files, and failures that lose or hide work."""
 
 import errno
 import os
 import random
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from packed import entries, harm, packs
 
-from moe_theory.core.errors import DamagedChunkError, InvalidRunError, MissingChunkError, OutputError
+from moe_theory.core.errors import DamagedChunkError, InvalidRunError, MissingChunkError, OtherChunkError, OutputError
 from moe_theory.runs import files
+from moe_theory.runs import packs as runs_packs
 from moe_theory.runs.files import pack, unpack
+from moe_theory.runs.packs import Packs
 from moe_theory.runs.store import Store
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
@@ -23,10 +27,6 @@ ARGUMENTS = {"system": "continual", "rounds": 20, "axes": {"num_experts": [2, 3]
 SWEEP = Sweep(**ARGUMENTS)
 PLAN = planning.SweepPlan(SWEEP, planning.fingerprint("continual"))
 TASK = {"rounds": 3}
-
-
-def chunk_files(folder):
-    return sorted(folder.glob("chunks/*/*.npz"))
 
 
 @pytest.fixture(scope="module")
@@ -68,69 +68,110 @@ def test_no_cut_goes_unseen():
             unpack(data[:length])
 
 
-def cut(path):
-    path.write_bytes(path.read_bytes()[:-20])
+FIRST, SECOND, *_ = (chunk.name for chunk in PLAN.chunks)
 
 
-def flip(path):
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 4
-    path.write_bytes(data)
+def cut(folder):
+    (pack,) = packs(folder)
+    pack.write_bytes(pack.read_bytes()[:-20])
+    return {pack.name, *entries_of(PLAN)}
 
 
-def empty(path):
-    path.write_bytes(b"")
+def empty(folder):
+    (pack,) = packs(folder)
+    pack.write_bytes(b"")
+    return {pack.name, *entries_of(PLAN)}
 
 
-def swap(path):
-    path.write_bytes(next(other for other in chunk_files(path.parents[2]) if other != path).read_bytes())
+def flip(folder):
+    harm(folder, FIRST)
+    return {FIRST}
+
+
+def zero(folder):
+    harm(folder, SECOND, lambda data: data[:-30] + bytes(30))
+    return {SECOND}
+
+
+def swap(folder):
+    (pack,) = packs(folder)
+    names = {FIRST.encode(): SECOND.encode(), SECOND.encode(): FIRST.encode()}
+    pack.write_bytes(re.sub(b"|".join(names), lambda found: names[found[0]], pack.read_bytes()))
+    return {FIRST, SECOND}
+
+
+def outside(folder):
+    """Another time of writing, in the directory."""
+    (pack,) = packs(folder)
+    data = bytearray(pack.read_bytes())
+    data[data.rindex(b"PK\x01\x02") + 12] ^= 4
+    pack.write_bytes(data)
+    return set()
+
+
+def entries_of(plan):
+    return [chunk.name for chunk in plan.chunks]
 
 
 @pytest.mark.parametrize(
-    ("harm", "said"), [(cut, "cut short"), (flip, "changed"), (empty, "empty"), (swap, "something else")]
+    ("harmed", "failure", "said"),
+    [
+        (cut, MissingChunkError, "compute it"),
+        (empty, MissingChunkError, "compute it"),
+        (flip, DamagedChunkError, f"{FIRST}: its checksum .* changed"),
+        (zero, DamagedChunkError, f"{SECOND}: its checksum .* cut short"),
+        (swap, OtherChunkError, "something else"),
+        (outside, None, None),
+    ],
 )
-def test_a_damaged_chunk_is_found_named_and_computed_anew(folder, finished, harm, said):
-    path = chunk_files(folder)[1]
-    harm(path)
-    (chunk,) = (each for each in PLAN.chunks if each.name.endswith(path.stem))
-    with pytest.raises(DamagedChunkError, match=said):
-        Store(folder).read(chunk.name, chunk.task)
+def test_a_damaged_chunk_is_found_named_and_computed_anew(folder, finished, harmed, failure, said):
+    bad = harmed(folder)
+    lost = bad & {*entries_of(PLAN)}
+    for name in lost:
+        with pytest.raises(failure, match=r"damaged|compute it"):
+            Packs(folder).read(name)
+    if lost:
+        with pytest.raises(failure, match=said):
+            Packs(folder).read(min(lost, key=entries_of(PLAN).index))
     counts = runner.run(SWEEP, folder).counts
-    assert (counts.computed, counts.present) == (1, 3)
-    assert list(counts.damaged) == [chunk.name]
-    assert [path.read_bytes() for path in chunk_files(folder)] == [path.read_bytes() for path in chunk_files(finished)]
+    assert (counts.computed, counts.present) == (len(lost), 4 - len(lost))
+    assert counts.damaged.keys() == ({each for each in bad if each.endswith(".zip")} or bad)
+    assert entries(folder) == entries(finished)
+    assert runner.run(SWEEP, folder).counts.damaged == {}
 
 
 def test_a_chunk_that_is_not_there_says_so(tmp_path):
     with pytest.raises(MissingChunkError, match="run the same command again"):
+        Packs(tmp_path).read("0" * 40)
+    with pytest.raises(MissingChunkError, match="run the same command again"):
         Store(tmp_path).read("0" * 40, TASK)
 
 
-@pytest.mark.parametrize(("failing", "room"), [("fsync", 16), ("replace", 4)])
-def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, finished, monkeypatch, failing, room):
-    real, calls = getattr(files.os, failing), []
+@pytest.mark.parametrize(("owner", "failing"), [(files, "_sync"), (files.os, "replace")])
+def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, finished, monkeypatch, owner, failing):
+    """Would catch what was kept before that goes with what is not."""
+    real, calls = getattr(owner, failing), []
 
-    def full(*arguments):
-        calls.append(arguments)
-        if len(calls) > room:
+    def full(*paths):
+        if Path(paths[-1]).parent.name == "packs":
+            calls.append(paths)
+        if len(calls) > 2:
             raise OSError(errno.ENOSPC, "No space left on device")
-        return real(*arguments)
+        return real(*paths)
 
-    monkeypatch.setattr(files.os, failing, full)
+    monkeypatch.setattr(runs_packs, "MOST_ENTRIES", 1)  # else one pack has all
+    monkeypatch.setattr(owner, failing, full)
     with pytest.raises(OutputError, match=r"No space left on device.*run the same command again") as told:
         runner.run(SWEEP, tmp_path)
     assert "\n" not in str(told.value)
     monkeypatch.undo()
-    kept = {path.name: path.stat().st_mtime_ns for path in chunk_files(tmp_path)}
-    assert 0 < len(kept) < 4
+    kept = {path: path.stat().st_mtime_ns for path in packs(tmp_path)}
+    assert len(kept) == 2
+    assert entries(tmp_path).items() < entries(finished).items()
     assert not list(tmp_path.glob("**/*.part"))
     assert runner.run(SWEEP, tmp_path).counts.present == len(kept)
-    assert all(
-        path.stat().st_mtime_ns == kept.get(path.name, path.stat().st_mtime_ns) for path in chunk_files(tmp_path)
-    )
-    assert [path.read_bytes() for path in chunk_files(tmp_path)] == [
-        path.read_bytes() for path in chunk_files(finished)
-    ]
+    assert all(path.stat().st_mtime_ns == written for path, written in kept.items())
+    assert entries(tmp_path) == entries(finished)
 
 
 @pytest.mark.parametrize("address", ["s3://bucket/x", "gs://bucket", "abfs://x@y/z", "hdfs:/x"])
@@ -161,7 +202,8 @@ def small_disk(tmp_path):
     subprocess.run(["umount", disk], check=True)
 
 
-def test_a_really_full_disk(small_disk, finished):
+def test_a_really_full_disk(small_disk, monkeypatch):
+    monkeypatch.setattr(runs_packs, "MOST_ENTRIES", 2)  # else one pack, which does not fit, has all
     sweep = Sweep(**{**ARGUMENTS, "replicates": 256})
     with pytest.raises(OutputError, match="No space left on device"):
         runner.run(sweep, small_disk / "run")
@@ -176,7 +218,7 @@ def test_a_really_full_disk(small_disk, finished):
 
 
 def test_leftovers_of_a_killed_process_are_swept_up_but_not_what_is_being_written(folder):
-    old, new = (chunk_files(folder)[0].with_name(f".{'ab' * 20}.host-{number}.part") for number in (1, 2))
+    old, new = (packs(folder)[0].with_name(f".{'ab' * 20}.zip.host-{number}.part") for number in (1, 2))
     for path in (old, new):
         path.write_bytes(b"half")
     os.utime(old, (0, 0))

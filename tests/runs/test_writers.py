@@ -16,7 +16,7 @@ OF_MODULES = {"np": {"save"}, "os": {"replace", "rename"}, "json": {"dump"}, "sh
 DURABLE = {"whole", "whole_set"}  # which give a temporary name, and put what is written there in its place
 ELSEWHERE = {
     "checkpoints/writing.py:_write_file": "below a temporary name",
-    "runs/locks.py:acquire": "who holds a claim, which ends with the process",
+    "runs/locks.py:_publish": "who holds claims, which end with the process",
     "plot/style.py:saved": "into memory",
     "report/plots.py:as_netcdf": "into memory",
     "plot/layout.py:_repr_png_": "into memory",

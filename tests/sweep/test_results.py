@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from packed import harm, leave_out
 
 import moe_theory as mt
 from moe_theory import root_key, simulate_batch
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MissingChunkError, OutputError, UnknownNameError
 from moe_theory.runs import files
 from moe_theory.runs.files import pack
-from moe_theory.runs.store import Store
+from moe_theory.runs.packs import Packs
 from moe_theory.runs.workers import DevicePool
 from moe_theory.sweep import runner
 from moe_theory.sweep.plan import SweepPlan, fingerprint
@@ -79,8 +80,8 @@ def cell_at(results, **settings):
 
 def reads(monkeypatch):
     """Names of the chunks that are read from here on."""
-    seen, read = [], Store.read
-    monkeypatch.setattr(Store, "read", lambda store, *of: seen.append(of[0]) or read(store, *of))
+    seen, read = [], Packs.read
+    monkeypatch.setattr(Packs, "read", lambda packs, name: seen.append(name) or read(packs, name))
     return seen
 
 
@@ -141,7 +142,7 @@ def test_only_the_cells_asked_for_are_read(statistics, monkeypatch):
     assert not seen
     first = chosen.values
     place = results.sweep.grid.cells.index(cell_at(results, num_experts=3, reading="weak-signal", truth_scale=0.2))
-    assert seen == [chunk.name for chunk in results.plan.chunks_of(place)]
+    assert seen == [chunk.name for chunk in results.plan.by_cell[place]]
     np.testing.assert_array_equal(data["forgetting"].values[1, 1, [1], -1], first)
     assert len(seen) == 8 * 3  # all cells, and the first only once
     data.load()
@@ -245,11 +246,8 @@ def test_without_an_extra_one_line_says_how_to_get_it(statistics, form, package,
 
 
 def test_what_is_missing_is_told_or_left_out(tmp_path):
-    results = mt.Results.open(made(tmp_path, keep="replicates"))
-    store, plan = results.store, results.plan
-    store.path(plan.chunks_of(2)[1].name).unlink()
-    for chunk in plan.chunks_of(5):
-        store.path(chunk.name).unlink()
+    plan = mt.Results.open(made(tmp_path, keep="replicates")).plan
+    leave_out(tmp_path, *(chunk.name for chunk in (plan.by_cell[2][1], *plan.by_cell[5])))
     with pytest.raises(MissingChunkError, match=r"20 of 24 chunks .*`moe-theory sweep`"):
         mt.Results.open(tmp_path)
     partial = mt.Results.open(tmp_path, partial=True)
@@ -270,14 +268,13 @@ def test_what_is_missing_is_told_or_left_out(tmp_path):
 
 def test_partial_statistics_say_of_how_many(tmp_path):
     results = mt.Results.open(made(tmp_path, **SMALL))
-    parts = results.plan.chunks_of(0)
+    parts = results.plan.by_cell[0]
     whole = results.run_of(0).records.forgetting
-    results.store.path(parts[0].name).unlink()
+    leave_out(tmp_path, parts[0].name)
     data = mt.Results.open(tmp_path, partial=True).to_xarray()["forgetting"]
     assert list(data.sel(statistic="count")) == [24] * 3
     np.testing.assert_allclose(data.sel(statistic="mean"), whole[:, 16:].mean(-1, dtype=np.float64))
-    for chunk in parts[1:]:
-        results.store.path(chunk.name).unlink()
+    leave_out(tmp_path, *(chunk.name for chunk in parts[1:]))
     data = mt.Results.open(tmp_path, partial=True).to_xarray()["forgetting"]
     assert list(data.sel(statistic="count")) == [0] * 3
     assert np.isnan(data.drop_sel(statistic="count")).all()
@@ -285,13 +282,13 @@ def test_partial_statistics_say_of_how_many(tmp_path):
 
 def test_a_damaged_chunk_is_told_when_it_is_read(tmp_path):
     results = mt.Results.open(made(tmp_path, **SMALL))
-    path = results.store.path(results.plan.chunks_of(0)[1].name)
-    path.write_bytes(path.read_bytes()[:-100])
+    name = results.plan.by_cell[0][1].name
+    harm(tmp_path, name)
     damaged = mt.Results.open(tmp_path)
     for _ in range(2):  # every time, and never of fewer replicates
         with pytest.raises(MissingChunkError, match=r"2 of 3 chunks .*damaged"):
             damaged.to_xarray()["forgetting"].load()
-    assert list(damaged.damaged) == [results.plan.chunks_of(0)[1].name]
+    assert list(damaged.damaged) == [name]
     partial = mt.Results.open(tmp_path, partial=True)
     assert partial.to_xarray()["forgetting"].isel(round=0, statistic=0) == 24
     assert partial.coverage.chunks == 2
@@ -299,8 +296,8 @@ def test_a_damaged_chunk_is_told_when_it_is_read(tmp_path):
 
 def test_whole_numbers_are_never_made_up_for_a_damaged_chunk(tmp_path):
     results = mt.Results.open(made(tmp_path, **SMALL, keep="replicates"))
-    path = results.store.path(results.plan.chunks_of(0)[1].name)
-    path.write_bytes(path.read_bytes()[:-100])
+    name = results.plan.by_cell[0][1].name
+    harm(tmp_path, name)
     partial = mt.Results.open(tmp_path, partial=True)
     data = partial.to_xarray()
     assert np.isnan(data["forgetting"].values[:, 16:32]).all()
@@ -372,11 +369,11 @@ def test_cells_of_computed_axes_have_short_names(tmp_path):
 
 def test_cells_of_different_sizes_stand_side_by_side(tmp_path):
     sizes = {"axes": {"max_experts": [3, 4]}, "params": {"num_experts": 3}, "observables": ["loads"]}
-    plan, store = SweepPlan(Sweep(**{**SMALL, **sizes}), fingerprint("continual")), Store(tmp_path)
+    plan, packs = SweepPlan(Sweep(**{**SMALL, **sizes}), fingerprint("continual")), Packs(tmp_path)
     for chunk in plan.chunks:
         loads = np.arange(3 * (chunk.cell + 3) * 16).reshape(3, chunk.cell + 3, 16)
-        store.write(chunk.name, pack(chunk.task, {"loads": loads}))
-    data = Results(plan, store).to_xarray()["loads"]
+        packs.write([(chunk.name, pack(chunk.task, {"loads": loads}))])
+    data = Results(plan, packs).to_xarray()["loads"]
     assert data.sizes["expert_index"] == 4
     small = data.sel(max_experts=3)
     assert np.all(small.sel(statistic="count") == [40, 40, 40, 0])
@@ -386,15 +383,15 @@ def test_cells_of_different_sizes_stand_side_by_side(tmp_path):
 
 
 def test_values_that_are_not_finite_stay_so(tmp_path, monkeypatch):
-    read = Store.read
+    read = Packs.read
 
-    def planted(store, name, task):
-        arrays = read(store, name, task)
+    def planted(packs, name):
+        arrays = read(packs, name)
         arrays["forgetting"][0, :2] = np.inf, np.nan
         arrays["forgetting"][1, 0] = np.inf
         return arrays
 
-    monkeypatch.setattr(Store, "read", planted)
+    monkeypatch.setattr(Packs, "read", planted)
     data = mt.Results.open(made(tmp_path, **SMALL)).to_xarray()["forgetting"]
     assert np.isnan(data.sel(statistic="mean").values[0])
     assert not np.isfinite(data.sel(statistic="mean").values[1])

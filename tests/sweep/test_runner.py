@@ -10,21 +10,24 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 import jax
 import numpy as np
 import pytest
-from packed import entries, packs
+from packed import entries, keep, packs
 
 from moe_theory import root_key, simulate_batch
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.runs import Progress
 from moe_theory.runs.files import digest, unpack
+from moe_theory.runs.packs import Packs
 from moe_theory.runs.workers import DevicePool, ExecutorPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
+from moe_theory.sweep.dispatcher import ChunkCounts, Dispatcher
 from moe_theory.sweep.manifest import read_manifest, version_of, versions_in
 from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
@@ -62,6 +65,7 @@ def test_two_cpu_devices_give_the_same_bytes(undisturbed, tmp_path):
 import jax
 jax.config.update("jax_num_cpu_devices", 2)
 from moe_theory.sweep import runner
+from moe_theory.sweep.dispatcher import ChunkCounts, Dispatcher
 from moe_theory.sweep.manifest import read_manifest
 from moe_theory.sweep.results import Sweep
 assert len(jax.local_devices()) == 2
@@ -154,13 +158,43 @@ def test_an_interrupt_that_python_dropped_still_ends_the_run(tmp_path):
 
 
 def test_threads_of_one_process_share_the_work_of_one_folder(undisturbed, tmp_path):
-    runs = [threading.Thread(target=runner.run, args=(SWEEP, tmp_path)) for _ in range(3)]
-    for run in runs:
-        run.start()
-    for run in runs:
-        run.join()
-    assert entries(tmp_path) == undisturbed
-    assert sum(run["computed"] for run in read_manifest(tmp_path)["runs"]) == 18
+    for place in (tmp_path / "first", tmp_path / "again"):  # in the first one they mostly wait for a program
+        runs = [threading.Thread(target=runner.run, args=(SWEEP, place)) for _ in range(3)]
+        for run in runs:
+            run.start()
+        for run in runs:
+            run.join()
+        assert entries(place) == undisturbed
+        assert sum(run["computed"] for run in read_manifest(place)["runs"]) == 18
+
+
+class Releasing(Progress):
+    """Keeps what another process is at, and ends its claim, once it is waited for."""
+
+    def __init__(self, other, found):
+        self.other, self.found = other, found
+
+    def running(self, what):
+        if what.startswith("nothing: ") and self.found:
+            keep(self.other.folder, self.found)
+            for name in self.found:
+                self.other.release(name)
+            self.found = {}
+
+
+def test_what_others_have_kept_meanwhile_ends_a_run(undisturbed, tmp_path):
+    """Would catch a run that waits for ever, as it forgot what it had not claimed while it waited for others."""
+    plan = planning.SweepPlan(SWEEP, planning.fingerprint("continual"))
+    own, other = Packs(tmp_path), Packs(tmp_path)
+    held = {chunk.name: undisturbed[chunk.name] for chunk in plan.chunks[:2]}
+    assert all(map(other.claim, held))
+    counts, until = ChunkCounts(len(plan.chunks)), time.monotonic() + 60
+    dispatcher = Dispatcher(plan, own, DevicePool(1), counts, plan.chunks, Releasing(other, held))
+    keep(tmp_path, {name: data for name, data in undisturbed.items() if name not in held})
+    dispatcher.run(lambda: time.monotonic() > until)
+    assert (counts.elsewhere, counts.computed) == (18, 0)
+    own.close()
+    other.close()
 
 
 class Failing(Executor):
@@ -194,10 +228,12 @@ class Returning(ExecutorPool):
 
 
 def test_lost_workers_cost_only_what_they_had(undisturbed, tmp_path):
-    pool = Returning(Failing(losses=(2, 7, 8)), 1)
+    executor = Failing(losses=(2, 7, 8))
+    pool = Returning(executor, 1)
     counts = runner.run(SWEEP, tmp_path, pool=pool).counts
     assert counts.computed == 18
-    assert pool.num_opened >= 3
+    assert executor.count > 8
+    assert pool.num_opened >= 4
     assert entries(tmp_path) == undisturbed
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from packed import harm, leave_out
 
 from moe_theory import Experiment, cli
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MissingChunkError
 from moe_theory.runs.files import pack
-from moe_theory.runs.store import Store
+from moe_theory.runs.packs import Packs
 from moe_theory.runs.workers import DevicePool
 from moe_theory.sweep import runner
 from moe_theory.sweep.manifest import recorded
@@ -40,13 +41,15 @@ MEANS = {"num_experts = 2": 5.0, "num_experts = 3": 6.0}
 
 def planted(folder, **changes):
     """Results whose forgetting is Gaussian around `MEANS`, the last of two records."""
-    plan, store = SweepPlan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(Path(folder))
+    plan, packs = SweepPlan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Packs(Path(folder))
+    made = []
     for chunk in plan.chunks:
         noise = np.random.default_rng((chunk.cell, chunk.first)).standard_normal((2, chunk.task["width"]))
-        store.write(chunk.name, pack(chunk.task, {"forgetting": noise + 5 + chunk.cell}))
-    with recorded(store.folder, plan.sweep.to_json(), plan.fingerprint, {"started": "now"}):
+        made.append((chunk.name, pack(chunk.task, {"forgetting": noise + 5 + chunk.cell})))
+    packs.write(made)
+    with recorded(packs.folder, plan.sweep.to_json(), plan.fingerprint, {"started": "now"}):
         pass
-    return Results(plan, store)
+    return Results(plan, packs)
 
 
 @pytest.fixture(autouse=True)
@@ -136,15 +139,14 @@ def test_more_than_there_is_is_refused_with_the_way_out(tmp_path):
 
 def test_an_incomplete_sweep_gives_no_experiment(tmp_path):
     results = planted(tmp_path)
-    results.store.path(results.plan.chunks[1].name).unlink()
+    leave_out(tmp_path, results.plan.chunks[1].name)
     with pytest.raises(MissingChunkError, match="5 of 6 chunks"):
         Experiment.from_sweep(tmp_path)
     with pytest.raises(InvalidRunError, match="every replicate"):
         Experiment.from_sweep(Results.open(tmp_path, partial=True))
-    whole = planted(tmp_path)
-    path = whole.store.path(whole.plan.chunks[0].name)
-    path.write_bytes(path.read_bytes()[:-9])
-    declared(Experiment.from_sweep(tmp_path))
+    whole = planted(tmp_path / "whole")
+    harm(tmp_path / "whole", whole.plan.chunks[0].name)
+    declared(Experiment.from_sweep(tmp_path / "whole"))
     with pytest.raises(MissingChunkError, match="damaged"):
         session.verify("mine.claim")
 
