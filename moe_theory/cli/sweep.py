@@ -216,15 +216,18 @@ def _set_cpu_devices(number: int | None) -> None:
     "schema, specification, digest, coverage, round, runs (who ran it when, and how far a run that goes on was when it "
     "was last heard of) and cells, each with settings, reading and the last round's statistics."
 )
-def show(folder: Path, to: Path | None, picture: Path | None) -> None:
+@click.option("--version", metavar="ID", help="Show another version: one of other code or of another specification.")
+@click.option("--prune", is_flag=True, help="Remove the chunks of all versions but the one shown.")
+def show(folder: Path, to: Path | None, picture: Path | None, version: str | None, prune: bool) -> None:
     """Show what a sweep's folder holds: a table and a quick look.
 
     Also while the sweep is still running, or was interrupted.
     """
     from moe_theory.report import sweeps
+    from moe_theory.sweep import runner
     from moe_theory.sweep.results import Results
 
-    results = Results.open(folder, partial=True)
+    results = Results.open(folder, partial=True, version=version)
     coverage, lines = results.coverage, list(results.damaged.values())
     if not coverage.is_complete:
         lines.append(
@@ -232,6 +235,12 @@ def show(folder: Path, to: Path | None, picture: Path | None) -> None:
             "command computes the others"
         )
     lines += sweeps.heard(results.history)
+    if prune:
+        lines.append(f"{runner.prune(results.packs, results.plan):,} chunks of other versions are removed")
+    for other, chunks in runner.other_versions(results.packs, results.plan).items():
+        lines.append(
+            f"{len(chunks):,} more chunks are of another version: moe-theory sweep show {folder} --version {other}"
+        )
     if picture is not None:
         lines.append(str(sweeps.draw(results, picture)))
     elif sweeps.scalars(results):

@@ -149,6 +149,22 @@ class Packs(Claims):
             self._relist(bad, left)
         return {name: reason for name, reason in damaged.items() if name not in self}
 
+    def remove(self, names: Collection[str]) -> None:
+        """Remove entries; what else is whole in their packs is kept in others. Raises: OutputError."""
+        while packs := {self._places[name].path for name in names if name in self}:
+            for path in packs:
+                try:
+                    with open_file(path) as file:
+                        whole = self._whole(path, file, {})
+                    if others := [entry for entry in whole if entry[0] not in names]:
+                        self.write(others)
+                    path.unlink()
+                except FileNotFoundError:  # another process is at it too
+                    pass
+                except OSError as failure:
+                    raise OutputError(f"{path} cannot be removed ({failure.strerror}): {self.way_out}.") from None
+            self._relist(packs)
+
     def remove_leftovers(self) -> None:
         """Remove half-written files of killed processes, but none that a living one may be writing."""
         remove_leftovers(self.packs)
