@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from moe_theory.cli.options import examples, json_option, module_option, out_option, seed_option
+from moe_theory.cli.options import dask_option, examples, json_option, module_option, out_option, seed_option
 from moe_theory.cli.output import command_line, open_console, show_document
 
 
@@ -31,12 +31,13 @@ from moe_theory.cli.output import command_line, open_console, show_document
     help="Probability that any status of the map is wrong, split evenly over its points.",
 )
 @module_option
+@dask_option("Take samples")
 @out_option("Folder for the picture, the numbers and the verdicts.", "runs/explore")
 @json_option(
     "what CLAIM.json in OUT holds, with schema, claim, axes, summary and points, each with its place "
     "(at) and its verdict."
 )
-def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
+def explore(claim: str, module: Path | None, dask: str | None, out: Path, **asked: Any) -> None:
     """Map where a claim holds.
 
     Judges CLAIM, an id, on a coarse grid over one or two parameters, then between neighbours whose statuses differ.
@@ -46,6 +47,7 @@ def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
+    from moe_theory.verify.elsewhere import pool_elsewhere
     from moe_theory.verify.explore import carry_out_search, plan_search
     from moe_theory.verify.registry import load_claims
 
@@ -58,5 +60,6 @@ def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
     with terminal_progress(
         open_console(), header=lambda _: exploration.live_counts(judged, plan.most_points)
     ) as progress:
-        found = carry_out_search(plan, progress=progress, on_point=judged.append, command=command_line())
+        pool = pool_elsewhere(dask=dask)
+        found = carry_out_search(plan, pool=pool, progress=progress, on_point=judged.append, command=command_line())
     show_document(exploration.document(found, exploration.write_exploration(found, folder)))

@@ -68,6 +68,14 @@ system_option: Decorator = click.option(
 )
 
 
+def dask_option(what: str) -> Decorator:
+    """--dask, the address of a cluster, with `what` it does there."""
+    told = (
+        f"{what} on a Dask cluster instead: a scheduler's address such as tcp://host:8786, or local:N for N processes."
+    )
+    return click.option("--dask", metavar="ADDRESS", help=told)
+
+
 def whole_numbers(context: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
     """The callback of an option that is whole numbers between commas. Raises: InvalidRunError for anything else."""
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from moe_theory.cli.options import PATH, examples, json_option, out_option
+from moe_theory.cli.options import PATH, dask_option, examples, json_option, out_option
 from moe_theory.cli.output import damaged_lines, open_console, show_document, stop_at_once, stoppable
 from moe_theory.core.errors import InvalidRunError, OutputError
 
@@ -38,12 +38,7 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
     help="Devices of this machine that compute at once.",
     show_default="all there are; of a CPU, its cores",
 )
-@click.option(
-    "--dask",
-    metavar="ADDRESS",
-    help="Compute on a Dask cluster instead: a scheduler's address such as tcp://host:8786, or local:N for N "
-    "processes.",
-)
+@dask_option("Compute")
 @click.option("--example", is_flag=True, help="Print a commented specification.")
 @json_option("as `sweep show`; with --dry-run cells, shape, replicates, chunks, bytes, seconds and the like.")
 def sweep(
