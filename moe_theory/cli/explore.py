@@ -54,12 +54,12 @@ def explore(claim: str, module: Path | None, dask: str | None, out: Path, **aske
     if module is not None:
         load_claims(module)
     plan = plan_search(claim, **asked, module=None if module is None else str(module))
+    pool = pool_elsewhere(plan.studies(), dask=dask)
     folder = prepare_folder(out, [path.name for path in exploration.paths_of(out, plan.claim.id)])
     keep_programs(fallback=folder / "programs")
     judged: list = []
     with terminal_progress(
         open_console(), header=lambda _: exploration.live_counts(judged, plan.most_points)
     ) as progress:
-        pool = pool_elsewhere(dask=dask)
         found = carry_out_search(plan, pool=pool, progress=progress, on_point=judged.append, command=command_line())
     show_document(exploration.document(found, exploration.write_exploration(found, folder)))

@@ -163,11 +163,12 @@ def _judge(request: "Request", out: Path, dask: str | None, fresh: bool) -> None
     if request.budget is not None:
         reserve = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget)
         request = dataclasses.replace(request, reserve=reserve)
+    pool = pool_elsewhere(request.studies, dask=dask)
     folder = prepare_folder(out, (pages.NUMBERS, *pages.PAGE_NAMES))
     keep_programs(fallback=folder / "programs")
     if fresh:
         clear_samples(folder / SAMPLES)
-    archive, pool = Archive(folder / SAMPLES), pool_elsewhere(dask=dask)
+    archive = Archive(folder / SAMPLES)
     about: Any = {"pool": pool, "command": command_line()}
     judged: list = []
     pictures = panels.Pictures()

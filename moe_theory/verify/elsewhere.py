@@ -74,30 +74,25 @@ def take_samples(task: Task) -> Outcome:
     return kept, time.monotonic() - began
 
 
-def pool_elsewhere(executor: Executor | None = None, dask: str | None = None) -> WorkerPool | None:
-    """The workers of an executor or a Dask cluster; None for this process's own. Raises: InvalidRunError for both, or
-    for an address that is none.
+def pool_elsewhere(
+    studies: Sequence[Study], executor: Executor | None = None, dask: str | None = None
+) -> WorkerPool | None:
+    """The workers of an executor or a Dask cluster, for samples of these studies; None for this process's own. Raises:
+    InvalidRunError for both, for an address that is none, or for what workers could not import.
     """
     if executor is None and dask is None:
         return None
+    _require_importable([study for study in studies if study.experiment.source is None])
     from moe_theory.sweep.runner import pool_of  # which takes a second to import
 
     return pool_of(executor, dask)
 
 
 @contextlib.contextmanager
-def reached(
-    pool: WorkerPool | None, studies: Sequence[Study], keys: Keys | None = None
-) -> Iterator["Elsewhere | None"]:
-    """The workers of a pool for samples of these studies; None for this process's own. The pool is closed at the end.
-    Raises: InvalidRunError for what they could not import.
-    """
-    if pool is None:
-        yield None
-        return
-    _require_importable([study for study in studies if study.experiment.source is None])
-    with contextlib.closing(pool):
-        yield Elsewhere(pool, keys)
+def reached(pool: WorkerPool | None, keys: Keys | None = None) -> Iterator["Elsewhere | None"]:
+    """The workers of a pool, which is closed at the end; None for this process's own."""
+    with contextlib.nullcontext() if pool is None else contextlib.closing(pool):
+        yield None if pool is None else Elsewhere(pool, keys)
 
 
 class Elsewhere:

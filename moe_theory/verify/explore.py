@@ -111,6 +111,10 @@ class Search:
         """Every point's share of the error, in few digits, so that a command can repeat it."""
         return float(f"{0.995 * self.error / self.most_points:.2e}")
 
+    def studies(self) -> list[Study]:
+        """The studies of the coarse grid. Raises: InvalidParamsError for a point that its system refuses."""
+        return [self.study(coordinates) for coordinates in _coarse(self)]
+
     def study(self, coordinates: Coordinates) -> Study:
         """The study at one point. Raises: InvalidParamsError for a point that its system refuses."""
         settings = {axis.name: axis.said(value) for axis, value in zip(self.axes, coordinates, strict=True)}
@@ -273,8 +277,8 @@ def explore(
         [(0.05, 'REFUTED'), (0.5, 'REFUTED')]
     """
     search = plan_search(claim, over, reading, points, refine, replicates, seed, error)
+    pool = pool_elsewhere(search.studies(), executor, dask)
     with shown_progress(progress) as listener:
-        pool = pool_elsewhere(executor, dask)
         return carry_out_search(search, pool=pool, progress=listener, on_point=on_point)
 
 
@@ -315,8 +319,7 @@ def plan_search(
             f"there could be {search.most_points} points, and at most {MOST_POINTS} may share an error. "
             "Lower points or refine."
         )
-    for coordinates in _coarse(search):
-        search.study(coordinates)
+    search.studies()
     return search
 
 
@@ -331,7 +334,7 @@ def carry_out_search(
     """Judge the coarse grid, then halve boxes until the refinements are spent or nothing changes any more. A pool of
     workers elsewhere is closed. Raises: with a pool as `explore`.
     """
-    with reached(pool, [search.study(_coarse(search)[0])]) as elsewhere:
+    with reached(pool) as elsewhere:
         found = _found(search, elsewhere, progress, on_point)
     claim, experiment = search.claim, search.claim.experiment
     free = {axis.name: axis for axis in claim.free}

@@ -95,8 +95,8 @@ def verify(
         >>> [(verdict.claim, str(verdict.status)) for verdict in verdicts]
         [('generalization.lemma-6.growth', 'SUPPORTED')]
     """
-    pool = pool_elsewhere(executor, dask)
     request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings, system=system)
+    pool = pool_elsewhere(request.studies, executor, dask)
     archive = None if folder is None else Archive(Path(folder) / SAMPLES)
     about: Any = {"pool": pool, "on_verdict": on_verdict, "command": f"moe_theory.verify({patterns!r})"}
     with shown(progress) as told:
@@ -128,7 +128,7 @@ def carry_out(
             on_verdict(test.latest)
 
     pace: dict[Experiment, float] = {}
-    with reached(pool, request.studies, None if archive is None else archive.keys) as elsewhere:
+    with reached(pool, None if archive is None else archive.keys) as elsewhere:
         monitors = [StudyMonitor(study, archive, pace, elsewhere) for study in request.studies]
         take_looks(monitors, progress, tell, None if request.budget is None else request.budget - request.reserve)
     order = {id: place for place, id in enumerate(request.claims)}
