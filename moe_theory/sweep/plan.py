@@ -11,8 +11,9 @@ import itertools
 import json
 import math
 import platform
+import sys
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -39,7 +40,7 @@ ACCELERATOR_WIDTH = 4096
 MOST_CHUNKS = 1_000_000
 LONGEST = 500  # characters of an error that is passed over
 _HERE = "\u0001"  # stands for a chunk's first replicate
-_QUOTED = json.dumps(_HERE)
+_QUOTED = json.dumps(_HERE).encode()
 
 _FITTING: dict[Hashable, int] = {}  # replicates that fit a core's cache, by static shape
 
@@ -50,13 +51,12 @@ class PlannedCell:
     def __init__(self, task: Task) -> None:
         """`task`: of its first chunk; the others differ in `first` alone."""
         self.task = task
-        self.program: Hashable = program_of(task)
-        # A name is made for each of a million chunks.
-        self._text = canonical(task | {"first": _HERE}).decode()
+        self.program: Hashable = sys.intern(program_of(task))
 
-    def name_of(self, first: int) -> str:
-        """The name of the chunk from this replicate on: the digest of its task."""
-        return hashlib.sha256(self._text.replace(_QUOTED, str(first)).encode()).hexdigest()[:LENGTH]
+    def names_of(self, firsts: Iterable[int]) -> list[str]:
+        """The names of the chunks from these replicates on: digests of their tasks, made by the million."""
+        before, after = canonical(self.task | {"first": _HERE}).split(_QUOTED)
+        return [hashlib.sha256(b"%b%d%b" % (before, first, after)).hexdigest()[:LENGTH] for first in firsts]
 
 
 class PlannedChunk(NamedTuple):
@@ -101,9 +101,10 @@ class SweepPlan:
     def _chunks_of(self, index: int) -> Sequence[PlannedChunk]:
         of, replicates = PlannedCell(self.task_of(index)), self.sweep.replicates
         width = of.task["width"]
+        firsts = range(0, replicates, width)
         return [
-            PlannedChunk(of.name_of(first), index, first, min(width, replicates - first), of)
-            for first in range(0, replicates, width)
+            PlannedChunk(name, index, first, min(width, replicates - first), of)
+            for name, first in zip(of.names_of(firsts), firsts, strict=True)
         ]
 
     def task_of(self, index: int) -> Task:
@@ -156,7 +157,7 @@ def fingerprint(system: str) -> dict[str, str]:
     return provenance.fingerprint(sweepable(system).code)
 
 
-def program_of(task: Task) -> Hashable:
+def program_of(task: Task) -> str:
     """Key of a task's compiled program."""
     decisive = ("system", "dims", "choices", "rounds", "record_every", "observables", "precision", "batch")
     return json.dumps({name: task[name] for name in decisive}, sort_keys=True)

@@ -205,6 +205,7 @@ main()
 """
 
 
+@pytest.mark.thorough
 def test_a_worker_without_the_package_is_told_and_gets_no_tasks(cluster, caplog, tmp_path):
     """Would catch a run that waits for ever, as such a worker ends when it is sent a task."""
     sweep = Sweep(system="continual", rounds=4, replicates=32, chunk_width=16)
@@ -324,6 +325,7 @@ def test_a_worker_that_does_not_answer_is_named_and_not_waited_for(cluster, monk
     pool.close()
 
 
+@pytest.mark.thorough
 def test_a_run_within_a_task_of_a_cluster_with_one_thread_computes_there(cluster, tmp_path):
     """Would catch a run that waits for ever for the thread that it is itself in."""
     cluster.start(1)

@@ -125,7 +125,7 @@ def test_double_precision_is_the_specification_s_choice(tmp_path):
 def test_a_worker_with_other_versions_refuses():
     task = planning.SweepPlan(SWEEP, planning.fingerprint("continual") | {"jax": "0.1"}).chunks[0].task
     with pytest.raises(InvalidRunError, match=r"jax .* and not 0\.1"):
-        planning.compute([planning.Part(task, (0,))])
+        planning.compute([planning.SentChunks(task, (0,))])
 
 
 @pytest.mark.parametrize(
