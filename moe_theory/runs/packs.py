@@ -160,7 +160,8 @@ class Packs(Claims):
         except FileNotFoundError:
             return None
         except Exception as failure:  # of an archive that is damaged
-            return f"it cannot be read ({shortened(str(failure) or type(failure).__name__)})"
+            said = getattr(failure, "strerror", None) or f"{failure}" or type(failure).__name__
+            return f"it cannot be read ({shortened(said)})"
         for member in members:
             if _ENTRY.fullmatch(member.filename):
                 place = _Place(path, member.header_offset, member.file_size)
