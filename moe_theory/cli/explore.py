@@ -1,11 +1,12 @@
 """`moe-theory explore`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from moe_theory.cli.options import examples, json_option, module_option, out_option, seed_option
+from moe_theory.cli.options import cluster_options, examples, json_option, module_option, out_option, seed_option
 from moe_theory.cli.output import command_line, open_console, show_document
 
 
@@ -31,12 +32,20 @@ from moe_theory.cli.output import command_line, open_console, show_document
     help="Probability that any status of the map is wrong, split evenly over its points.",
 )
 @module_option
+@cluster_options("Take samples")
 @out_option("Folder for the picture, the numbers and the verdicts.", "runs/explore")
 @json_option(
     "what CLAIM.json in OUT holds, with schema, claim, axes, summary and points, each with its place "
     "(at) and its verdict."
 )
-def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
+def explore(
+    claim: str,
+    module: Path | None,
+    dask: str | None,
+    security: Mapping[str, str] | None,
+    out: Path,
+    **asked: Any,
+) -> None:
     """Map where a claim holds.
 
     Judges CLAIM, an id, on a coarse grid over one or two parameters, then between neighbours whose statuses differ.
@@ -46,17 +55,19 @@ def explore(claim: str, module: Path | None, out: Path, **asked: Any) -> None:
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
+    from moe_theory.verify.elsewhere import pool_elsewhere
     from moe_theory.verify.explore import carry_out_search, plan_search
     from moe_theory.verify.registry import load_claims
 
     if module is not None:
         load_claims(module)
     plan = plan_search(claim, **asked, module=None if module is None else str(module))
+    pool = pool_elsewhere(plan.studies(), dask=dask, security=security)
     folder = prepare_folder(out, [path.name for path in exploration.paths_of(out, plan.claim.id)])
     keep_programs(fallback=folder / "programs")
     judged: list = []
     with terminal_progress(
         open_console(), header=lambda _: exploration.live_counts(judged, plan.most_points)
     ) as progress:
-        found = carry_out_search(plan, progress=progress, on_point=judged.append, command=command_line())
+        found = carry_out_search(plan, pool=pool, progress=progress, on_point=judged.append, command=command_line())
     show_document(exploration.document(found, exploration.write_exploration(found, folder)))

@@ -4,12 +4,12 @@ import contextlib
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from moe_theory.cli.options import PATH, examples, json_option, out_option
+from moe_theory.cli.options import PATH, cluster_options, examples, json_option, out_option
 from moe_theory.cli.output import damaged_lines, open_console, show_document, stop_at_once, stoppable
 from moe_theory.core.errors import InvalidRunError, OutputError
 
@@ -41,21 +41,13 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
     help="Devices of this machine that compute at once.",
     show_default="all there are; of a CPU, its cores",
 )
-@click.option(
-    "--dask",
-    metavar="ADDRESS",
-    help="Compute on a Dask cluster instead: a scheduler's address such as tcp://host:8786, or local:N for N "
-    "processes. Whoever controls the scheduler can run any code here and on its workers.",
-)
+@cluster_options("Compute")
 @click.option(
     "--workers",
     type=int,
     metavar="N",
     help="With --dry-run: suppose N workers of a core each, of a cluster or of all processes of a job array.",
 )
-@click.option("--tls-ca-file", type=PATH, help="For --dask tls://host:8786: certificate of the authority, as PEM.")
-@click.option("--tls-cert", type=PATH, help="Likewise: certificate of this process.")
-@click.option("--tls-key", type=PATH, help="Likewise: its key.")
 @click.option(
     "--log",
     type=PATH,
@@ -74,9 +66,7 @@ def sweep(
     devices: int | None,
     dask: str | None,
     workers: int | None,
-    tls_ca_file: Path | None,
-    tls_cert: Path | None,
-    tls_key: Path | None,
+    security: Mapping[str, str] | None,
     log: Path | None,
     keep_going: bool,
     only: str | None,
@@ -93,12 +83,10 @@ def sweep(
 
         click.echo(spec.example(), nl=False)
     elif dry_run:
-        _estimate(specification, out, devices, dask, workers)
+        _estimate(specification, out, devices, {"dask": dask, "security": security}, workers)
     elif workers is not None:
         raise InvalidRunError("--workers says what --dry-run is to suppose: give that, or --dask or --devices.")
     else:
-        files = {"tls_ca_file": tls_ca_file, "tls_client_cert": tls_cert, "tls_client_key": tls_key}
-        security = {name: str(path) for name, path in files.items() if path is not None}
         with stoppable() as is_stopped:  # from before the heavy imports on
             _run(specification, out, devices, dask, security, is_stopped, log, keep_going, only)
 
@@ -112,20 +100,20 @@ def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
 
 
 def _estimate(
-    specification: Path | None, out: Path | None, devices: int | None, dask: str | None, workers: int | None
+    specification: Path | None, out: Path | None, devices: int | None, cluster: Mapping[str, Any], workers: int | None
 ) -> None:
     from moe_theory.report import sweeps
     from moe_theory.sweep import runner
     from moe_theory.sweep.estimate import estimate
 
-    given = {"--devices": devices, "--dask": dask, "--workers": workers}
+    given = {"--devices": devices, "--dask": cluster["dask"], "--workers": workers}
     if len(asked := [name for name, value in given.items() if value is not None]) > 1:
         raise InvalidRunError(f"{' and '.join(asked)} exclude one another: give one of them.")
     grid, folder = _read(specification, out)
     _set_cpu_devices(devices)
-    pool = runner.pool_of(dask=dask, devices=devices)
+    pool = runner.pool_of(devices=devices, **cluster)
     try:
-        if dask is not None:
+        if cluster["dask"] is not None:
             pool.open()  # to count its workers
         show_document(sweeps.estimate(estimate(grid, folder, workers, pool)))
     finally:
@@ -137,7 +125,7 @@ def _run(
     out: Path | None,
     devices: int | None,
     dask: str | None,
-    security: Mapping[str, str],
+    security: Mapping[str, str] | None,
     is_stopped: Callable[[], bool],
     log: Path | None,
     keep_going: bool,
@@ -153,7 +141,7 @@ def _run(
     grid, folder = _read(specification, out)
     keep_programs(fallback=made_folder(folder) / "programs")
     _set_cpu_devices(devices)
-    pool = runner.pool_of(dask=dask, devices=devices, security=security or None)
+    pool = runner.pool_of(dask=dask, devices=devices, security=security)
     try:
         with terminal_progress(open_console()) as progress:
             outcome = runner.run(
@@ -182,12 +170,16 @@ def _written(results: "Results", path: Path) -> str:
     """Write the labelled results, unless the file is of them already; a line that says where they are."""
     if not results.coverage.is_complete:
         return f"{path.name} is left out: it is written when all is there"
+    if results.is_written(path):
+        return f"results: {path}"
+    if not results.packs.claim(path.name):
+        return f"results: {path}, which another process is writing"
     try:
-        if not results.is_written(path):
-            results.to_netcdf(path)
+        return f"results: {results.to_netcdf(path)}"
     except InvalidRunError as too_large:
         return f"{path.name} is left out: {too_large}"
-    return f"results: {path}"
+    finally:
+        results.packs.close()
 
 
 def _set_cpu_devices(number: int | None) -> None:
@@ -212,15 +204,18 @@ def _set_cpu_devices(number: int | None) -> None:
     "schema, specification, digest, coverage, round, runs (who ran it when, and how far a run that goes on was when it "
     "was last heard of) and cells, each with settings, reading and the last round's statistics."
 )
-def show(folder: Path, to: Path | None, picture: Path | None) -> None:
+@click.option("--version", metavar="ID", help="Show another version: one of other code or of another specification.")
+@click.option("--prune", is_flag=True, help="Remove the chunks of all versions but the one shown.")
+def show(folder: Path, to: Path | None, picture: Path | None, version: str | None, prune: bool) -> None:
     """Show what a sweep's folder holds: a table and a quick look.
 
     Also while the sweep is still running, or was interrupted.
     """
     from moe_theory.report import sweeps
+    from moe_theory.sweep import runner
     from moe_theory.sweep.results import Results
 
-    results = Results.open(folder, partial=True)
+    results = Results.open(folder, partial=True, version=version)
     coverage, lines = results.coverage, list(results.damaged.values())
     if not coverage.is_complete:
         lines.append(
@@ -228,6 +223,12 @@ def show(folder: Path, to: Path | None, picture: Path | None) -> None:
             "command computes the others"
         )
     lines += sweeps.heard(results.history)
+    if prune:
+        lines.append(f"{runner.prune(results.packs, results.plan):,} chunks of other versions are removed")
+    for other, chunks in runner.other_versions(results.packs, results.plan).items():
+        lines.append(
+            f"{len(chunks):,} more chunks are of another version: moe-theory sweep show {folder} --version {other}"
+        )
     if picture is not None:
         lines.append(str(sweeps.draw(results, picture)))
     elif sweeps.scalars(results):

@@ -1,6 +1,7 @@
 """`moe-theory verify`."""
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from moe_theory.cli.options import (
     LAST_RUN,
     OWN_RUN,
     Listed,
+    cluster_options,
     examples,
     json_option,
     module_option,
@@ -64,6 +66,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 @module_option
 @system_option
 @out_option("Folder for the report and the samples to resume from.", told=f"{LAST_RUN}, or with --system {OWN_RUN}")
+@cluster_options("Take samples")
 @click.option("--fresh", is_flag=True, help="Discard the samples in OUT and start over.")
 @click.option("--list", "only_list", is_flag=True, help="Only list what would be judged.")
 @click.option(
@@ -79,23 +82,34 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
     "experiment and replicates; with --self-test passed, seed, tolerance, num_claims and rows; with --system schema, "
     "system, command, seed, error, differ, statements (each with differs, printed, own and does_not_apply) and files."
 )
-def verify(out: Path | None, fresh: bool, only_list: bool, planted: bool, **asked: Any) -> None:
+def verify(
+    out: Path | None,
+    dask: str | None,
+    security: Mapping[str, str] | None,
+    fresh: bool,
+    only_list: bool,
+    planted: bool,
+    **asked: Any,
+) -> None:
     """Judge claims by Monte Carlo.
 
     CLAIM is an id, a glob such as 'continual.theorem-*', or a paper's name; by default all are judged, with --module
     the module's. Replicates double until each claim is decided. Prints a table that grows with each verdict, and
-    writes a report: report.html, report.md and verdicts.json. Rerunning resumes from the samples in OUT. Proofs of a
-    paper of your own are run first, and one that fails is refused. Exits with 0 when it ran, whatever the verdicts.
+    writes a report: report.html, report.md and verdicts.json. Rerunning resumes from the samples in OUT, which several
+    processes may share. Proofs of a paper of your own are run first, and one that fails is refused. Exits with 0 when
+    it ran, whatever the verdicts.
 
     With --system an algorithm of your own is judged instead, and shown beside what is recorded of the printed one.
     """
     out = out or Path(OWN_RUN if asked["system"] else LAST_RUN)
+    if planted and dask is not None:
+        raise InvalidRunError("--self-test judges planted claims in this process. Leave out --dask.")
     if planted:
         _self_test(asked["seed"], out)
     elif only_list:
         _list(request_of(**asked), asked["replicates"])
     else:
-        _judge(request_of(**asked), out, fresh)
+        _judge(request_of(**asked), out, {"dask": dask, "security": security}, fresh)
 
 
 def seconds_of(text: str) -> float:
@@ -146,22 +160,25 @@ def _list(request: "Request", replicates: int | None) -> None:
     show_document(Document(lambda: rows, lambda _: told))
 
 
-def _judge(request: "Request", out: Path, fresh: bool) -> None:
+def _judge(request: "Request", out: Path, cluster: Mapping[str, Any], fresh: bool) -> None:
     from moe_theory.report import comparison, pages, panels, verdicts
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
     from moe_theory.verify.archive import Archive, clear_samples
+    from moe_theory.verify.elsewhere import pool_elsewhere
     from moe_theory.verify.session import SAMPLES, carry_out
 
     if request.budget is not None:
         reserve = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget)
         request = dataclasses.replace(request, reserve=reserve)
+    pool = pool_elsewhere(request.studies, **cluster)
     folder = prepare_folder(out, (pages.NUMBERS, *pages.PAGE_NAMES))
     keep_programs(fallback=folder / "programs")
     if fresh:
         clear_samples(folder / SAMPLES)
     archive = Archive(folder / SAMPLES)
+    about: Any = {"pool": pool, "command": command_line()}
     judged: list = []
     pictures = panels.Pictures()
     try:
@@ -177,7 +194,7 @@ def _judge(request: "Request", out: Path, fresh: bool) -> None:
                 pictures.of(verdict)  # now, while others are computed
 
             progress.at(f"0 of {request.num_verdicts} decided")
-            report = carry_out(request, archive=archive, progress=progress, on_verdict=add, command=command_line())
+            report = carry_out(request, archive=archive, progress=progress, on_verdict=add, **about)
     except KeyboardInterrupt:
         stop("interrupted; the samples taken so far are kept: the same command resumes from them")
     paths = pages.write_report(report, folder, pages.NUMBERS, pictures)

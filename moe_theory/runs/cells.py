@@ -167,13 +167,7 @@ class RunningCells:
         self._widths: dict[str, int] = {}
         self._jobs: dict[Hashable, list[str]] = {}  # cells by their programs
         for cell in cells:
-            check_run(cell.num_rounds, cell.record_every)
-            with cell.precision():
-                state = check_system(cell.system, cell.params, 0 if cell.start else cell.num_rounds)
-                check_memory(None, state, cell.num_rounds)
-            # No wider than there are replicates, but a core's block at least, so that few share the program of many.
-            least = max(BLOCK_WIDTH, 1 << (num_replicates - 1).bit_length())
-            self._widths[cell.name] = width or min(width_for(state, jax.default_backend()), least)
+            self._widths[cell.name] = width_of(cell, num_replicates, width)
             self._jobs.setdefault(self._program_of(cell), []).append(cell.name)
         self._cells = {cell.name: cell for cell in cells}
         if len(self._cells) < len(cells):
@@ -267,6 +261,19 @@ class RunningCells:
 def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:
     """Replicates times rounds of all cells."""
     return num_replicates * sum(cell.num_rounds for cell in cells)
+
+
+def width_of(cell: Cell, num_replicates: int, width: int | None = None) -> int:
+    """Replicates of a chunk of the cell: `width` if given, else the power of two that suits its state. Raises: as
+    `run_cells`, for a cell that cannot be run.
+    """
+    check_run(cell.num_rounds, cell.record_every)
+    with cell.precision():
+        state = check_system(cell.system, cell.params, 0 if cell.start else cell.num_rounds)
+        check_memory(None, state, cell.num_rounds)
+    # No wider than there are replicates, but a core's block at least, so that few share the program of many.
+    least = max(BLOCK_WIDTH, 1 << (num_replicates - 1).bit_length())
+    return width or min(width_for(state, jax.default_backend()), least)
 
 
 def chunk_of(cell: Cell, index: int, num_replicates: int, width: int = BLOCK_WIDTH, first: int = 0) -> Chunk:

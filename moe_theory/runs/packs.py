@@ -31,7 +31,8 @@ FOLDER = "packs"
 LENGTH = 40  # characters of names of entries and of packs, which are digests
 MOST_ENTRIES = 8192  # of a pack
 MOST_BYTES = 1 << 26  # of a pack, unless one entry has more
-LONGEST_WAIT = 1.0  # seconds that an entry which has come in waits for others to share its pack
+LEAST_WAIT, MOST_WAIT = 1.0, 300.0  # seconds that an entry which has come in waits for others to share its pack
+WAITING = 0.01  # share of the time since the beginning that this is, within these limits: what a power cut costs
 BACKLOG = 1 << 29  # bytes that wait to be written before more is computed
 _ENDING = ".npz"
 _ENTRY, _PACK = (re.compile(rf"[0-9a-f]{{{LENGTH}}}\{ending}") for ending in (_ENDING, ".zip"))
@@ -148,6 +149,22 @@ class Packs(Claims):
             self._relist(bad, left)
         return {name: reason for name, reason in damaged.items() if name not in self}
 
+    def remove(self, names: Collection[str]) -> None:
+        """Remove entries; what else is whole in their packs is kept in others. Raises: OutputError."""
+        while packs := {self._places[name].path for name in names if name in self}:
+            for path in packs:
+                try:
+                    with open_file(path) as file:
+                        whole = self._whole(path, file, {})
+                    if others := [entry for entry in whole if entry[0] not in names]:
+                        self.write(others)
+                    path.unlink()
+                except FileNotFoundError:  # another process is at it too
+                    pass
+                except OSError as failure:
+                    raise OutputError(f"{path} cannot be removed ({failure.strerror}): {self.way_out}.") from None
+            self._relist(packs)
+
     def remove_leftovers(self) -> None:
         """Remove half-written files of killed processes, but none that a living one may be writing."""
         remove_leftovers(self.packs)
@@ -230,7 +247,8 @@ class _Order(enum.Enum):
 
 
 class Keeper:
-    """Writes entries in a thread of its own, those of about a second in one pack.
+    """Writes entries in a thread of its own, in one pack those of a while: of a second at first, of a hundredth of its
+    age later.
 
     What comes of it goes to `tell`, in that thread: the names that are kept now, or what went wrong; then nothing more
     is written.
@@ -240,6 +258,7 @@ class Keeper:
         self._packs, self._tell = packs, tell
         self._coming: SimpleQueue[Entry | _Order] = SimpleQueue()
         self._guard = threading.Lock()
+        self._began = time.monotonic()
         self.backlog = 0  # bytes that are not written yet
         self._thread = threading.Thread(target=self._work, name="moe-theory-keeper", daemon=True)
         self._thread.start()
@@ -281,6 +300,10 @@ class Keeper:
         told.__cause__ = failure
         return told
 
+    @property
+    def _patience(self) -> float:
+        return min(max(LEAST_WAIT, WAITING * (time.monotonic() - self._began)), MOST_WAIT)
+
     def _gathered(self) -> tuple[list[Entry], bool]:
         """What comes within a while, and whether that is the end."""
         entries: list[Entry] = []
@@ -294,5 +317,5 @@ class Keeper:
                 return entries, each is _Order.END
             entries.append(each)
             size += len(each[1])
-            until = min(until, time.monotonic() + LONGEST_WAIT)
+            until = min(until, time.monotonic() + self._patience)
         return entries, False

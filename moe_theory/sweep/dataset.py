@@ -17,6 +17,7 @@ from xarray.core import indexing
 
 from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.runs.files import read_json, whole
+from moe_theory.runs.reading import open_file
 
 LARGEST_NETCDF = 2**31 - 4  # bytes of a variable, by the format
 CHUNK_BYTES = 1 << 22  # of a chunk of Zarr, unless a cell has more
@@ -75,6 +76,7 @@ def to_netcdf(data: xr.Dataset, path: Path) -> Path:
 def attributes_of(path: Path) -> dict[str, Any] | None:
     """The attributes of a netCDF file; None where there is none that can be read."""
     try:
+        open_file(path).close()  # it is one, and no pipe
         with xr.open_dataset(path, engine="scipy") as data:
             return dict(data.attrs)
     except Exception:  # of whatever else is there

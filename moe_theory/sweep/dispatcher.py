@@ -170,7 +170,7 @@ class Dispatcher:
             "chunks": self.counts.done,
             "of_chunks": self.counts.num_chunks,
             "replicate_rounds_a_second": round(rate),
-            "seconds_left": round(self.work_left / rate) if rate else None,
+            "seconds_left": round(self.work_left / rate) if rate else None if self.work_left else 0,
             "seconds_a_chunk": tasks["seconds"] / tasks["chunks"] if tasks["chunks"] else None,
             "hosts": {host: dict(each) for host, each in self.hosts.items()},
             "tasks_in_flight": len(self.in_flight),

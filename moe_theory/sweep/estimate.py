@@ -16,13 +16,14 @@ from moe_theory.core.engine import bytes_of
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.files import pack, unpack
-from moe_theory.runs.packs import BACKLOG, LONGEST_WAIT, MOST_BYTES, Packs
+from moe_theory.runs.packs import BACKLOG, LEAST_WAIT, MOST_BYTES, MOST_WAIT, WAITING, Packs
 from moe_theory.runs.workers import DevicePool, WorkerPool
+from moe_theory.sweep.blocks import MOST_BLOCKS
 from moe_theory.sweep.grid import PADDED
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan, Task, chunk_shapes, computed, fingerprint, memory_of
 from moe_theory.sweep.runner import find_missing
 from moe_theory.sweep.specification import Specification
-from moe_theory.sweep.statistics import MOST_BLOCKS, over_replicates
+from moe_theory.sweep.statistics import ONLY, over_replicates
 
 PROBE_ROUNDS = 200
 MOST_PROBES = 4  # programs that are timed; the others are taken to be like them
@@ -111,7 +112,7 @@ def estimate(
     data, results = _disk(plan)
     statistics = sum(paces[program].statistics * number for program, number in left.items())
     waiting = min(data, BACKLOG + 3 * MOST_BYTES)
-    files = 4 + math.ceil(max(run_seconds / LONGEST_WAIT if missing else 0, data / MOST_BYTES, 1))
+    files = 4 + math.ceil(max(_num_packs(run_seconds) if missing else 0, data / MOST_BYTES, 1))
     return SweepCost(
         cells=len(sweep.grid),
         shape={axis.name: size for axis, size in zip(sweep.grid.axes, sweep.grid.shape, strict=True)},
@@ -137,6 +138,13 @@ def estimate(
         result_seconds=statistics / max(num_local, 1) + (data + 3 * results) / WRITTEN,
         client_share=client / run_seconds if run_seconds else 0.0,
     )
+
+
+def _num_packs(seconds: float) -> float:
+    """How often what has come is written in a run of so many seconds, if something comes all the time."""
+    grows, ends = LEAST_WAIT / WAITING, MOST_WAIT / WAITING
+    at_first, then = min(seconds, grows) / LEAST_WAIT, min(max(seconds, grows), ends)
+    return at_first + math.log(then / grows) / WAITING + max(seconds - ends, 0) / MOST_WAIT
 
 
 def _paces(plan: SweepPlan, left: Counter[Hashable]) -> dict[Hashable, _Pace]:
@@ -207,6 +215,7 @@ def _disk(plan: SweepPlan) -> tuple[int, int]:
         data += number[program] * (empty + num_records * bytes_of(records) * task["width"])
         own = sum(math.prod(record.shape) for record in records.values())
         numbers += cells[program] * num_records * own * (5 + len(plan.sweep.quantiles))
+    data = 8 * numbers + 2000 * len(plan.chunks) if plan.sweep.keep == ONLY else data
     return data, 8 * numbers + 1000 * min(len(plan.by_cell), MOST_BLOCKS)
 
 

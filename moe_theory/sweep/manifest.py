@@ -76,6 +76,17 @@ def versions_in(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
+def keep_only(folder: Path, version: str) -> None:
+    """Remove the manifests of all other versions. Raises: OutputError."""
+    manifest = read_manifest(folder, version)
+    if version_of(read_manifest(folder)) != version:
+        del manifest["runs"]
+        write_whole(folder / MANIFEST, sealed(manifest | {"is_complete": False}), WAY_OUT)
+    for path in (folder / _VERSIONS).glob("*.json"):
+        if path.stem != version:
+            path.unlink(missing_ok=True)
+
+
 def _path_of(folder: Path, version: str) -> Path:
     known = sorted(path for path in (folder / _VERSIONS).glob("*.json"))
     found = [path for path in known if version and path.stem.startswith(version)]
@@ -122,7 +133,8 @@ def recorded(
 
     def tell(facts: Mapping[str, Any]) -> None:
         run["last_heard"] = dict(facts)
-        write_whole(path, sealed(run), WAY_OUT)
+        with contextlib.suppress(OutputError):  # a full disk is reported by whatever else meets it
+            write_whole(path, sealed(run), WAY_OUT)
 
     try:
         yield tell

@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from moe_theory.core.engine import width_for
-from moe_theory.core.errors import InvalidRunError, shortened
+from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.programs import compiled_once
 from moe_theory.core.system import check_system, recorded_rounds
@@ -29,6 +29,7 @@ from moe_theory.runs.files import canonical, pack
 from moe_theory.runs.packs import LENGTH
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
+from moe_theory.sweep.statistics import ONLY, over_replicates
 from moe_theory.sweep.systems import sweepable
 
 Task = dict[str, Any]  # plain data: text, numbers, lists and dictionaries of them
@@ -36,6 +37,7 @@ VERSION = 1  # of what a task means
 # Elsewhere than on a CPU nothing is gained by fitting a cache, and launching a kernel costs more.
 ACCELERATOR_WIDTH = 4096
 MOST_CHUNKS = 1_000_000
+LONGEST = 500  # characters of an error that is passed over
 _HERE = "\u0001"  # stands for a chunk's first replicate
 _QUOTED = json.dumps(_HERE)
 
@@ -109,6 +111,7 @@ class SweepPlan:
         sweep, cell = self.sweep, self.sweep.grid.cells[index]
         width, batch = _widths(sweep, cell, self.fingerprint["backend"])
         return {
+            **({"quantiles": list(sweep.quantiles)} if sweep.keep == ONLY else {}),
             "version": VERSION,
             "system": sweep.system,
             "dims": dataclasses.asdict(cell.dims),
@@ -140,7 +143,8 @@ class SweepPlan:
             need, share = memory_of(task), available / num_workers
             if need.of(task["width"]) > share:
                 fitting, less = need.widest(share), "Record less often, or let fewer workers compute at once"
-                way_out = f"Set chunk_width to {fitting} or less" if fitting else less
+                name = "replicates" if "quantiles" in task else "chunk_width"
+                way_out = f"Set {name} to {fitting} or less" if fitting else less
                 raise InvalidRunError(
                     f"a chunk of {task['width']} replicates takes {need.of(task['width']) / 1e9:.1f} GB, and "
                     f"{num_workers} are computed at once, in {available / 1e9:.1f} GB of memory. {way_out}."
@@ -158,17 +162,17 @@ def program_of(task: Task) -> Hashable:
     return json.dumps({name: task[name] for name in decisive}, sort_keys=True)
 
 
-class Part(NamedTuple):
+class SentChunks(NamedTuple):
     """Chunks of one cell: what a worker is sent."""
 
     task: Task  # of one of them
     firsts: tuple[int, ...]  # replicates
 
 
-def parts_of(chunks: Sequence[PlannedChunk]) -> list[Part]:
+def parts_of(chunks: Sequence[PlannedChunk]) -> list[SentChunks]:
     """Chunks, in their order, as a worker is sent them."""
     cells = itertools.groupby(chunks, lambda chunk: chunk.of)
-    return [Part(of.task, tuple(chunk.first for chunk in own)) for of, own in cells]
+    return [SentChunks(of.task, tuple(chunk.first for chunk in own)) for of, own in cells]
 
 
 class Computed(NamedTuple):
@@ -179,7 +183,7 @@ class Computed(NamedTuple):
     host: str
 
 
-def compute(parts: Sequence[Part], keeps_going: bool = False) -> Computed:
+def compute(parts: Sequence[SentChunks], keeps_going: bool = False) -> Computed:
     """What a worker makes of chunks of one program.
 
     Args:
@@ -196,7 +200,7 @@ def compute(parts: Sequence[Part], keeps_going: bool = False) -> Computed:
             except Exception as failure:
                 if not keeps_going:
                     raise
-                found.append(f"{type(failure).__name__}: {shortened(' '.join(str(failure).split()))}")
+                found.append(f"{type(failure).__name__}: {' '.join(str(failure).split())[:LONGEST]}")
     return Computed(found, time.perf_counter() - began, platform.node())
 
 
@@ -222,6 +226,8 @@ def computed(task: Task) -> bytes:
             )[1]
             for first in range(task["first"], end, task["batch"])
         ]
+    if "quantiles" in task:
+        return pack(task, over_replicates(parts, task["observables"], task["quantiles"]))
     arrays = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in task["observables"]}
     return pack(task, arrays)
 
@@ -251,6 +257,8 @@ def _cell(task: Task) -> Cell:
 
 def _widths(sweep: Specification, cell: SweepCell, backend: str) -> tuple[int, int]:
     fitting = _fitting(sweep.system, cell) if backend == "cpu" else ACCELERATOR_WIDTH
+    if sweep.keep == ONLY:  # a cell is one chunk, of which nothing but the statistics is kept
+        return sweep.replicates, min(fitting, sweep.replicates)
     width = sweep.chunk_width or fitting
     return width, math.ceil(width / math.ceil(width / fitting))
 

@@ -38,10 +38,11 @@ from moe_theory.runs.packs import Keeper, Packs
 from moe_theory.runs.progress import Progress, automatic, quiet
 from moe_theory.runs.progress import shown as shown_progress
 from moe_theory.sweep import runner
+from moe_theory.sweep.blocks import CellBlocks
 from moe_theory.sweep.manifest import read_manifest
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan, chunk_shapes
 from moe_theory.sweep.specification import Specification
-from moe_theory.sweep.statistics import Arrays, Blocks, over_replicates
+from moe_theory.sweep.statistics import ONLY, Arrays, over_replicates
 from moe_theory.sweep.systems import Sweepable, sweepable
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class Results(Shown):
         ] = []  # records of the folder's runs, the first one first, where it was opened
         self.failed: dict[str, str] = {}  # errors of cells in the run that these are of, by the cells' names
         self._cache = _Cache(CACHED_BYTES)
-        self._blocks = Blocks(plan, self.kept)
+        self._blocks = CellBlocks(plan, self.kept)
         if not (partial or self.coverage.is_complete):
             raise self._incomplete()
 
@@ -316,7 +317,10 @@ class Results(Shown):
         )
 
     def run_of(self, place: int, first: int = 0, last: int | None = None) -> Run:
-        """Replicates `first` to `last` - 1 of the cell at this place. Raises: MissingChunkError."""
+        """Replicates `first` to `last` - 1 of the cell at this place. Raises: MissingChunkError; InvalidRunError where
+        they were not kept.
+        """
+        self._require_replicates()
         last = self.sweep.replicates if last is None else last
         chunks = [
             chunk for chunk in self.plan.by_cell[place] if chunk.first < last and chunk.first + chunk.num_kept > first
@@ -377,12 +381,24 @@ class Results(Shown):
             raise failures[0]
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays] | None:
-        """Numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable; or None."""
+        """Numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable; or None. Raises:
+        InvalidRunError where they were not kept.
+        """
+        self._require_replicates()
         return self._cache.get(("replicates", place), lambda: self._replicates(place))
 
     def _statistics(self, place: int) -> Arrays | None:
         pieces = [arrays for _, arrays in self._readable(place)]
+        if self.sweep.keep == ONLY:
+            return {name: pieces[0][name] for name in self.kept} if pieces else None
         return over_replicates(pieces, self.kept, self.sweep.quantiles) if pieces else None
+
+    def _require_replicates(self) -> None:
+        if self.sweep.keep == ONLY:
+            raise InvalidRunError(
+                f"{self.packs.folder} has statistics only, and no replicates: set keep = 'statistics' in its "
+                "specification and run it again."
+            )
 
     def _is_kept(self, block: int) -> bool:
         return self._blocks.name(block) in self.packs
@@ -430,7 +446,8 @@ class Results(Shown):
             if self.partial:
                 return None
             raise self._incomplete(str(failure)) from failure
-        return {name: array[..., : chunk.num_kept] for name, array in arrays.items()}
+        whole = self.sweep.keep == ONLY
+        return {name: array if whole else array[..., : chunk.num_kept] for name, array in arrays.items()}
 
     def _incomplete(self, what: str = "") -> MissingChunkError:
         coverage = self.coverage
@@ -523,7 +540,7 @@ def _read_replicates(results: Results, name: str, inner: tuple[int, ...], dtype:
 
 def _shapes(results: Results) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
     """The shape of each observable's own axes, largest over the cells, and the type of its numbers."""
-    kept, is_statistics = results.kept, results.sweep.keep == "statistics"
+    kept, is_statistics = results.kept, results.sweep.keep != "replicates"
     if is_statistics and not any(results.kind.observables[name].axes for name in kept):
         return {name: ((), np.dtype(np.float64)) for name in kept}
     records = [chunk_shapes(task)[1] for task in results.plan.programs.values()]

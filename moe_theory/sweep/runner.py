@@ -21,12 +21,21 @@ from moe_theory.runs.workers import DevicePool, ExecutorPool, WorkerPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.dask import dask_pool
 from moe_theory.sweep.dispatcher import MOST_LOSSES, ChunkCounts, Dispatcher
-from moe_theory.sweep.manifest import kept_fingerprint, read_manifest, recorded, require_version, versions_in
+from moe_theory.sweep.manifest import (
+    keep_only,
+    kept_fingerprint,
+    read_manifest,
+    recorded,
+    require_version,
+    version_of,
+    versions_in,
+)
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan
 from moe_theory.sweep.pulse import Pulse
 from moe_theory.sweep.specification import Specification
 
 _LOG = logging.getLogger(__name__)
+CHECK = "check"  # the claim of whoever reads all packs
 WAY_OUT = "finished chunks are kept. Make room there or make it writable, then run the same command again"
 
 
@@ -83,7 +92,7 @@ def run(
         with recorded(packs.folder, sweep.to_json(), plan.fingerprint, record) as tell:
             pulse = Pulse(tell, log)
             packs.remove_leftovers()
-            damaged, missing = packs.check(), find_missing(plan, packs)
+            damaged, missing = _damaged(packs), find_missing(plan, packs)
             counts = ChunkCounts(len(plan.chunks), len(plan.chunks) - len(missing), damaged)
             if only_failed:
                 missing = [chunk for chunk in missing if chunk.name in failed]
@@ -101,6 +110,16 @@ def run(
         packs.close()
 
 
+def _damaged(packs: Packs) -> dict[str, str]:
+    """What is damaged, as the first of all processes that begin now finds: the others need not read everything too."""
+    if not packs.claim(CHECK):
+        return {}
+    try:
+        return packs.check()
+    finally:
+        packs.release(CHECK)
+
+
 def _failed(folder: Path) -> Mapping[str, str]:
     """Chunks that raised errors in the last run that came to its end, and what they were."""
     try:
@@ -110,24 +129,39 @@ def _failed(folder: Path) -> Mapping[str, str]:
     return next((run["failed"] for run in reversed(runs) if isinstance(run.get("failed"), dict)), {})
 
 
-def other_versions(packs: Packs, plan: SweepPlan) -> dict[str, SweepPlan]:
-    """Plans of the other versions that were run in a folder, by ID; only of those that this code can read."""
-    others = {}
+def other_versions(packs: Packs, plan: SweepPlan) -> dict[str, set[str]]:
+    """Chunks that other versions have in a folder and this one does not use, by ID; of what this code can read."""
+    own, others = {chunk.name for chunk in plan.chunks}, {}
     for version, manifest in versions_in(packs.folder).items():
-        if (manifest["specification"], manifest["fingerprint"]) != (plan.sweep.to_json(), plan.fingerprint):
+        if version != _version(plan):
             with contextlib.suppress(MoeTheoryError):
-                others[version] = SweepPlan(plan.sweep.from_json(manifest["specification"]), manifest["fingerprint"])
+                other = SweepPlan(plan.sweep.from_json(manifest["specification"]), manifest["fingerprint"])
+                others[version] = {chunk.name for chunk in other.chunks if chunk.name in packs} - own
     return others
+
+
+def prune(packs: Packs, plan: SweepPlan) -> int:
+    """Remove the chunks that other versions have in a folder and this one does not use, and their manifests; how many.
+    Raises: OutputError.
+    """
+    names = set().union(*other_versions(packs, plan).values())
+    packs.remove(names)
+    keep_only(packs.folder, _version(plan))
+    return len(names)
+
+
+def _version(plan: SweepPlan) -> str:
+    return version_of({"specification": plan.sweep.to_json(), "fingerprint": plan.fingerprint})
 
 
 def _warn_of_others(plan: SweepPlan, packs: Packs) -> None:
     """Say that chunks of other code, or of another machine, are there and not used."""
-    for version, other in other_versions(packs, plan).items():
-        if different := provenance.difference(plan.fingerprint, other.fingerprint):
-            count = sum(chunk.name in packs for chunk in other.chunks)
+    known = versions_in(packs.folder)
+    for version, chunks in other_versions(packs, plan).items():
+        if different := provenance.difference(plan.fingerprint, known[version]["fingerprint"]):
             message = "%d chunks in %s are of another version and not used (this one has %s). To see them: %s"
             command = f"moe-theory sweep show {packs.folder} --version {version}"
-            _LOG.warning(message, count, packs.folder, different, command)
+            _LOG.warning(message, len(chunks), packs.folder, different, command)
 
 
 def pool_of(

@@ -19,6 +19,7 @@ from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, about, shor
 from moe_theory.runs.reading import open_file
 from moe_theory.sweep import formulas, toml
 from moe_theory.sweep.grid import Fixed, Grid, GridAxis, build_grid, formula_names, require_few_cells
+from moe_theory.sweep.statistics import ONLY
 from moe_theory.sweep.systems import sweepable
 from moe_theory.sweep.vocabulary import (
     READING,
@@ -71,7 +72,7 @@ class Specification:
     replicates: Annotated[Whole, between(1, 2**32 - 1, "replicates are counted in 32 bits")] = 256  # of every cell
     record_every: Whole | None = None  # rounds; None: about 50 records
     observables: List[Text] | None = None  # None: the system's defaults
-    keep: Annotated[Text, one_of("keep", ("statistics", "replicates"))] = "statistics"
+    keep: Annotated[Text, one_of("keep", ("statistics", "replicates", ONLY))] = "statistics"
     quantiles: Quantiles = (0.1, 0.5, 0.9)  # over replicates
     chunk_width: ChunkWidth | None = None  # replicates a chunk; None: suits the system
     seed: Annotated[Whole, between(0, 2**32 - 1, "a seed has 32 bits")] = 0
@@ -218,6 +219,12 @@ def _completed(given: dict[str, Any]) -> dict[str, Any]:
     each = Annotated[Text, one_of("observable", known.observables)]
     most = len(known.observables)
     kind: Any = Annotated[List[each], Field(min_length=1, max_length=most), AfterValidator(distinct)]
+    if given["keep"] == ONLY and given["chunk_width"] is not None:
+        with about("chunk_width"):
+            raise InvalidSpecError(
+                f"chunk_width={given['chunk_width']} is for sweeps that keep replicates: with keep = {ONLY!r} a cell "
+                "is one chunk. Take it away."
+            )
     return {
         **given,
         **fixed,

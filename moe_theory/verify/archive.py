@@ -28,7 +28,7 @@ from moe_theory.verify.evidence import (
     find_overflows,
     labels_of,
 )
-from moe_theory.verify.interim import SequentialTest
+from moe_theory.verify.interim import SequentialTest, take
 
 
 class Archive:
@@ -40,7 +40,7 @@ class Archive:
 
     def __init__(self, folder: Path) -> None:
         """Raises: InvalidRunError for a folder of an earlier version."""
-        self.store, self._keys = Store(folder, "make room or name another --out"), Keys()
+        self.store, self.keys = Store(folder, "make room or name another --out"), Keys()
         self.found: set[str] = set()  # entries that were there when they were asked for
         self.written: set[str] = set()  # entries computed since, or added to
         self.damaged: dict[str, str] = {}  # why entries that were there count for nothing
@@ -53,7 +53,7 @@ class Archive:
 
     def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
         """The samples of replicates 0, 1, ... and the components' names; None where there are none that count."""
-        key = self._keys.of(claim, reading, seed)
+        key = self.keys.of(claim, reading, seed)
         name = _name(claim, reading, key)
         try:
             kept = self.store.read(name, {"key": key})
@@ -75,7 +75,7 @@ class Archive:
         """Write samples over those there are; others of the same claim and setting go. Raises: OutputError where the
         folder cannot be written.
         """
-        key, label = self._keys.of(claim, reading, seed), _label(claim, reading)
+        key, label = self.keys.of(claim, reading, seed), _label(claim, reading)
         name = _name(claim, reading, key)
         known = {name: part for name, part in samples._asdict().items() if part is not None}
         # One row for all, where all replicates have the same.
@@ -89,7 +89,7 @@ class Archive:
 
     def name_of(self, claim: Claim, reading: ReadingLike, seed: int) -> str:
         """The name of a claim's samples in the store."""
-        return _name(claim, reading, self._keys.of(claim, reading, seed))
+        return _name(claim, reading, self.keys.of(claim, reading, seed))
 
 
 def clear_samples(folder: Path) -> None:
@@ -151,7 +151,7 @@ def _functions(claim: Claim) -> Any:
 
 def _code(experiment: Experiment) -> Any:
     """Code that makes an experiment's runs and takes samples of them, without the parameters."""
-    takes = (SequentialTest.extend, collect, failed_hypotheses, labels_of, find_overflows, compute_chunk, chunk_of)
+    takes = (SequentialTest.add, take, collect, failed_hypotheses, labels_of, find_overflows, compute_chunk, chunk_of)
     run = (experiment.num_rounds, experiment.record_every, experiment.keeps_state, experiment.width)
     run = (*run, experiment.lengths, experiment.is_double)
     functions = (experiment.observe, experiment.start, experiment.measured and experiment.measured.make)

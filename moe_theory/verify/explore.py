@@ -10,6 +10,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
@@ -21,11 +22,13 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_
 from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.provenance import is_x64, versions
+from moe_theory.runs.workers import WorkerPool
 from moe_theory.verify import registry
-from moe_theory.verify.claim import Claim, ReadingLike
+from moe_theory.verify.claim import Claim, Experiment, ReadingLike
+from moe_theory.verify.elsewhere import Elsewhere, pool_elsewhere, reached
 from moe_theory.verify.interim import SequentialTest
 from moe_theory.verify.region import Choice, FreeAxis, Number, Span, tidy
-from moe_theory.verify.request import FAMILY_ERROR, check_request, require_free, require_one, resolve, set_to
+from moe_theory.verify.request import FAMILY_ERROR, Study, check_request, require_free, require_one, resolve, set_to
 from moe_theory.verify.session import StudyMonitor, take_looks
 from moe_theory.verify.verdict import Status, Verdict
 
@@ -108,12 +111,16 @@ class Search:
         """Every point's share of the error, in few digits, so that a command can repeat it."""
         return float(f"{0.995 * self.error / self.most_points:.2e}")
 
-    def monitor(self, coordinates: Coordinates, pace: dict) -> StudyMonitor:
+    def studies(self) -> list[Study]:
+        """The studies of the coarse grid. Raises: InvalidParamsError for a point that its system refuses."""
+        return [self.study(coordinates) for coordinates in _coarse(self)]
+
+    def study(self, coordinates: Coordinates) -> Study:
         """The study at one point. Raises: InvalidParamsError for a point that its system refuses."""
         settings = {axis.name: axis.said(value) for axis, value in zip(self.axes, coordinates, strict=True)}
         groups = set_to((self.claim.experiment, self.reading, [self.claim]), settings)
         (study,) = resolve(groups, self.replicates, self.seed, self.point_error, module=self.module).studies
-        return StudyMonitor(study, pace=pace)
+        return study
 
 
 @dataclasses.dataclass(frozen=True)
@@ -239,6 +246,9 @@ def explore(
     replicates: int | None = None,
     seed: int = 0,
     error: float = FAMILY_ERROR,
+    executor: Executor | None = None,
+    dask: str | None = None,
+    security: Any = None,
     progress: Progress = automatic,
     on_point: OnPoint | None = None,
 ) -> Exploration:
@@ -253,9 +263,12 @@ def explore(
         refine: how often neighbouring points with different statuses are halved.
         replicates: at most, at every point; None takes the experiment's own number.
         error: probability that any status of the map is wrong.
+        executor: takes the samples, as of `verify`.
+        dask, security: or the address of a Dask cluster, and certificates for it.
         progress: where it is reported; by default a line in a notebook, else standard error.
         on_point: called with each point as soon as its verdict stands.
-    Raises: UnknownNameError, InvalidParamsError or InvalidRunError before anything runs.
+    Raises: UnknownNameError, InvalidParamsError or InvalidRunError before anything runs; ExecutorLostError for workers
+        that cannot be reached, or are lost.
 
     Examples:
         >>> import moe_theory as mt
@@ -265,8 +278,9 @@ def explore(
         [(0.05, 'REFUTED'), (0.5, 'REFUTED')]
     """
     search = plan_search(claim, over, reading, points, refine, replicates, seed, error)
+    pool = pool_elsewhere(search.studies(), executor, dask, security)
     with shown_progress(progress) as listener:
-        return carry_out_search(search, progress=listener, on_point=on_point)
+        return carry_out_search(search, pool=pool, progress=listener, on_point=on_point)
 
 
 def plan_search(
@@ -306,27 +320,23 @@ def plan_search(
             f"there could be {search.most_points} points, and at most {MOST_POINTS} may share an error. "
             "Lower points or refine."
         )
-    for coordinates in _coarse(search):
-        search.monitor(coordinates, {})
+    search.studies()
     return search
 
 
 def carry_out_search(
-    search: Search, *, progress: Progress = quiet, on_point: OnPoint | None = None, command: str = ""
+    search: Search,
+    *,
+    pool: WorkerPool | None = None,
+    progress: Progress = quiet,
+    on_point: OnPoint | None = None,
+    command: str = "",
 ) -> Exploration:
-    """Judge the coarse grid, then halve boxes until the refinements are spent or nothing changes any more."""
-    pace: dict = {}
-    found: dict[Coordinates, Point] = {}
-    boxes: list[Box] = list(itertools.product(*(pairwise(axis.values) for axis in search.axes)))
-    wanted = _coarse(search)
-    for level in range(search.refine + 1):
-        for point in _judge(search, wanted, level, pace, progress, on_point):
-            found[point.coordinates] = point
-        statuses = {coordinates: point.verdict.status for coordinates, point in found.items()}
-        boxes = [part for box in boxes for part in (_halves(search.axes, box) if _is_mixed(box, statuses) else [box])]
-        wanted = sorted({corner for box in boxes for corner in itertools.product(*box)} - found.keys())
-        if not wanted:
-            break
+    """Judge the coarse grid, then halve boxes until the refinements are spent or nothing changes any more. A pool of
+    workers elsewhere is closed. Raises: with a pool as `explore`.
+    """
+    with reached(pool) as elsewhere:
+        found = _found(search, elsewhere, progress, on_point)
     claim, experiment = search.claim, search.claim.experiment
     free = {axis.name: axis for axis in claim.free}
     first, defaults = experiment.cells_under(search.reading)[0].params, search.reading.params()
@@ -360,20 +370,29 @@ def _coarse(search: Search) -> list[Coordinates]:
     return list(itertools.product(*(axis.values for axis in search.axes)))
 
 
-def _judge(
-    search: Search, wanted: Sequence[Coordinates], level: int, pace: dict, progress: Progress, on_point: OnPoint | None
-) -> list[Point]:
-    """Points of one level: the first look at all of them, then the second at those undecided, and so on."""
-    monitors = {search.monitor(coordinates, pace): coordinates for coordinates in wanted}
-    points = []
+def _found(
+    search: Search, elsewhere: Elsewhere | None, progress: Progress, on_point: OnPoint | None
+) -> dict[Coordinates, Point]:
+    """The points of all levels. Of a level all points are looked at once, then those undecided again, and so on."""
+    pace: dict[Experiment, float] = {}
+    found: dict[Coordinates, Point] = {}
+    boxes: list[Box] = list(itertools.product(*(pairwise(axis.values) for axis in search.axes)))
+    wanted = _coarse(search)
+    for level in range(search.refine + 1):
+        monitors = {StudyMonitor(search.study(each), None, pace, elsewhere): each for each in wanted}
 
-    def end(monitor: StudyMonitor, test: SequentialTest) -> None:
-        points.append(Point(monitors[monitor], level, test.latest))
-        if on_point is not None:
-            on_point(points[-1])
+        def end(monitor: StudyMonitor, test: SequentialTest, monitors: Any = monitors, level: int = level) -> None:
+            point = found[monitors[monitor]] = Point(monitors[monitor], level, test.latest)
+            if on_point is not None:
+                on_point(point)
 
-    take_looks(list(monitors), progress, end)
-    return points
+        take_looks(list(monitors), progress, end)
+        statuses = {coordinates: point.verdict.status for coordinates, point in found.items()}
+        boxes = [part for box in boxes for part in (_halves(search.axes, box) if _is_mixed(box, statuses) else [box])]
+        wanted = sorted({corner for box in boxes for corner in itertools.product(*box)} - found.keys())
+        if not wanted:
+            break
+    return found
 
 
 def _is_mixed(box: Box, statuses: Mapping[Coordinates, Status]) -> bool:

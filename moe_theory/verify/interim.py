@@ -6,10 +6,19 @@ many looks there are, so that a verdict does not depend on when its last look wa
 
 import dataclasses
 import difflib
-from collections.abc import Iterator, Mapping, Set
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple
 
-from moe_theory.core.errors import OWN_CODE, InvalidClaimError, InvalidRunError, described, frames, unknown_name
+from moe_theory.core.errors import (
+    OWN_CODE,
+    InvalidClaimError,
+    InvalidRunError,
+    InvalidSystemError,
+    MoeTheoryError,
+    described,
+    frames,
+    unknown_name,
+)
 from moe_theory.runs import Run
 from moe_theory.verify import evidence, judgement
 from moe_theory.verify.claim import Claim, Runs
@@ -35,6 +44,17 @@ def look_sizes(replicates: int, limit: int | None = None) -> tuple[int, ...]:
 def alpha_spent(error: float, number: int) -> float:
     """Share of a verdict's error that look `number`, from 1 on, may spend."""
     return error / (number * (number + 1))
+
+
+class Taken(NamedTuple):
+    """What a claim took from the runs of replicates `first` to `last` - 1."""
+
+    first: int
+    last: int
+    samples: Samples | None = None
+    labels: Sequence[str] = ()  # of the components, where it is the first that was taken
+    cells: frozenset[str] = frozenset()  # whose runs it has read
+    end: tuple[Status, str] | None = None  # a verdict and its reason, where these runs alone decide it
 
 
 class SequentialTest:
@@ -73,23 +93,23 @@ class SequentialTest:
         """Take samples from the runs of further replicates; those known already are passed over. `overflows` says what
         is wrong with runs, by name: reading one of these is an error.
         """
-        anyone, runs = next(iter(runs.values())), _ReadRuns(runs)
-        replicates = anyone.replicates
+        self.add([taken(self.claim, runs, overflows, self.random, self.samples is None)])
+
+    def add(self, parts: Sequence[Taken]) -> None:
+        """Add what was taken from parts of further replicates, which follow one another."""
+        last = parts[-1].last
+        ends = [part.end for part in parts if part.end is not None]
+        if ends:
+            self._end(*ends[0], last)
+            return
         try:
-            if self.samples is None:
-                failed = evidence.failed_hypotheses(self.claim, runs)
-                if failed:
-                    self._end(Status.INAPPLICABLE, f"fails here: {'; '.join(failed)}", len(replicates))
-                    return
-            samples = evidence.collect(self.claim, _ReadRuns(runs, self.random), len(replicates))
-            for name in sorted(runs.read & overflows.keys()):
-                raise InvalidRunError(overflows[name])
-            if self.samples is None:
-                self.labels = evidence.labels_of(self.claim, runs, anyone.rounds, samples.observed.shape[1])
-            self.samples = samples.from_place(self.count - int(replicates[0])).after(self.samples)
-            self.cells = runs.read
+            for part in parts:
+                if part.samples is not None and self.count < part.last:
+                    self.labels = self.labels if self.samples is not None else list(part.labels)
+                    self.samples = part.samples.from_place(max(self.count - part.first, 0)).after(self.samples)
+            self.cells = set().union(*(part.cells for part in parts))
         except OWN_CODE as failure:  # of the claim's own code: an ERROR of this claim alone
-            self.fail(failure, int(replicates[-1]) + 1)
+            self.fail(failure, last)
 
     def look(self, count: int) -> None:
         """Judge the first `count` replicates, at what this look may spend."""
@@ -116,7 +136,7 @@ class SequentialTest:
         self.has_ended = True
 
     def fail(self, failure: BaseException, count: int) -> None:
-        self._end(Status.ERROR, f"{described(failure)}{_nearest(failure)}{frames(failure)}", count)
+        self._end(Status.ERROR, reason_of(failure), count)
 
     def _end(self, status: Status, reason: str, count: int) -> None:
         stopped = Stop.FAILED if status is Status.ERROR else Stop.DECIDED
@@ -131,6 +151,45 @@ class SequentialTest:
             replicates=count,
             command=f"{self.blank.command} --replicates {count}",
         )
+
+
+def taken(claim: Claim, runs: Runs, overflows: Mapping[str, str], random: Set[str], is_first: bool) -> Taken:
+    """What a claim takes from runs of some replicates, with arguments as of `SequentialTest`; an end where its own code
+    fails. Its hypotheses and the names of its components are those of the first.
+    """
+    try:
+        return take(claim, runs, overflows, random, is_first)
+    except OWN_CODE as failure:
+        return Taken(*_span(runs), end=(Status.ERROR, reason_of(failure)))
+
+
+def take(claim: Claim, runs: Runs, overflows: Mapping[str, str], random: Set[str], is_first: bool) -> Taken:
+    """As `taken`. Raises: what the claim's own code does; InvalidRunError for a run that it reads and that is wrong."""
+    anyone, span, runs = next(iter(runs.values())), _span(runs), _ReadRuns(runs)
+    failed = evidence.failed_hypotheses(claim, runs) if is_first else []
+    if failed:
+        return Taken(*span, end=(Status.INAPPLICABLE, f"fails here: {'; '.join(failed)}"))
+    samples = evidence.collect(claim, _ReadRuns(runs, random), len(anyone.replicates))
+    for name in sorted(runs.read & overflows.keys()):
+        raise InvalidRunError(overflows[name])
+    labels = evidence.labels_of(claim, runs, anyone.rounds, samples.observed.shape[1]) if is_first else []
+    return Taken(*span, samples, labels, frozenset(runs.read))
+
+
+def _span(runs: Runs) -> tuple[int, int]:
+    """The first of the runs' replicates, and the one after the last."""
+    replicates = next(iter(runs.values())).replicates
+    return int(replicates[0]), int(replicates[-1]) + 1
+
+
+def is_of_study(failure: BaseException) -> bool:
+    """Whether what running a study has raised is an ERROR of its claims, and ends no other."""
+    return not isinstance(failure, MoeTheoryError) or isinstance(failure, InvalidSystemError)
+
+
+def reason_of(failure: BaseException) -> str:
+    """The reason of an ERROR, with the line of the user's code that raised it."""
+    return f"{described(failure)}{_nearest(failure)}{frames(failure)}"
 
 
 def _nearest(failure: BaseException) -> str:

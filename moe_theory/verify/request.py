@@ -361,6 +361,15 @@ def options_of(reading: ReadingLike) -> str:
     return reading.options if isinstance(reading, AdjustedReading) else f"--reading {reading.name}"
 
 
+def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
+    """The name of a paper's reading and the settings beside it, from which `set_to` makes this one."""
+    if not isinstance(reading, AdjustedReading):
+        return reading.name, {}
+    name, settings = asked_of(reading.base)
+    free = {axis.name: value for axis, value in {**reading.built, **reading.free}.items()}
+    return name, {**settings, **reading.settings, **free}
+
+
 def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
     """The group with `settings`, numbers or their texts: of what its claims' statements leave free, or of parameters;
     in parts where the statements differ in that. Raises: as `adjusted`, and for a value outside a statement's region.

@@ -9,22 +9,24 @@ import heapq
 import os
 import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
-from moe_theory.core.errors import OWN_CODE, InvalidSystemError, MoeTheoryError
+from moe_theory.core.errors import OWN_CODE
 from moe_theory.core.machine import machine_memory
 from moe_theory.runs import Cell, Progress, Run, automatic, quiet, shown
 from moe_theory.runs.cells import RunningCells
 from moe_theory.runs.locks import Holder, held_by
 from moe_theory.runs.provenance import is_x64, now, versions
-from moe_theory.runs.workers import num_device_workers
+from moe_theory.runs.workers import WorkerPool, num_device_workers
 from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim, Experiment
+from moe_theory.verify.elsewhere import Elsewhere, RunningSamples, pool_elsewhere, reached
 from moe_theory.verify.evidence import RunsAtOnce, find_overflows, runs_of
 from moe_theory.verify.exactness import require_proofs
-from moe_theory.verify.interim import SequentialTest
+from moe_theory.verify.interim import SequentialTest, is_of_study
 from moe_theory.verify.request import Request, Study, blank_verdict, check_request
 from moe_theory.verify.statement import bearing
 from moe_theory.verify.variant import Parts, as_asked
@@ -34,6 +36,7 @@ SAMPLES = "samples"  # their folder, beside the report
 UNKNOWN_SECONDS = 3.0  # that a look is taken to need at an experiment of which nothing has been run or compiled
 STUDIES_AHEAD = 2  # under way beside one a worker, so that none waits for the next
 POLL = 0.5  # seconds between looks at what other processes hold
+PATIENCE = 2.0  # seconds without a result, after which workers are counted
 MEMORY_SHARE = 0.5  # of the machine's, that runs under way may take
 PART_BYTES = 1 << 30  # of the runs that a look takes samples from at once, as soon as it is known what one needs
 
@@ -49,6 +52,9 @@ def verify(
     settings: Mapping[str, Any] | None = None,
     system: str | Parts | None = None,
     folder: str | os.PathLike[str] | None = None,
+    executor: Executor | None = None,
+    dask: str | None = None,
+    security: Any = None,
     progress: Progress = automatic,
     on_verdict: Callable[[Verdict], None] | None = None,
 ) -> Verdicts:
@@ -70,12 +76,18 @@ def verify(
             them, such as {"router": mine}, or "FILE:NAME" of such a mapping. Its verdicts name it in their reading and
             enter no record; a claim that does not apply to it is INAPPLICABLE, with the reason.
         folder: where samples are kept, which a later call, or `moe-theory verify --out FOLDER`, resumes from.
+        executor: any `concurrent.futures.Executor` whose workers can import this package and the papers; it is left
+            open. Runs that are measured or stored stay in this process.
+        dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
+            scheduler can run any code here and on its workers.
+        security: certificates for dask="tls://...", as of `mt.Sweep.run`.
         progress: where to tell; unless given a line in a notebook, else standard error.
         on_verdict: called with each verdict as soon as its claim is decided.
     Returns: the verdicts, in the order of the claims and their readings: a list with `to_frame` and `report`.
     Raises: UnknownNameError for a claim, a reading or a part that does not exist; InvalidRunError for a number of
-        replicates, an error or a budget that decides nothing, a folder of an earlier version, or a `system` that names
-        no parts; InvalidParamsError for settings that the claims cannot take, or a part of another kind than the
+        replicates, an error or a budget that decides nothing, a folder of an earlier version, a `system` that names no
+        parts, or workers that would take other samples; ExecutorLostError for workers that cannot be reached, or are
+        lost; InvalidParamsError for settings that the claims cannot take, or a part of another kind than the
         paper's; InvalidClaimError for a file of parts that cannot be run; InvalidReportError for a paper's record that
         is damaged, which a competitor's verdict is read from; InvalidStatementError for a statement whose proof fails;
         OutputError for a folder that cannot be written.
@@ -87,35 +99,41 @@ def verify(
         [('generalization.lemma-6.growth', 'SUPPORTED')]
     """
     request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings, system=system)
+    pool = pool_elsewhere(request.studies, executor, dask, security)
     archive = None if folder is None else Archive(Path(folder) / SAMPLES)
-    command = f"moe_theory.verify({patterns!r})"
+    about: Any = {"pool": pool, "on_verdict": on_verdict, "command": f"moe_theory.verify({patterns!r})"}
     with shown(progress) as told:
-        return Verdicts(carry_out(request, archive=archive, progress=told, on_verdict=on_verdict, command=command))
+        return Verdicts(carry_out(request, archive=archive, progress=told, **about))
 
 
 def carry_out(
     request: Request,
     *,
     archive: Archive | None = None,
+    pool: WorkerPool | None = None,
     progress: Progress = quiet,
     on_verdict: Callable[[Verdict], None] | None = None,
     command: str = "",
 ) -> Report:
-    """Judge what is asked for: the first look of all studies, then the second of those undecided, and so on. Raises:
-    InvalidStatementError for a statement whose proof fails, before anything is run.
+    """Judge what is asked for: the first look of all studies, then the second of those undecided, and so on.
+
+    Args:
+        pool: workers elsewhere that take the samples; it is closed. This process's own threads unless given.
+    Raises: InvalidStatementError for a statement whose proof fails, before anything is run; with a pool as `verify`.
     """
     known = bearing(request.claims)
     require_proofs(known)
     if request.own is not None:
         known = [as_asked(each) for each in known]
-    pace: dict[Experiment, float] = {}
-    monitors = [StudyMonitor(study, archive, pace) for study in request.studies]
 
     def tell(_: StudyMonitor, test: SequentialTest) -> None:
         if on_verdict is not None:
             on_verdict(test.latest)
 
-    take_looks(monitors, progress, tell, None if request.budget is None else request.budget - request.reserve)
+    pace: dict[Experiment, float] = {}
+    with reached(pool, None if archive is None else archive.keys) as elsewhere:
+        monitors = [StudyMonitor(study, archive, pace, elsewhere) for study in request.studies]
+        take_looks(monitors, progress, tell, None if request.budget is None else request.budget - request.reserve)
     order = {id: place for place, id in enumerate(request.claims)}
     verdicts = [*request.known, *(test.latest for monitor in monitors for test in monitor.tests)]
     return Report(
@@ -157,7 +175,7 @@ def take_looks(
 
     def has_room(monitor: StudyMonitor) -> bool:
         every = [monitor, *under_way.values()]
-        if any(each.is_alone for each in every) or len(every) > num_device_workers() + STUDIES_AHEAD:
+        if any(each.is_alone for each in every) or len(every) > monitor.num_workers + STUDIES_AHEAD:
             return False
         return sum(each.expected_bytes() for each in every) < MEMORY_SHARE * machine_memory() and has_time(*every)
 
@@ -190,14 +208,14 @@ def take_looks(
                     time.sleep(POLL)
                 waiting, held = sorted(held), []
                 continue
-            place, call = done.get()
+            place, call = _next(done, under_way[min(under_way)])
             monitor = under_way.get(place)
             if monitor is None:  # it has failed
                 continue
             try:
                 call()
             except OWN_CODE as failure:  # of the study's own code: an ERROR of its claims alone
-                if isinstance(failure, MoeTheoryError) and not isinstance(failure, InvalidSystemError):
+                if not is_of_study(failure):
                     raise
                 ended = monitor.fail(failure)
             else:
@@ -215,6 +233,15 @@ def take_looks(
             monitor.cancel()
         for monitor in monitors:
             monitor.release()
+
+
+def _next(done: SimpleQueue[tuple[int, Callable[[], None]]], waiting: "StudyMonitor") -> Any:
+    """What is done next. Meanwhile workers are counted, as a cluster that has none says so when it is asked."""
+    while True:
+        try:
+            return done.get(timeout=PATIENCE)
+        except Empty:
+            _ = waiting.num_workers
 
 
 def _raise(failure: BaseException) -> None:
@@ -235,14 +262,18 @@ class StudyMonitor:
     """A study under way: the tests of its claims, and the next look at them."""
 
     def __init__(
-        self, study: Study, archive: Archive | None = None, pace: MutableMapping[Experiment, float] | None = None
+        self,
+        study: Study,
+        archive: Archive | None = None,
+        pace: MutableMapping[Experiment, float] | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
-        self.study, self.archive = study, archive
+        self.study, self.archive, self.elsewhere = study, archive, elsewhere
         self.seconds = 0.0
         self.pace = {} if pace is None else pace  # seconds a replicate, shared by studies
         self._looks = iter(study.looks)
         self._num_looks = 0
-        self._runs: RunningCells | RunsAtOnce | None = None  # that are being made
+        self._runs: RunningCells | RunsAtOnce | RunningSamples | None = None  # that are being made
         self._bytes_each = 0.0  # of a replicate of them
         self._target = next(self._looks)  # replicates of the next look
         self.tests = [
@@ -261,9 +292,14 @@ class StudyMonitor:
         return self.study.experiment.measured is not None
 
     @property
+    def num_workers(self) -> int:
+        return num_device_workers() if self.elsewhere is None else self.elsewhere.pool.num_workers
+
+    @property
     def rank(self) -> tuple[int, int]:
-        """Priority: the lowest rank is judged first."""
-        return self._num_looks, int(self.is_alone)
+        """Priority: the lowest rank is judged first. Workers elsewhere do not wait for what this process measures."""
+        looks, alone = self._num_looks, int(self.is_alone)
+        return (looks, alone) if self.elsewhere is None else (alone, looks)
 
     @property
     def is_ready(self) -> bool:
@@ -308,9 +344,14 @@ class StudyMonitor:
         """Begin the runs that the next look needs: call what goes to `tell` until it `is_ready`."""
         study, known, last = self.study, self._known, self._part_end
         if known < last:
-            what = f"{study.name}, replicates {known} to {last - 1}"
-            self._runs = runs_of(study.experiment, self._needed_cells, known, last, study.seed, progress, what)
-            self._runs.begin(tell, rank)
+            what, cells = f"{study.name}, replicates {known} to {last - 1}", self._needed_cells
+            if self.elsewhere is not None and study.experiment.source is None:
+                claims = [test.claim for test in self.undecided if test.count < last]
+                self._runs = self.elsewhere.begin(study, claims, cells, known, last)
+                self._runs.begin(tell, progress, what)
+            else:
+                self._runs = runs_of(study.experiment, cells, known, last, study.seed, progress, what)
+                self._runs.begin(tell, rank)
         else:
             tell(lambda: None)
 
@@ -323,7 +364,7 @@ class StudyMonitor:
         began, undecided, known, last = time.monotonic(), self.undecided, self._known, self._part_end
         share, running = len(self._needed_cells) / len(self.study.cells), self._runs
         if running is not None:
-            self._extend(running.runs(), undecided, last)
+            self._extend(running, [test for test in undecided if test.count < last])
             self._runs = None
         is_whole = last == self._target
         for test in undecided:
@@ -331,7 +372,7 @@ class StudyMonitor:
                 test.look(self._target)
         spent = time.monotonic() - began
         if running is not None:
-            spent += running.seconds / num_device_workers()
+            spent += running.seconds / self.num_workers
             self.pace[self.study.experiment] = spent / (last - known) / share
             self._bytes_each = running.num_bytes / (last - known)
         self.seconds += spent
@@ -378,11 +419,19 @@ class StudyMonitor:
         doublings = max(int(PART_BYTES / (self._bytes_each * first)).bit_length() - 1, 0)
         return min(self._known + (first << doublings), self._target)
 
-    def _extend(self, runs: Mapping[str, Run], undecided: list[SequentialTest], last: int) -> None:
-        overflows = find_overflows(runs)
-        for test in undecided:
-            if test.count < last:
+    def _extend(self, running: RunningCells | RunsAtOnce | RunningSamples, tests: Sequence[SequentialTest]) -> None:
+        if isinstance(running, RunningSamples):
+            parts = running.taken()
+            for test in tests:
+                test.add(parts[test.claim.id])
+                self._keep(test)
+        else:
+            runs = running.runs()
+            overflows = find_overflows(runs)
+            for test in tests:
                 test.extend(runs, overflows)
-                if self.archive is not None and test.samples is not None:
-                    of = (test.claim, self.study.reading, self.study.seed)
-                    self.archive.save(*of, test.samples, test.labels)
+                self._keep(test)
+
+    def _keep(self, test: SequentialTest) -> None:
+        if self.archive is not None and test.samples is not None:
+            self.archive.save(test.claim, self.study.reading, self.study.seed, test.samples, test.labels)

@@ -122,3 +122,18 @@ def test_an_interrupt_says_how_to_resume(specification, tmp_path, sent):
     assert said.decode().endswith("the same command resumes from them\n")
     assert "Traceback" not in said.decode()
     assert len(chunks(out)) < 2000
+
+
+def test_other_versions_are_listed_shown_and_removed(ran, specification, tmp_path):
+    out = tmp_path / "run"
+    ran("sweep", specification, "--out", out)
+    specification.write_text(SPECIFICATION.replace("rounds = 20", "rounds = 30"))
+    ran("sweep", specification, "--out", out)
+    said = ran("sweep", "show", out).out
+    assert "6 more chunks are of another version: moe-theory sweep show" in said
+    other = said.partition("--version ")[2].split()[0]
+    assert "round 20" in ran("sweep", "show", out, "--version", other).out
+    said = ran("sweep", "show", out, "--prune").out
+    assert "round 30" in said
+    assert "6 chunks of other versions are removed" in said
+    assert "another version" not in ran("sweep", "show", out).out

@@ -67,6 +67,9 @@ def broken(runs):
             )
         ),
         (["verify", "continual.lemma-4", "--set", "noise_scale=1", "--set", "noise_scale=2"], ["Set it once"]),
+        (["verify", "continual.lemma-4", "--dask", "host"], ["dask='host' is no address of a cluster"]),
+        (["explore", "continual.lemma-4", "--over", "noise_scale=0..1", "--dask", "host"], ["no address of a cluster"]),
+        (["verify", "--self-test", "--dask", "local:2"], ["in this process. Leave out --dask"]),
         *(
             (["explore", claim, "--over", *over.split()], parts)
             for claim, over, parts in (
@@ -177,6 +180,14 @@ def test_a_user_s_own_claims_are_in_table_json_and_report(ran, tmp_path):
     page = (out / "report.html").read_text()
     assert "mine.moves" in page
     assert "no such cell" in page
+
+
+def test_a_user_s_own_claims_are_not_sent_away(refused, no_work, tmp_path):
+    module = tmp_path / "my_claims.py"
+    module.write_text(OWN_CLAIMS)
+    asked = ("--module", module, "--reading", "unit-signal", "--dask", "local:2", "--out", tmp_path / "out")
+    assert "is of a file of your own, and workers elsewhere import installed papers alone" in refused("verify", *asked)
+    assert not (tmp_path / "out").exists()
 
 
 def test_json_is_the_only_thing_on_standard_output(ran, tmp_path):

@@ -50,7 +50,7 @@ def recorded(name):
     return statuses(ROOT / "examples" / name / name / "recorded.json")
 
 
-@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("name", [PAPERS[0], *(pytest.param(name, marks=pytest.mark.thorough) for name in PAPERS[1:])])
 def test_it_is_judged_as_it_is_recorded(name, stranger, tmp_path):
     """Would catch a change that a paper of others does not survive: what it imports, declares, proves or records."""
     stranger(name, "-m", "moe_theory.cli", "verify", *QUICK[name].split(), "--seed", "0", "--out", "run")

@@ -20,8 +20,6 @@ from public import PACKAGES, assigned, defining_module, imported_from, public_na
 from moe_theory.core.errors import MoeTheoryError
 from moe_theory.verify import claim, registry, statement
 
-pytestmark = pytest.mark.usefixtures("much_room")
-
 NAMES = public_names()
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 # Whose functions are statements of papers, or run their algorithms.

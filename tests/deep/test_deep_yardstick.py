@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import pytest
 
 import moe_theory as mt
 from moe_theory import deep
@@ -56,6 +57,7 @@ def final_error(seed):
     return np.mean([np.mean((jax.nn.sigmoid(logits(weights, x)) - y) ** 2) for x, y in tests])
 
 
+@pytest.mark.thorough
 def test_one_expert_reaches_a_plain_network():
     """Section 6: G_T of M = 1 is that of a network by itself, whose draws are others; 4 standard errors."""
     system = deep.continual.system(deep.Dims(1, 3, ROUNDS), DIGITS, CLASSES)

@@ -131,7 +131,8 @@ def test_masks_and_clusters_are_the_methods_own(of, served):
     assert [len(set(row)) for row in rivals.clustered(of, 2)] == [2, 2]
 
 
-def test_offline_weights_beat_the_mix():
+def test_offline_weights_beat_the_mix(monkeypatch):
+    monkeypatch.setattr(rivals, "DESCENT_STEPS", 40)
     of = streams.testbed("conflicting")
     served = Traffic(*(each[:4, :FEW] for each in streams.arrivals("conflicting", "fixed", 7, 4)))
     ahead = rivals.serve_weights(of, served, rivals.best_weights(of, served.mix[:, 0])).mean()

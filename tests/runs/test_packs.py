@@ -300,7 +300,7 @@ def told(tmp_path):
 
 
 def test_what_comes_within_a_second_is_one_pack(tmp_path, told, monkeypatch):
-    monkeypatch.setattr(runs_packs, "LONGEST_WAIT", LIMIT)
+    monkeypatch.setattr(runs_packs, "LEAST_WAIT", LIMIT)
     keeper = Keeper(Packs(tmp_path), told)
     for name, data in ENTRIES.items():
         keeper.keep(name, data)
@@ -317,13 +317,13 @@ def test_what_comes_within_a_second_is_one_pack(tmp_path, told, monkeypatch):
 
 
 def test_nothing_waits_for_long_or_makes_a_pack_too_large(tmp_path, told, monkeypatch):
-    monkeypatch.setattr(runs_packs, "LONGEST_WAIT", 0.01)
+    monkeypatch.setattr(runs_packs, "LEAST_WAIT", 0.01)
     keeper = Keeper(Packs(tmp_path), told)
     for name, data in ENTRIES.items():
         keeper.keep(name, data)
         told.wait()
     assert told == [[name] for name in ENTRIES]
-    monkeypatch.setattr(runs_packs, "LONGEST_WAIT", LIMIT)
+    monkeypatch.setattr(runs_packs, "LEAST_WAIT", LIMIT)
     monkeypatch.setattr(runs_packs, "MOST_BYTES", 2 * len(ENTRIES[ONE]) - 1)
     more = dict(map(entry, range(10, 14)))
     for name, data in more.items():
@@ -336,7 +336,7 @@ def test_nothing_waits_for_long_or_makes_a_pack_too_large(tmp_path, told, monkey
 
 
 def test_closing_writes_the_rest(tmp_path, told, monkeypatch):
-    monkeypatch.setattr(runs_packs, "LONGEST_WAIT", LIMIT)
+    monkeypatch.setattr(runs_packs, "LEAST_WAIT", LIMIT)
     keeper = Keeper(Packs(tmp_path), told)
     for name, data in ENTRIES.items():
         keeper.keep(name, data)

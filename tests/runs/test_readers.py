@@ -44,10 +44,14 @@ ELSEWHERE = {
     "runs/locks.py:is_stopped": "of the kernel",
     "runs/locks.py:__init__": "for locks, which read nothing",
     "core/machine.py:machine_memory": "of the kernel",
+    "runs/packs.py:write": "into memory",
+    "runs/packs.py:_listed": "after `runs.reading` has opened it",
     "runs/provenance.py:processor_fact": "of the kernel",
     "runs/tensors.py:bytes": "by `runs.reading`",
     "runs/tensors.py:read_header": "after `runs.reading` has opened it",
     "runs/tensors.py:read_safetensors": "after `runs.reading` has opened it",
+    "sweep/dataset.py:attributes_of": "after `runs.reading` has opened it",
+    "sweep/estimate.py:_memory": "of the kernel",
     "sweep/specification.py:example": "of this package",
     "tour/steps.py:script": "of this package",
     "verify/recorded.py:kept_at": "of an installed distribution",
@@ -88,8 +92,8 @@ def reads(call: ast.Call) -> bool:
     return name in FUNCTIONS or (is_method and name in METHODS)
 
 
-# What else has a method of this name: pools of workers, a browser, results whose store reads them.
-NO_FILES = {"pool", "webbrowser", "Results", "archive"}
+# What else has a method of this name: pools of workers, their own too, a browser, results whose store reads them.
+NO_FILES = {"pool", "self", "webbrowser", "Results", "archive"}
 
 
 def test_every_reader_is_careful():

@@ -27,8 +27,8 @@ from moe_theory.runs.packs import Packs
 from moe_theory.runs.workers import DevicePool, ExecutorPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
-from moe_theory.sweep.manifest import read_manifest
-from moe_theory.sweep.results import Sweep
+from moe_theory.sweep.manifest import read_manifest, version_of, versions_in
+from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
 
 from .swept import ARGUMENTS, SWEEP
@@ -123,9 +123,9 @@ def test_double_precision_is_the_specification_s_choice(tmp_path):
 
 
 def test_a_worker_with_other_versions_refuses():
-    task = planning.SweepPlan(SWEEP, planning.fingerprint("continual") | {"jax": "0.1"}).chunks[0].task
+    chunks = planning.SweepPlan(SWEEP, planning.fingerprint("continual") | {"jax": "0.1"}).chunks
     with pytest.raises(InvalidRunError, match=r"jax .* and not 0\.1"):
-        planning.compute([planning.Part(task, (0,))])
+        planning.compute(planning.parts_of(chunks[:1]))
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_an_executor_with_other_code_is_refused(tmp_path):
     """Would catch chunks that are named after code which this process does not run, and so cannot find again."""
     with pytest.raises(InvalidRunError, match=r"the workers of Stale have code of last year and not \w+: install"):
         runner.run(SWEEP, tmp_path, pool=runner.pool_of(Stale()))
-    assert not entries(tmp_path)
+    assert not packs(tmp_path)
 
 
 def test_a_pool_that_does_not_answer_is_named(monkeypatch, caplog, tmp_path):
@@ -407,3 +407,53 @@ def test_chunks_that_do_not_fit_in_memory_are_refused_beforehand(tmp_path, monke
     assert not entries(tmp_path)
     narrower = Sweep(**{**ARGUMENTS, "chunk_width": fitting, "replicates": 2**20, "record_every": 1})
     planning.SweepPlan(narrower, plan.fingerprint).require_memory(2)
+
+
+@pytest.fixture
+def stale(tmp_path, monkeypatch):
+    """A folder that a run of other code was begun in after one of this code had come to its end."""
+    runner.run(SWEEP, tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("moe_theory.__version__", "0.0.9")
+        with pytest.raises(KeyboardInterrupt):
+            runner.run(SWEEP, tmp_path, progress=Interrupting(1))
+    return tmp_path
+
+
+def test_a_run_of_other_code_does_not_hide_what_is_finished(stale, caplog):
+    """Would catch a manifest that is replaced when a run begins, so that finished chunks are not found."""
+    assert Results.open(stale).coverage.is_complete
+    (said,) = [
+        record.getMessage() for record in caplog.get_records("setup") if "another version" in record.getMessage()
+    ]
+    own = version_of(read_manifest(stale))
+    assert said.startswith(
+        f"18 chunks in {stale} are of another version and not used (this one has moe-theory 0.0.9 and"
+    )
+    assert said.endswith(f"moe-theory sweep show {stale} --version {own}")
+    (other,) = versions_in(stale).keys() - {own}
+    begun = Results.open(stale, partial=True, version=other[:6])
+    assert begun.plan.fingerprint["moe-theory"] == "0.0.9"
+    assert 0 < begun.coverage.chunks < 18
+    with pytest.raises(InvalidRunError, match=rf"has no versions 'x': name one of .*{other}"):
+        Results.open(stale, version="x")
+
+
+def test_chunks_of_other_versions_are_removed_on_request(stale, undisturbed):
+    results = Results.open(stale)
+    (chunks,) = runner.other_versions(results.packs, results.plan).values()
+    assert entries(stale).keys() == undisturbed.keys() | chunks
+    assert runner.prune(results.packs, results.plan) == len(chunks) > 0
+    assert entries(stale) == undisturbed
+    assert Results.open(stale).coverage.is_complete
+    assert versions_in(stale).keys() == {version_of(read_manifest(stale))}
+    assert runner.prune(results.packs, results.plan) == 0
+
+
+def test_what_a_longer_sweep_shares_with_a_shorter_one_is_not_removed(tmp_path):
+    for replicates in (16, 40):
+        runner.run(Sweep(**{**ARGUMENTS, "replicates": replicates}), tmp_path)
+    results = Results.open(tmp_path)
+    assert [*runner.other_versions(results.packs, results.plan).values()] == [set()]
+    assert runner.prune(results.packs, results.plan) == 0
+    assert Results.open(tmp_path).coverage.is_complete

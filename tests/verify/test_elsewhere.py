@@ -1,0 +1,148 @@
+"""Samples taken elsewhere: catches numbers that depend on where, code that differs there, and losses that lose more."""
+
+import json
+import subprocess
+import sys
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+
+import pytest
+
+import moe_theory as mt
+from moe_theory.core.errors import ExecutorLostError, InvalidRunError
+from moe_theory.runs import quiet
+from moe_theory.verify import Status, elsewhere, evidence
+
+CLAIM = "continual.lemma-4"  # an identity: it takes all its replicates, in several looks and blocks
+OTHER = "generalization.lemma-6.growth"  # whose statement leaves a size free
+
+
+def judged(claims, folder, **about):
+    """Verdicts as plain data, and the bytes of the samples by file."""
+    about = {"readings": "quick", "seed": 3, "replicates": 256, "progress": quiet, **about}
+    verdicts = mt.verify(claims, folder=folder, **about)
+    return [each.to_json() for each in verdicts], samples(folder)
+
+
+def samples(folder):
+    return {path.name: path.read_bytes() for path in (folder / "samples").glob("*.npz")}
+
+
+@pytest.fixture
+def executor():
+    with ThreadPoolExecutor(2) as executor:
+        yield executor
+
+
+@pytest.fixture
+def nothing_here(monkeypatch):
+    """Fails a test that simulates in the manner of this process."""
+    monkeypatch.setattr(evidence, "RunningCells", lambda *given: pytest.fail("simulated here"))
+
+
+class Changing(Executor):
+    """Does at once what it is asked for, each task as `change` makes it."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def submit(self, function, /, task):
+        future = Future()
+        try:
+            future.set_result(function(self.change(task)))
+        except Exception as failure:
+            future.set_exception(failure)
+        return future
+
+
+@pytest.mark.parametrize(
+    ("claims", "settings"), [((CLAIM, OTHER), {}), (CLAIM, {"signal_scale": "2"}), (OTHER, {"num_features": "2"})]
+)
+def test_samples_taken_elsewhere_are_the_same(claims, settings, tmp_path, executor, monkeypatch):
+    """To the byte; also at settings of parameters, and of what an experiment is built with."""
+    here = judged(claims, tmp_path / "here", settings=settings)
+    monkeypatch.setattr(evidence, "RunningCells", lambda *given: pytest.fail("simulated here"))
+    assert judged(claims, tmp_path / "there", settings=settings, executor=executor) == here
+    assert here[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"machine": {"jax": "0.1"}}, r"the worker on .* has jax .* and not 0\.1: its samples would be others"),
+        ({"claims": {CLAIM: "other"}}, rf"has other code of claim {CLAIM}, or of its runs.*Install the same code"),
+        ({"reading": "gone"}, "lacks what it should compute .*'gone'.*Install the same papers"),
+    ],
+)
+def test_a_worker_whose_samples_would_be_others_takes_none(change, said, tmp_path):
+    with pytest.raises(InvalidRunError, match=said):
+        judged(CLAIM, tmp_path, executor=Changing(lambda task: task._replace(**change)))
+    assert not samples(tmp_path)
+
+
+def test_lost_workers_end_a_verification_that_then_resumes(tmp_path, nothing_here):
+    """Would catch a loss that is taken for an error of a claim, and samples of looks before it that are thrown away."""
+    asked = []
+
+    def lose(task):
+        asked.append(task)
+        if len(asked) == 3:
+            raise BrokenExecutor("gone")
+        return task
+
+    with pytest.raises(ExecutorLostError, match=r"the workers of Changing are lost.*run the same command again"):
+        judged(CLAIM, tmp_path, executor=Changing(lose))
+    assert samples(tmp_path)
+    first = []
+    again = judged(CLAIM, tmp_path, executor=Changing(lambda task: first.append(task.first) or task))
+    assert min(first) == asked[2].first > 0
+    assert again == judged(CLAIM, tmp_path / "whole", executor=Changing(lambda task: task))
+
+
+def test_what_fails_in_the_runs_of_one_study_ends_no_other(tmp_path, monkeypatch):
+    def fail(cells, *arguments, **options):
+        if cells[0].name in broken:
+            raise ZeroDivisionError("planted")
+        return run(cells, *arguments, **options)
+
+    run, about = elsewhere.run_cells, {"executor": Changing(lambda task: task)}
+    expected, _ = judged((CLAIM, OTHER), tmp_path / "whole", **about)
+    broken = mt.claims(OTHER)[0].experiment.cells
+    monkeypatch.setattr(elsewhere, "run_cells", fail)
+    verdicts, _ = judged((CLAIM, OTHER), tmp_path / "part", **about)
+    assert verdicts[0]["status"] == expected[0]["status"]
+    assert verdicts[1]["status"] == Status.ERROR
+    assert "ZeroDivisionError: planted" in verdicts[1]["reason"]
+
+
+def test_a_map_may_be_made_elsewhere(executor, nothing_here):
+    found = mt.explore(CLAIM, "signal_scale=1,2", replicates=64, refine=0, executor=executor, progress=quiet)
+    assert [point.verdict.replicates for point in found.points] == [64, 64]
+
+
+def test_what_workers_cannot_import_is_refused(executor, nothing_here):
+    with pytest.raises(InvalidRunError, match=r"an algorithm of your own .*Leave out --dask"):
+        mt.verify(
+            "continual.lemma-11-more-experts", system={"router": lambda *given: 0}, executor=executor, progress=quiet
+        )
+    with pytest.raises(InvalidRunError, match="executor and dask exclude one another"):
+        mt.verify(OTHER, executor=executor, dask="local:2")
+
+
+COMMAND = [sys.executable, "-m", "moe_theory.cli", "verify", "continual.lemma-4", "generalization.lemma-6*"]
+COMMAND += ["--reading", "quick,unit-signal", "--replicates", "256", "--json"]
+
+
+@pytest.mark.thorough
+def test_two_processes_on_one_folder_and_a_cluster_give_the_same_verdicts(tmp_path):
+    def begun(folder, *options):
+        return subprocess.Popen([*COMMAND, "--out", tmp_path / folder, *options], stdout=subprocess.PIPE, text=True)
+
+    def ended(process):
+        document = json.loads(process.communicate()[0])
+        return document["verdicts"]
+
+    alone = ended(begun("alone"))
+    one, other = begun("shared"), begun("shared")
+    assert ended(one) == ended(other) == alone
+    assert ended(begun("cluster", "--dask", "local:2")) == alone
+    assert samples(tmp_path / "shared") == samples(tmp_path / "cluster") == samples(tmp_path / "alone")
