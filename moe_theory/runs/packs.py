@@ -212,7 +212,7 @@ class Packs(Claims):
 def _is_whole(path: Path) -> bool:
     try:
         with open_file(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()[:LENGTH] == path.stem
+            return hashlib.file_digest(file, "sha256").hexdigest()[:LENGTH] == path.stem  # pyright: ignore[reportArgumentType]
     except OSError:
         return False
 
