@@ -361,7 +361,7 @@ def test_two_processes_share_the_work_of_one_folder(undisturbed, tmp_path):
     for process in both:
         _, said = process.communicate()
         assert process.returncode == 0, said
-    assert entries(tmp_path / "run") == undisturbed
+    assert entries(tmp_path / "run").items() >= undisturbed.items()  # statistics are kept beside them, once too
     runs = read_manifest(tmp_path / "run")["runs"]
     assert len(runs) == 2
     assert sum(run["computed"] for run in runs) == 18
