@@ -54,7 +54,7 @@ def not_kept(sweep: Sweep, devices: int) -> float:
     pool = DevicePool(devices)
     began = time.perf_counter()
     plan = planning.SweepPlan(sweep, runner.fingerprint_of(pool, sweep.system))
-    wait([pool.open().submit(planning.compute, chunk.task) for chunk in plan.chunks])
+    wait([pool.open().submit(planning.computed, chunk.task) for chunk in plan.chunks])
     pool.close()
     return time.perf_counter() - began
 

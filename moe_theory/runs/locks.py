@@ -155,7 +155,7 @@ class Locks:
             for name in found.keys() & since.keys():
                 last = found[name]
                 if last is None or last.since < since[name]:  # of processes that were killed records are left
-                    found[name] = Holder(*record, since[name])
+                    found[name] = Holder(record[0], record[1], record[2], since[name])
         return found
 
     def _lock(self, name: str) -> bool:

@@ -89,20 +89,17 @@ class Packs(Claims):
         """An entry's arrays. Raises: MissingChunkError; DamagedChunkError; OtherChunkError where it is the result of
         another task than it is named after.
         """
-        for attempt in range(2):
-            place = self._places.get(name)
-            if place is None:
-                raise MissingChunkError(f"{self.packs} has no {name}: run the same command again to compute it.")
-            try:
-                with open_file(place.path) as file:
-                    data = _entry(file, place)
-                break
-            except FileNotFoundError:  # another process has saved what was whole of a damaged pack
-                self._relist({place.path})
-                if attempt:
-                    raise MissingChunkError(f"{place.path} is gone: run the same command again.") from None
-            except OSError as failure:
-                raise DamagedChunkError(place.path, f"{name}: {failure.strerror or failure}") from None
+        place = self._places.get(name)
+        if place is None:
+            raise MissingChunkError(f"{self.packs} has no {name}: run the same command again to compute it.")
+        try:
+            with open_file(place.path) as file:
+                data = _entry(file, place)
+        except FileNotFoundError:  # another process has saved what was whole of a damaged pack
+            self._relist({place.path})
+            return self.read(name)  # from another pack, or it is missing now
+        except OSError as failure:
+            raise DamagedChunkError(place.path, f"{name}: {failure.strerror or failure}") from None
         return _unpacked(name, place.path, data)
 
     def write(self, entries: Sequence[Entry]) -> Path:
@@ -177,7 +174,8 @@ class Packs(Claims):
         except FileNotFoundError:
             return None
         except Exception as failure:  # of an archive that is damaged
-            return f"it cannot be read ({shortened(str(failure) or type(failure).__name__)})"
+            said = getattr(failure, "strerror", None) or f"{failure}" or type(failure).__name__
+            return f"it cannot be read ({shortened(said)})"
         for member in members:
             if _ENTRY.fullmatch(member.filename):
                 place = _Place(path, member.header_offset, member.file_size)
@@ -188,7 +186,8 @@ class Packs(Claims):
         """Forget these packs and look anew at all that are there, but not at some: the same entry may be in several."""
         for name in [name for name, place in [*self._places.items()] if place.path in gone]:
             self._places.pop(name, None)
-        self._known, self._changed = {path.name: "it is left alone" for path in but}, -1
+        self._known, self._changed = {}, -1
+        self._known.update({path.name: "it is left alone" for path in but})
         self.refresh()
 
     def _whole(self, path: Path, file: BinaryIO, damaged: dict[str, str]) -> list[Entry]:
@@ -211,7 +210,7 @@ class Packs(Claims):
 def _is_whole(path: Path) -> bool:
     try:
         with open_file(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()[:LENGTH] == path.stem
+            return hashlib.file_digest(file, "sha256").hexdigest()[:LENGTH] == path.stem  # pyright: ignore[reportArgumentType]
     except OSError:
         return False
 

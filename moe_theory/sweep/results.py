@@ -101,9 +101,15 @@ class Sweep(Shown, Specification):
         Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError; what was finished before is kept.
         """
         with shown_progress(progress) as listener:
-            pool = runner.pool_of(executor, dask, devices, security)
-            more = {"keeps_going": keep_going, "only_failed": only_failed}
-            outcome = runner.run(self, path, pool=pool, progress=listener, log=log and Path(log), **more)
+            outcome = runner.run(
+                self,
+                path,
+                pool=runner.pool_of(executor, dask, devices, security),
+                progress=listener,
+                log=None if log is None else Path(log),
+                keeps_going=keep_going,
+                only_failed=only_failed,
+            )
             return results_of(outcome, listener)
 
 

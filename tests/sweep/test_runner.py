@@ -123,9 +123,9 @@ def test_double_precision_is_the_specification_s_choice(tmp_path):
 
 
 def test_a_worker_with_other_versions_refuses():
-    task = planning.SweepPlan(SWEEP, planning.fingerprint("continual") | {"jax": "0.1"}).chunks[0].task
+    chunks = planning.SweepPlan(SWEEP, planning.fingerprint("continual") | {"jax": "0.1"}).chunks
     with pytest.raises(InvalidRunError, match=r"jax .* and not 0\.1"):
-        planning.compute([planning.SentChunks(task, (0,))])
+        planning.compute(planning.parts_of(chunks[:1]))
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ def test_two_processes_share_the_work_of_one_folder(undisturbed, tmp_path):
     for process in both:
         _, said = process.communicate()
         assert process.returncode == 0, said
-    assert entries(tmp_path / "run") == undisturbed
+    assert entries(tmp_path / "run").items() >= undisturbed.items()  # statistics are kept beside them, once too
     runs = read_manifest(tmp_path / "run")["runs"]
     assert len(runs) == 2
     assert sum(run["computed"] for run in runs) == 18
