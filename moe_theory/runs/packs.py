@@ -100,7 +100,7 @@ class Packs(Claims):
             return self.read(name)  # from another pack, or it is missing now
         except OSError as failure:
             raise DamagedChunkError(place.path, f"{name}: {failure.strerror or failure}") from None
-        return _unpacked(name, place.path, data)
+        return unpacked(name, place.path, data)
 
     def write(self, entries: Sequence[Entry]) -> Path:
         """Keep entries, together or not at all, durably; their pack. Raises: OutputError where the folder cannot take
@@ -198,7 +198,7 @@ class Packs(Claims):
                 continue
             try:
                 data = _entry(file, place)
-                _unpacked(name, path, data)
+                unpacked(name, path, data)
                 whole.append((name, data))
             except OSError as failure:
                 damaged[name] = failure.strerror or f"{failure}"
@@ -215,7 +215,7 @@ def _is_whole(path: Path) -> bool:
         return False
 
 
-def _unpacked(name: str, path: Path, data: bytes) -> dict[str, np.ndarray]:
+def unpacked(name: str, path: Path, data: bytes) -> dict[str, np.ndarray]:
     try:
         task, arrays = unpack(data)
     except ValueError as failure:

@@ -11,12 +11,14 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
-from moe_theory.core.errors import ExecutorLostError, InvalidRunError, MoeTheoryError, OutputError
+from moe_theory.core.errors import DamagedChunkError, ExecutorLostError, InvalidRunError, MoeTheoryError, OutputError
 from moe_theory.core.machine import available_cores
 from moe_theory.runs import provenance
+from moe_theory.runs.arrays import most_bytes
 from moe_theory.runs.files import made_folder
-from moe_theory.runs.packs import Packs
+from moe_theory.runs.packs import MOST_BYTES, MOST_ENTRIES, Packs, unpacked
 from moe_theory.runs.progress import Progress, quiet
+from moe_theory.runs.reading import read_bytes
 from moe_theory.runs.workers import DevicePool, ExecutorPool, WorkerPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.dask import dask_pool
@@ -115,9 +117,34 @@ def _damaged(packs: Packs) -> dict[str, str]:
     if not packs.claim(CHECK):
         return {}
     try:
+        _take_over(packs)
         return packs.check()
     finally:
         packs.release(CHECK)
+
+
+def _take_over(packs: Packs) -> None:
+    """Put the chunks of a folder of before, which had a file for each, into packs; what is damaged goes."""
+    done: list[Path] = []
+    entries: dict[str, bytes] = {}
+
+    def put() -> None:
+        if entries:
+            packs.write([*entries.items()])
+        for path in done:
+            path.unlink()
+        done.clear()
+        entries.clear()
+
+    for path in sorted(packs.folder.glob("chunks/*/*.npz")):
+        with contextlib.suppress(DamagedChunkError, OSError):
+            data = read_bytes(path, most_bytes())
+            unpacked(path.stem, path, data)
+            entries[path.stem] = data
+        done.append(path)
+        if (len(done) % 100 == 0 and sum(map(len, entries.values())) > MOST_BYTES) or len(entries) == MOST_ENTRIES:
+            put()
+    put()
 
 
 def _failed(folder: Path) -> Mapping[str, str]:

@@ -457,3 +457,16 @@ def test_what_a_longer_sweep_shares_with_a_shorter_one_is_not_removed(tmp_path):
     assert [*runner.other_versions(results.packs, results.plan).values()] == [set()]
     assert runner.prune(results.packs, results.plan) == 0
     assert Results.open(tmp_path).coverage.is_complete
+
+
+def test_chunks_of_a_folder_of_before_are_taken_over(undisturbed, tmp_path):
+    """Would catch a folder whose chunks, a file each, are computed again after an update."""
+    for name, data in undisturbed.items():
+        path = tmp_path / "chunks" / name[:2] / f"{name}.npz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    path.write_bytes(b"damaged")
+    counts = runner.run(SWEEP, tmp_path).counts
+    assert (counts.present, counts.computed) == (17, 1)
+    assert {name: data for name, data in entries(tmp_path).items() if name in undisturbed} == undisturbed
+    assert not list(tmp_path.glob("chunks/*/*"))
