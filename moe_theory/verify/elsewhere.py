@@ -25,7 +25,7 @@ from moe_theory.verify import registry
 from moe_theory.verify.archive import Keys
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
 from moe_theory.verify.evidence import find_overflows
-from moe_theory.verify.interim import Taken, is_of_study, reason_of, taken
+from moe_theory.verify.interim import SequentialTest, Taken, is_of_study, reason_of, taken
 from moe_theory.verify.request import AdjustedReading, Study, asked_of, set_to
 from moe_theory.verify.verdict import Status
 
@@ -102,10 +102,20 @@ class Elsewhere:
         self.pool, self._keys = pool, keys or Keys()
 
     def begin(
-        self, study: Study, claims: Sequence[Claim], cells: Sequence[Cell], first: int, last: int
+        self, study: Study, tests: Sequence[SequentialTest], cells: Sequence[Cell], first: int, last: int
     ) -> "RunningSamples":
-        """The samples of replicates `first` to `last` - 1, still to be begun."""
+        """The samples of replicates `first` to `last` - 1, still to be begun. Claims without a common cell are tasks
+        apart, once their components have names, which are those of all runs together.
+        """
+        groups = _apart(tests, cells) if first else [(tests, cells)]
+        work = [(task, own) for of, own in groups for task in self._tasks(study, of, own, first, last)]
+        return RunningSamples(self.pool, work)
+
+    def _tasks(
+        self, study: Study, tests: Sequence[SequentialTest], cells: Sequence[Cell], first: int, last: int
+    ) -> list[Task]:
         reading, settings = asked_of(study.reading)
+        claims = [test.claim for test in tests]
         whole = Task(
             claims={claim.id: self._keys.of(claim, study.reading, study.seed) for claim in claims},
             reading=reading,
@@ -124,8 +134,7 @@ class Elsewhere:
         starts = [*range(first, last - width + 1, width)] or [first]
         ends = [*starts[1:], last]
         spans = zip(starts, ends, strict=True)
-        tasks = [whole._replace(first=start, num_replicates=end - start) for start, end in spans]
-        return RunningSamples(self.pool, tasks, cells)
+        return [whole._replace(first=start, num_replicates=end - start) for start, end in spans]
 
 
 class RunningSamples:
@@ -133,9 +142,10 @@ class RunningSamples:
 
     num_bytes = 0  # that are worth counting
 
-    def __init__(self, pool: WorkerPool, tasks: Sequence[Task], cells: Sequence[Cell]) -> None:
-        self._pool, self._tasks, self._cells = pool, tasks, cells
-        self._done: dict[int, dict[str, Taken]] = {}  # by the first replicate
+    def __init__(self, pool: WorkerPool, work: Sequence[tuple[Task, Sequence[Cell]]]) -> None:
+        self._pool = pool
+        self._tasks = [(task, replicate_rounds(cells, task.num_replicates)) for task, cells in work]
+        self._done: list[dict[str, Taken]] = []
         self._running: set[Future[Outcome]] = set()
         self.seconds = 0.0  # that workers have spent
 
@@ -148,15 +158,15 @@ class RunningSamples:
         Raises: ExecutorLostError where the workers are lost.
         """
         self._progress = progress
-        progress.add_work(sum(self._work(task) for task in self._tasks))
+        progress.add_work(sum(amount for _, amount in self._tasks))
         progress.running(f"{what}, on {self._pool.description}")
-        for task in self._tasks:
+        for task, amount in self._tasks:
             try:
                 future = self._pool.open().submit(take_samples, task)
             except Exception as failure:
                 raise self._known(failure) from None
             self._running.add(future)
-            future.add_done_callback(lambda future, task=task: tell(lambda: self._take(task, future)))
+            future.add_done_callback(lambda future, amount=amount: tell(lambda: self._take(amount, future)))
 
     def cancel(self) -> None:
         for future in self._running:
@@ -164,20 +174,21 @@ class RunningSamples:
 
     def taken(self) -> Mapping[str, Sequence[Taken]]:
         """What each claim has taken, by its id, once all tasks are done."""
-        parts = [self._done[first] for first in sorted(self._done)]
-        return {claim: [part[claim] for part in parts] for claim in self._tasks[0].claims}
+        found: dict[str, list[Taken]] = {}
+        for part in self._done:
+            for claim, own in part.items():
+                found.setdefault(claim, []).append(own)
+        return {claim: sorted(parts, key=lambda part: part.first) for claim, parts in found.items()}
 
-    def _take(self, task: Task, future: Future[Outcome]) -> None:
+    def _take(self, amount: int, future: Future[Outcome]) -> None:
         self._running.discard(future)
         try:
-            self._done[task.first], seconds = future.result()
+            kept, seconds = future.result()
         except Exception as failure:
             raise self._known(failure) from None
+        self._done.append(kept)
         self.seconds += seconds
-        self._progress.advance(self._work(task))
-
-    def _work(self, task: Task) -> int:
-        return replicate_rounds(self._cells, task.num_replicates)
+        self._progress.advance(amount)
 
     def _known(self, failure: Exception) -> Exception:
         if not self._pool.is_loss(failure):
@@ -186,6 +197,20 @@ class RunningSamples:
             f"the workers of {self._pool.description} are lost ({failure}): the samples taken so far are kept where "
             "there is a folder for them. Start the workers, then run the same command again."
         )
+
+
+def _apart(
+    tests: Sequence[SequentialTest], cells: Sequence[Cell]
+) -> list[tuple[Sequence[SequentialTest], Sequence[Cell]]]:
+    """Tests that read common cells, with these: no two groups have one in common."""
+    groups: list[tuple[list[SequentialTest], set[str]]] = []
+    for test in tests:
+        read = {cell.name for cell in cells} if test.cells is None else set(test.cells)
+        shared = [group for group in groups if group[1] & read]
+        groups = [group for group in groups if group not in shared]
+        of = [each for own, _ in shared for each in own]
+        groups.append(([*of, test], read.union(*(names for _, names in shared))))
+    return [(of, [cell for cell in cells if cell.name in names]) for of, names in groups]
 
 
 def _require_importable(studies: Sequence[Study]) -> None:

@@ -346,8 +346,8 @@ class StudyMonitor:
         if known < last:
             what, cells = f"{study.name}, replicates {known} to {last - 1}", self._needed_cells
             if self.elsewhere is not None and study.experiment.source is None:
-                claims = [test.claim for test in self.undecided if test.count < last]
-                self._runs = self.elsewhere.begin(study, claims, cells, known, last)
+                tests = [test for test in self.undecided if test.count < last]
+                self._runs = self.elsewhere.begin(study, tests, cells, known, last)
                 self._runs.begin(tell, progress, what)
             else:
                 self._runs = runs_of(study.experiment, cells, known, last, study.seed, progress, what)
