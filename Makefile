@@ -69,8 +69,8 @@ docs: $(STAMP)
 # Makes the runs that README and site print anew, and the searches of what statements leave free: two to three hours on
 # two cores; rerunning resumes. An error that is given is split evenly: a claim's share then is about that of the record.
 verdicts: $(STAMP)
-	for name in $(PAPERS); do $(BIN)/moe-theory verify $$name --seed 1 --error 0.01 --out runs/verdicts/$$name || exit 1; done
-	$(BIN)/moe-theory challenge $(PAPERS) --seconds 90 --out runs/verdicts
+	for name in $(PAPERS); do $(BIN)/moe-theory verify $$name --seed 1 --error 0.01 --out runs/verdicts/$$name $(ARGS) || exit 1; done
+	$(BIN)/moe-theory challenge $(PAPERS) --seconds 90 --out runs/verdicts $(ARGS)
 	$(BIN)/moe-theory record $(PAPERS:%=runs/verdicts/%) runs/verdicts
 
 # What each claim of two papers becomes for Algorithm 1 against a baseline: up to 25 minutes of a core each.

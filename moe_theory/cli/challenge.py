@@ -1,10 +1,11 @@
 """`moe-theory challenge`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from moe_theory.cli.options import examples, json_option, module_option, seed_option
+from moe_theory.cli.options import cluster_options, examples, json_option, module_option, seed_option
 from moe_theory.cli.output import DONE, FAILED, open_console, show_document
 
 
@@ -29,6 +30,7 @@ from moe_theory.cli.output import DONE, FAILED, open_console, show_document
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder that keeps each search, to resume from, and for `moe-theory record`.",
 )
+@cluster_options("Search a statement a worker, with all its cores,")
 @click.option(
     "--self-test",
     is_flag=True,
@@ -47,6 +49,8 @@ def challenge(
     seed: int,
     error: float | None,
     out: Path | None,
+    dask: str | None,
+    security: Mapping[str, str] | None,
     self_test: bool,
     module: Path | None,
 ) -> None:
@@ -76,5 +80,5 @@ def challenge(
     keep_programs()
     about = {"reading": reading, "seed": seed, "error": error, "module": None if module is None else str(module)}
     with terminal_progress(open_console()) as progress:
-        found = search_each(patterns, seconds, **about, folder=out, progress=progress)
+        found = search_each(patterns, seconds, **about, folder=out, dask=dask, security=security, progress=progress)
     show_document(document(found))

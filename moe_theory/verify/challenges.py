@@ -1,21 +1,28 @@
-"""Searches of many statements, one after another, kept in a folder from which they resume and which `record` reads."""
+"""Searches of many statements, here or on workers elsewhere, kept in a folder from which they resume and which `record`
+reads.
+"""
 
+import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+import platform
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, as_completed
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from moe_theory.core.errors import InvalidReportError
-from moe_theory.runs import Progress, automatic
+from moe_theory.core.errors import ExecutorLostError, InvalidReportError, InvalidRunError
+from moe_theory.runs import Progress, automatic, quiet, shown
 from moe_theory.runs.files import made_folder, write_whole
 from moe_theory.runs.reading import read_bytes
+from moe_theory.runs.workers import WorkerPool
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Keys
 from moe_theory.verify.challenge import SECONDS, axes_of, challenge, every_named
 from moe_theory.verify.challenged import SCHEMA, Challenge
 from moe_theory.verify.claim import registered
+from moe_theory.verify.elsewhere import pool_for
 from moe_theory.verify.registry import declared_claims
 from moe_theory.verify.statement import free_of
 from moe_theory.verify.status import deciding
@@ -33,6 +40,9 @@ def search_each(
     error: float | None = None,
     module: str | None = None,
     folder: str | os.PathLike[str] | None = None,
+    executor: Executor | None = None,
+    dask: str | None = None,
+    security: Any = None,
     progress: Progress = automatic,
 ) -> list[Challenge]:
     """Search what each of several statements leaves free, those left out that leave nothing.
@@ -42,24 +52,82 @@ def search_each(
         error: probability that any flip of all of them is false, split evenly; None gives each the share that
             `challenge` takes alone.
         folder: where each search is kept; one of the same code, time, seed and error that is there is not made again.
-    Raises: InvalidRunError for one statement that leaves nothing free; else as `challenge`.
+        executor: or workers that search a statement each, with all cores that they may use, as of `mt.verify`.
+        dask, security: or those of a Dask cluster.
+    Raises: InvalidRunError for one statement that leaves nothing free, or workers that would search other code; else as
+        `challenge`, and ExecutorLostError for workers that are lost: searches that have ended are kept.
     """
     every = list({each.name: each for pattern in patterns for each in every_named(pattern)}.values())
     chosen = [each for each in every if (axes_of(each) if len(every) == 1 else free_of(each))]
-    share, keys, found = None if error is None else error / max(len(chosen), 1), Keys(), []
-    for of in chosen:
-        key = _key(keys, of, seconds, reading, seed, share)
-        path = None if folder is None else Path(folder) / FOLDER / f"{of.name}.json"
-        known = None if path is None else _known(path, key)
-        if known is None:
-            about = {"reading": reading, "seed": seed, "error": share, "module": module}
-            known = challenge(of.name, seconds, **about, progress=progress)
-            if path is not None:
-                made_folder(path.parent)
-                text = json.dumps({"key": key, "search": known.to_json()}, ensure_ascii=False, indent=1)
-                write_whole(path, f"{text}\n".encode())
-        found.append(known)
-    return found
+    share, keys = None if error is None else error / max(len(chosen), 1), Keys()
+    how = seconds, reading, seed, share
+    asked = {of.name: SearchTask(of.name, *how, _key(keys, of, *how)) for of in chosen}
+    paths = {name: None if folder is None else Path(folder) / FOLDER / f"{name}.json" for name in asked}
+    found = {name: known for name, path in paths.items() if path and (known := _known(path, asked[name].key))}
+    left = [task for name, task in asked.items() if name not in found]
+    pool = pool_for([registered()[id] for of in chosen for id in deciding(of)], executor, dask, security)
+    searches = _searched(left, module, progress) if pool is None else _searched_elsewhere(left, pool, progress)
+    for name, known in searches:
+        found[name] = known
+        path = paths[name]
+        if path is not None:
+            made_folder(path.parent)
+            text = json.dumps({"key": asked[name].key, "search": known.to_json()}, ensure_ascii=False, indent=1)
+            write_whole(path, f"{text}\n".encode())
+    return [found[name] for name in asked]
+
+
+class SearchTask(NamedTuple):
+    """The search of a statement, as plain data."""
+
+    statement: str
+    seconds: float
+    reading: str | None
+    seed: int
+    error: float | None
+    key: str  # of what it depends on
+
+
+def search(task: SearchTask) -> dict[str, Any]:
+    """What a worker does: the search, as plain data. Raises: InvalidRunError where its code is other code."""
+    (of,) = every_named(task.statement)
+    how = task.seconds, task.reading, task.seed, task.error
+    if _key(Keys(), of, *how) != task.key:
+        raise InvalidRunError(
+            f"the worker on {platform.node()} has other code of {task.statement}, other versions or another processor: "
+            "its search would be another one. Install the same where the workers run, and start these again."
+        )
+    about = {"reading": task.reading, "seed": task.seed, "error": task.error}
+    return challenge(task.statement, task.seconds, **about, progress=quiet).to_json()
+
+
+def _searched(tasks: Sequence[SearchTask], module: str | None, progress: Progress) -> Iterator[tuple[str, Challenge]]:
+    for task in tasks:
+        about = {"reading": task.reading, "seed": task.seed, "error": task.error, "module": module}
+        yield task.statement, challenge(task.statement, task.seconds, **about, progress=progress)
+
+
+def _searched_elsewhere(
+    tasks: Sequence[SearchTask], pool: WorkerPool, progress: Progress
+) -> Iterator[tuple[str, Challenge]]:
+    """As workers end them."""
+    with contextlib.closing(pool), shown(progress) as told:
+        told.running(f"searches on {pool.description}")
+        told.at(f"0 of {len(tasks)} searches")
+        executor = pool.open()
+        futures = {executor.submit(search, task): task.statement for task in tasks}
+        for number, future in enumerate(as_completed(futures), 1):
+            try:
+                plain = future.result()
+            except Exception as failure:
+                if not pool.is_loss(failure):
+                    raise
+                raise ExecutorLostError(
+                    f"the workers of {pool.description} are lost ({failure}): those that have ended are kept where "
+                    "there is a folder for them. Start the workers, then run the same command again."
+                ) from None
+            told.at(f"{number} of {len(tasks)} searches")
+            yield futures[future], Challenge.of_json(plain, declared_claims())
 
 
 def kept(folder: Path) -> list[Challenge]:

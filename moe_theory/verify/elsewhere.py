@@ -80,9 +80,28 @@ def pool_elsewhere(
     """The workers of an executor or a Dask cluster, for samples of these studies; None for this process's own. Raises:
     InvalidRunError for both, for an address that is none, or for what workers could not import.
     """
+    simulated = [study for study in studies if study.experiment.source is None]
+    pool = pool_for([claim for study in simulated for claim in study.claims], executor, dask, security)
+    if pool is not None and any(isinstance(each.reading, AdjustedReading) and each.reading.own for each in simulated):
+        raise InvalidRunError(
+            "an algorithm of your own (--system) is of a file of this machine, and workers elsewhere import installed "
+            "papers alone. Leave out --dask (executor)."
+        )
+    return pool
+
+
+def pool_for(
+    claims: Sequence[Claim], executor: Executor | None = None, dask: str | None = None, security: Any = None
+) -> WorkerPool | None:
+    """As `pool_elsewhere`, for work on these claims."""
     if executor is None and dask is None:
         return None
-    _require_importable([study for study in studies if study.experiment.source is None])
+    own = [claim.id for claim in claims if not registry.is_of_a_paper(claim)]
+    if own:
+        raise InvalidRunError(
+            f"claim {own[0]} is of a file of your own, and workers elsewhere import installed papers alone. Leave out "
+            "--dask (executor), or install the file as a paper, by an entry point of the group moe_theory.papers."
+        )
     from moe_theory.sweep.runner import pool_of  # which takes a second to import
 
     return pool_of(executor, dask, security=security)
@@ -211,23 +230,6 @@ def _apart(
         of = [each for own, _ in shared for each in own]
         groups.append(([*of, test], read.union(*(names for _, names in shared))))
     return [(of, [cell for cell in cells if cell.name in names]) for of, names in groups]
-
-
-def _require_importable(studies: Sequence[Study]) -> None:
-    """Refuse what workers elsewhere could not import. Raises: InvalidRunError for claims of a module, or an algorithm,
-    of one's own.
-    """
-    own = [claim.id for study in studies for claim in study.claims if not registry.is_of_a_paper(claim)]
-    if own:
-        raise InvalidRunError(
-            f"claim {own[0]} is of a file of your own, and workers elsewhere import installed papers alone. Leave out "
-            "--dask (executor), or install the file as a paper, by an entry point of the group moe_theory.papers."
-        )
-    if any(isinstance(study.reading, AdjustedReading) and study.reading.own for study in studies):
-        raise InvalidRunError(
-            "an algorithm of your own (--system) is of a file of this machine, and workers elsewhere import installed "
-            "papers alone. Leave out --dask (executor)."
-        )
 
 
 @functools.lru_cache(256)

@@ -7,6 +7,7 @@ import functools
 import json
 import shlex
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
@@ -235,6 +236,25 @@ def test_searches_are_kept_and_made_again_where_code_or_error_are_others(declare
     kept.write_text("{}")
     with pytest.raises(InvalidReportError, match="is damaged"):
         challenges.kept(tmp_path)
+
+
+def test_workers_elsewhere_search_a_statement_each(declare, tmp_path, monkeypatch):
+    """Would catch searches of other code, of a file that workers lack, and those that are lost when workers are."""
+    with ThreadPoolExecutor(1) as executor:
+        about = {"executor": executor, "folder": tmp_path, "progress": quiet}
+        (found,) = challenges.search_each(["generalization.lemma-6"], 0.01, **about)
+        assert [each.statement for each in challenges.kept(tmp_path)] == ["generalization.lemma-6"]
+        asked = challenges.SearchTask("generalization.lemma-6", 0.01, None, 0, None, "of other code")
+        with pytest.raises(
+            InvalidRunError, match="has other code of generalization"
+        ):
+            challenges.search(asked)
+        monkeypatch.setattr(challenges, "challenge", lambda *_, **__: 1 / 0)
+        (again,) = challenges.search_each(["generalization.lemma-6"], 0.01, **about)
+        assert again.to_json() == found.to_json(), "it is kept"
+        declare(where(lambda p: p.tilt > 0.6))
+        with pytest.raises(InvalidRunError, match=r"planted\S+ is of a file of your own, and workers elsewhere import"):
+            challenges.search_each(["planted.region"], 0.01, **about)
 
 
 def test_settings_that_break_a_hypothesis_are_inadmissible_and_not_unbroken(declare):
