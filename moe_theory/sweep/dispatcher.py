@@ -127,8 +127,6 @@ class Dispatcher:
         finally:
             self.keeper.close()
             self._handle_all()
-            for stretch in self.left_of:
-                self.packs.release(stretch)
 
     def _run(self, is_stopped: Callable[[], bool]) -> None:
         executor = self.pool.open() if self.num_left else None

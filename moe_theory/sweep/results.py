@@ -350,8 +350,12 @@ class Results(Shown):
 
     def keep_statistics(self, progress: Progress = quiet) -> None:
         """Keep the statistics of all cells in the run folder, so that whoever opens it need not read the replicates.
-        Processes that share the folder share the work. Raises: OutputError where it cannot be written.
+        Processes that share the folder share the work. Raises: MissingChunkError where chunks are missing; OutputError
+        where it cannot be written.
         """
+        if self.partial:  # what is kept is of all replicates
+            Results(self.plan, self.packs).keep_statistics(progress)
+            return
         left = [block for block in range(len(self._blocks)) if not self._is_kept(block)]
         if not left:
             return

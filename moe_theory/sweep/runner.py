@@ -108,8 +108,8 @@ def run(
                     pulse.beat(dispatcher.facts())
         return Outcome(plan, packs, counts)
     finally:
-        pool.close()
         packs.close()
+        pool.close()
 
 
 def _damaged(packs: Packs) -> dict[str, str]:
