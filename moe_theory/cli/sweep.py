@@ -56,7 +56,7 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
 @click.option(
     "--keep-going", is_flag=True, help="Where a cell raises an error go on with the others, and list it at the end."
 )
-@click.option("--only", type=click.Choice(["failed"]), help="Compute only what raised errors in the last run.")
+@click.option("--only", type=click.Choice(["failed"]), help="Compute only what raised errors in earlier runs.")
 @click.option("--example", is_flag=True, help="Print a commented specification.")
 @json_option("as `sweep show`; with --dry-run cells, shape, replicates, chunks, bytes, seconds and the like.")
 def sweep(

@@ -26,9 +26,9 @@ from moe_theory.sweep.dispatcher import MOST_LOSSES, ChunkCounts, Dispatcher
 from moe_theory.sweep.manifest import (
     keep_only,
     kept_fingerprint,
-    read_manifest,
     recorded,
     require_version,
+    runs_in,
     version_of,
     versions_in,
 )
@@ -78,7 +78,7 @@ def run(
             comes in the middle of a callback.
         log: file that gets a line of JSON every ten seconds: rate, time left, hosts, failures.
         keeps_going: whether to go on where a chunk raises an error, which is counted.
-        only_failed: whether to compute nothing but chunks that raised errors in the last run.
+        only_failed: whether to compute nothing but what raised errors in earlier runs.
     Raises: OutputError, InvalidRunError, ExecutorLostError; whatever was finished before is kept.
     """
     pool = DevicePool() if pool is None else pool
@@ -90,13 +90,13 @@ def run(
         plan.require_memory(pool.num_local)
         _warn_of_others(plan, packs)
         record = _record(pool, plan.fingerprint, arguments)
-        failed = _failed(packs.folder)
         with recorded(packs.folder, sweep.to_json(), plan.fingerprint, record) as tell:
             pulse = Pulse(tell, log)
             packs.remove_leftovers()
             damaged, missing = _damaged(packs), find_missing(plan, packs)
             counts = ChunkCounts(len(plan.chunks), len(plan.chunks) - len(missing), damaged)
             if only_failed:
+                failed = _failed(packs.folder)
                 missing = [chunk for chunk in missing if chunk.name in failed]
             dispatcher = Dispatcher(plan, packs, pool, counts, missing, progress, pulse, keeps_going)
             try:
@@ -147,13 +147,9 @@ def _take_over(packs: Packs) -> None:
     put()
 
 
-def _failed(folder: Path) -> Mapping[str, str]:
-    """Chunks that raised errors in the last run that came to its end, and what they were."""
-    try:
-        runs = read_manifest(folder)["runs"]
-    except InvalidRunError:
-        return {}
-    return next((run["failed"] for run in reversed(runs) if isinstance(run.get("failed"), dict)), {})
+def _failed(folder: Path) -> set[str]:
+    """Chunks that raised errors in any run: which of them another one has computed since does not count here."""
+    return {name for run in runs_in(folder) for name in run.get("failed") or ()}
 
 
 def other_versions(packs: Packs, plan: SweepPlan) -> dict[str, set[str]]:

@@ -27,7 +27,7 @@ from moe_theory.runs.packs import Packs
 from moe_theory.runs.workers import DevicePool, ExecutorPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
-from moe_theory.sweep.manifest import read_manifest, version_of, versions_in
+from moe_theory.sweep.manifest import read_manifest, runs_in, version_of, versions_in
 from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
 
@@ -163,7 +163,7 @@ def test_threads_of_one_process_share_the_work_of_one_folder(undisturbed, tmp_pa
         for run in runs:
             run.join()
         assert entries(place) == undisturbed
-        assert sum(run["computed"] for run in read_manifest(place)["runs"]) == 18
+        assert sum(run["computed"] for run in runs_in(place)) == 18
 
 
 class Releasing(Progress):
@@ -346,7 +346,7 @@ def test_an_interrupt_keeps_what_is_done_and_in_hand(undisturbed, tmp_path):
     kept = entries(tmp_path)
     assert 3 <= len(kept) < 18
     assert kept.items() <= undisturbed.items()
-    assert read_manifest(tmp_path)["runs"][0]["finished"] is not None
+    assert runs_in(tmp_path)[0]["finished"] is not None
     assert runner.run(SWEEP, tmp_path).counts.present == len(kept)
 
 
@@ -362,7 +362,7 @@ def test_two_processes_share_the_work_of_one_folder(undisturbed, tmp_path):
         _, said = process.communicate()
         assert process.returncode == 0, said
     assert entries(tmp_path / "run").items() >= undisturbed.items()  # statistics are kept beside them, once too
-    runs = read_manifest(tmp_path / "run")["runs"]
+    runs = runs_in(tmp_path / "run")
     assert len(runs) == 2
     assert sum(run["computed"] for run in runs) == 18
 

@@ -245,9 +245,7 @@ def test_workers_elsewhere_search_a_statement_each(declare, tmp_path, monkeypatc
         (found,) = challenges.search_each(["generalization.lemma-6"], 0.01, **about)
         assert [each.statement for each in challenges.kept(tmp_path)] == ["generalization.lemma-6"]
         asked = challenges.SearchTask("generalization.lemma-6", 0.01, None, 0, None, "of other code")
-        with pytest.raises(
-            InvalidRunError, match="has other code of generalization"
-        ):
+        with pytest.raises(InvalidRunError, match="has other code of generalization"):
             challenges.search(asked)
         monkeypatch.setattr(challenges, "challenge", lambda *_, **__: 1 / 0)
         (again,) = challenges.search_each(["generalization.lemma-6"], 0.01, **about)
