@@ -22,12 +22,12 @@ from packed import entries, keep, packs
 from moe_theory import root_key, simulate_batch
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.runs import Progress
-from moe_theory.runs.files import digest, unpack
+from moe_theory.runs.files import digest, sealed, unpack
 from moe_theory.runs.packs import Packs
 from moe_theory.runs.workers import DevicePool, ExecutorPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
-from moe_theory.sweep.manifest import read_manifest, runs_in, version_of, versions_in
+from moe_theory.sweep.manifest import SCHEMA, read_manifest, runs_in, version_of, versions_in
 from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
 
@@ -468,5 +468,33 @@ def test_chunks_of_a_folder_of_before_are_taken_over(undisturbed, tmp_path):
     path.write_bytes(b"damaged")
     counts = runner.run(SWEEP, tmp_path).counts
     assert (counts.present, counts.computed) == (17, 1)
+    assert counts.damaged == {name: "its checksum does not match its contents: it is cut short or changed"}
     assert {name: data for name, data in entries(tmp_path).items() if name in undisturbed} == undisturbed
     assert not list(tmp_path.glob("chunks/*/*"))
+
+
+def test_a_chunk_of_before_that_cannot_be_read_now_stays(undisturbed, tmp_path, monkeypatch):
+    """Would catch chunks that go, as too many files were open or as this machine has little memory."""
+    name, data = next(iter(undisturbed.items()))
+    path = tmp_path / "chunks" / name[:2] / f"{name}.npz"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(data)
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "most_bytes", lambda: 10)
+        assert runner.run(SWEEP, tmp_path).counts.computed == 18
+    assert path.read_bytes() == data
+
+
+def test_chunks_of_before_and_of_other_code_are_told_of(undisturbed, tmp_path, monkeypatch, caplog):
+    """Would catch a first run in a folder of before that computes everything again without a word."""
+    plan = planning.SweepPlan(SWEEP, planning.fingerprint("continual"))
+    manifest = {"schema": SCHEMA, "specification": SWEEP.to_json(), "fingerprint": plan.fingerprint}
+    (tmp_path / "manifest.json").write_text(sealed(manifest))
+    for name, data in undisturbed.items():
+        path = tmp_path / "chunks" / name[:2] / f"{name}.npz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    monkeypatch.setattr("moe_theory.__version__", "0.0.9")
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(SWEEP, tmp_path, is_stopped=lambda: True)
+    assert f"18 chunks in {tmp_path} are of another version and not used (this one has moe-theory 0.0.9" in caplog.text
