@@ -27,6 +27,7 @@ from moe_theory.runs.packs import Packs
 from moe_theory.runs.workers import DevicePool, ExecutorPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
+from moe_theory.sweep.estimate import estimate
 from moe_theory.sweep.manifest import SCHEMA, read_manifest, runs_in, version_of, versions_in
 from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
@@ -498,3 +499,13 @@ def test_chunks_of_before_and_of_other_code_are_told_of(undisturbed, tmp_path, m
     with pytest.raises(KeyboardInterrupt):
         runner.run(SWEEP, tmp_path, is_stopped=lambda: True)
     assert f"18 chunks in {tmp_path} are of another version and not used (this one has moe-theory 0.0.9" in caplog.text
+
+
+def test_an_estimate_refuses_what_the_run_would_refuse(tmp_path):
+    """Would catch a dry run that finds room for chunks of which the workers here are too many."""
+    with ThreadPoolExecutor(1) as executor:
+        pool = ExecutorPool(executor, 1)
+        pool.num_local = 10**9  # as a cluster on this machine has it
+        with pytest.raises(InvalidRunError, match="1000000000 are computed at once"):
+            estimate(SWEEP, pool=pool)
+        assert estimate(SWEEP, workers=10**9, pool=pool).chunks == 18
