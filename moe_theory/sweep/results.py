@@ -266,7 +266,7 @@ class Results(Shown):
         return self.coverage.is_complete and dataset.attributes_of(path) == _attributes(self)
 
     def to_zarr(self, path: str | os.PathLike[str]) -> Path:
-        """Write a Zarr folder (format 2), a cell at a time, the same bytes for the same results.
+        """Write a Zarr folder (format 2), some cells at a time, the same bytes for the same results.
 
         Raises: OutputError where it cannot be written or would replace anything but results of a sweep;
             InvalidRunError without the extra `zarr`.
@@ -276,7 +276,7 @@ class Results(Shown):
         return dataset.to_zarr(self.to_xarray(), self.sweep.grid.shape, Path(path))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> Path:
-        """Write a Parquet table, a cell at a time: a row for each cell, round and statistic (or replicate).
+        """Write a Parquet table, some cells at a time: a row for each cell, round and statistic (or replicate).
 
         Observables are columns; where one has an axis of its own, rows are of that axis too, and the others repeat.
         The same results and the same pyarrow give the same bytes.
