@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from moe_theory.cli.options import PATH, cluster_options, examples, json_option, out_option
-from moe_theory.cli.output import damaged_lines, open_console, show_document, stop_at_once, stoppable
+from moe_theory.cli.output import FAILED, damaged_lines, open_console, show_document, stop_at_once, stoppable
 from moe_theory.core.errors import InvalidRunError, OutputError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
 @click.option(
     "--keep-going", is_flag=True, help="Where a cell raises an error go on with the others, and list it at the end."
 )
-@click.option("--only", type=click.Choice(["failed"]), help="Compute only what raised errors in the last run.")
+@click.option("--only", type=click.Choice(["failed"]), help="Compute only what raised errors in earlier runs.")
 @click.option("--example", is_flag=True, help="Print a commented specification.")
 @json_option("as `sweep show`; with --dry-run cells, shape, replicates, chunks, bytes, seconds and the like.")
 def sweep(
@@ -163,7 +163,7 @@ def _run(
     told = [*damaged_lines(outcome.counts.damaged), *sweeps.failures(results), sweeps.closing_line(outcome.counts)]
     show_document(sweeps.document(results, [*told, merged, f"look: moe-theory sweep show {folder}"]))
     if results.failed:
-        raise SystemExit(1)
+        raise SystemExit(FAILED)
 
 
 def _written(results: "Results", path: Path) -> str:
@@ -216,7 +216,7 @@ def show(folder: Path, to: Path | None, picture: Path | None, version: str | Non
     from moe_theory.sweep.results import Results
 
     results = Results.open(folder, partial=True, version=version)
-    coverage, lines = results.coverage, list(results.damaged.values())
+    coverage, lines = results.coverage, []
     if not coverage.is_complete:
         lines.append(
             f"{coverage.chunks:,} of {coverage.of_chunks:,} chunks are there and whole: the same `moe-theory sweep` "

@@ -59,6 +59,7 @@ class Packs(Claims):
     def __init__(self, folder: Path, way_out: str = WAY_OUT) -> None:
         super().__init__(folder, way_out)
         self._places: dict[str, _Place] = {}
+        self._names: dict[Path, list[str]] = {}  # of the entries whose places are in a pack
         self._known: dict[str, str | None] = {}  # packs by their names, and why one cannot be read
         self._changed = -1  # when the folder was, as far as is known
         self.refresh()
@@ -176,16 +177,20 @@ class Packs(Claims):
         except Exception as failure:  # of an archive that is damaged
             said = getattr(failure, "strerror", None) or f"{failure}" or type(failure).__name__
             return f"it cannot be read ({shortened(said)})"
+        own = self._names.setdefault(path, [])
         for member in members:
             if _ENTRY.fullmatch(member.filename):
+                name = member.filename.removesuffix(_ENDING)
                 place = _Place(path, member.header_offset, member.file_size)
-                self._places.setdefault(member.filename.removesuffix(_ENDING), place)
+                if self._places.setdefault(name, place) is place:
+                    own.append(name)
         return None
 
     def _relist(self, gone: Collection[Path], but: Collection[Path] = ()) -> None:
         """Forget these packs and look anew at all that are there, but not at some: the same entry may be in several."""
-        for name in [name for name, place in [*self._places.items()] if place.path in gone]:
-            self._places.pop(name, None)
+        for path in gone:
+            for name in self._names.pop(path, ()):
+                self._places.pop(name, None)
         self._known, self._changed = {}, -1
         self._known.update({path.name: "it is left alone" for path in but})
         self.refresh()
@@ -193,8 +198,9 @@ class Packs(Claims):
     def _whole(self, path: Path, file: BinaryIO, damaged: dict[str, str]) -> list[Entry]:
         """The whole entries of a pack; what is wrong with the others is added to `damaged`."""
         whole: list[Entry] = []
-        for name, place in [*self._places.items()]:
-            if place.path != path:
+        for name in [*self._names.get(path, ())]:
+            place = self._places.get(name)
+            if place is None:  # another thread has found the pack gone
                 continue
             try:
                 data = _entry(file, place)

@@ -28,7 +28,8 @@ class Claims:
             finally:
                 claims.release(name)
 
-    A claim ends with its process; threads of one process exclude one another too; a forked child holds none.
+    Claims end when it is closed, and with its process; threads of one process exclude one another too; a forked child
+    holds none.
     """
 
     def __init__(self, folder: Path, way_out: str = WAY_OUT) -> None:
@@ -36,14 +37,18 @@ class Claims:
         self.folder: Path = local(folder)
         self.way_out: str = way_out
         self._opened: Locks | None = None
+        self._claimed: set[str] = set()
 
     def claim(self, name: str) -> bool:
         """Claim a name to compute; False if it is taken. Raises: OutputError if the folder cannot be written."""
-        return self._locks.acquire(name)
+        if is_free := self._locks.acquire(name):
+            self._claimed.add(name)
+        return is_free
 
     def release(self, name: str) -> None:
-        """Give a claim back; nothing for a name that this process does not hold."""
-        if self._opened is not None:
+        """Give a claim back; nothing for a name that was not claimed here."""
+        if self._opened is not None and name in self._claimed:
+            self._claimed.discard(name)
             self._opened.release(name)
 
     def holder(self, name: str) -> Holder | None:
@@ -61,6 +66,8 @@ class Claims:
 
     def close(self) -> None:
         if self._opened is not None:
+            for name in [*self._claimed]:
+                self.release(name)
             self._opened.close()
             self._opened = None
 

@@ -194,10 +194,6 @@ class DevicePool:
         platform = jax.local_devices()[0].platform
         self.description = f"{self.num_workers} {platform} worker{'s' if self.num_workers > 1 else ''}"
 
-    @property
-    def num_devices(self) -> int:
-        return min(self.num_workers, len(jax.local_devices()))
-
     def fingerprint(self, ask: Callable[[], Fingerprint], kept: Mapping[str, str] | None = None) -> Fingerprint:
         """This process's own."""
         del kept

@@ -121,7 +121,7 @@ def _is_ours(folder: Path) -> bool:
 
 
 def to_parquet(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:
-    """Write a long table, in groups of some ten thousand rows. Raises: OutputError; InvalidRunError without pyarrow."""
+    """Write a long table, in groups of 100,000 rows. Raises: OutputError; InvalidRunError without pyarrow."""
     pyarrow, parquet = _extra("pyarrow", "parquet"), _extra("pyarrow.parquet", "parquet")
     axes = [str(dim) for dim in next(iter(data.values())).dims[: len(grid)]]
     last = next(iter(data.values())).dims[-1]

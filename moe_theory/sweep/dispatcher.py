@@ -101,7 +101,6 @@ class Dispatcher:
         self.num_left = len(missing)  # neither kept nor claimed by others
         self.num_unsent = len(missing)
         self.left_of: dict[str, int] = {}  # chunks that are not kept yet, by claimed stretches
-        self.damaged = set(counts.damaged)  # and not yet computed again
         self.left_of_cell = Counter(chunk.cell for chunk in missing)
         self.cells_left = len(self.left_of_cell)
         self.pace: dict[Hashable, float] = {}  # seconds a replicate-round, by program; of those that are compiled
@@ -127,8 +126,6 @@ class Dispatcher:
         finally:
             self.keeper.close()
             self._handle_all()
-            for stretch in self.left_of:
-                self.packs.release(stretch)
 
     def _run(self, is_stopped: Callable[[], bool]) -> None:
         executor = self.pool.open() if self.num_left else None
@@ -264,7 +261,7 @@ class Dispatcher:
             self.left_of[stretch.name] = len(stretch.chunks)
             for chunk in stretch.chunks:
                 self.claimed[chunk.name] = _Claimed(chunk, stretch.name)
-                if chunk.name not in self.damaged and chunk.name in self.packs:
+                if chunk.name in self.packs:
                     self.counts.elsewhere += 1
                     self.num_unsent -= 1
                     self.progress.add_work(-chunk.replicate_rounds)
@@ -301,7 +298,8 @@ class Dispatcher:
         self.losses = 0
         work = sum(chunk.replicate_rounds for chunk in chunks)
         self.work_left -= work
-        self.pace[program] = min(self.pace.get(program, math.inf), seconds / work)
+        if not any(isinstance(data, str) for data in found):  # an error takes no time, or any
+            self.pace[program] = min(self.pace.get(program, math.inf), seconds / work)
         self.hosts.setdefault(host, Counter()).update({"tasks": 1, "chunks": len(chunks), "seconds": seconds})
         for chunk, data in zip(chunks, found, strict=True):
             if isinstance(data, str):
@@ -338,7 +336,6 @@ class Dispatcher:
         """Chunks are on the disk."""
         self.counts.computed += len(names)
         for name in names:
-            self.damaged.discard(name)
             self._done(self.claimed[name].chunk)
         self._show_position()
 

@@ -97,7 +97,7 @@ def estimate(
     else:
         num_workers, num_local = pool.num_workers, pool.num_local if isinstance(pool, DevicePool) else 0
     plan = SweepPlan(sweep, fingerprint(sweep.system))
-    plan.require_memory(max(num_local, 1))
+    plan.require_memory(pool.num_local if workers is None else 1)
     there = Packs(folder) if folder is not None and folder.is_dir() else None
     missing = list(plan.chunks) if there is None else find_missing(plan, there)
     planned, memory = time.process_time(), _memory()

@@ -25,15 +25,20 @@ _RUNS, _VERSIONS = "runs", "manifests"
 
 
 def read_manifest(folder: Path, version: str | None = None) -> dict[str, Any]:
-    """The manifest, or that of the version whose ID begins so, with all `runs`, the first one first. Raises:
-    InvalidRunError where there is none, or one that is damaged or of another package's version.
+    """The manifest, or that of the version whose ID begins so. Raises: InvalidRunError where there is none, or one that
+    is damaged or of another package's version.
     """
     require_version(folder)
-    path = folder / MANIFEST if version is None else _path_of(folder, version)
+    return _read(folder / MANIFEST if version is None else _path_of(folder, version))
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
         manifest = unsealed(read_bytes(path))
     except FileNotFoundError:
-        raise InvalidRunError(f"{folder} holds no sweep: there is no {MANIFEST} in it. Name another folder.") from None
+        raise InvalidRunError(
+            f"{path.parent} holds no sweep: there is no {path.name} in it. Name another folder."
+        ) from None
     except (OSError, ValueError) as failure:
         reason = getattr(failure, "strerror", None) or failure
         raise InvalidRunError(
@@ -45,7 +50,7 @@ def read_manifest(folder: Path, version: str | None = None) -> dict[str, Any]:
     known = texts if isinstance(texts, dict) and all(isinstance(text, str) for text in texts.values()) else {}
     if not ({"moe-theory", "backend"} <= known.keys() and isinstance(specification, dict)):
         raise InvalidRunError(f"{path} is not whole: run the sweep again, which computes nothing twice.")
-    return manifest | {"runs": _runs(folder)}
+    return manifest
 
 
 def require_version(folder: Path) -> None:
@@ -72,7 +77,7 @@ def versions_in(folder: Path) -> dict[str, dict[str, Any]]:
     found = {}
     for path in sorted((folder / _VERSIONS).glob("*.json")):
         with contextlib.suppress(InvalidRunError):
-            found[path.stem] = read_manifest(folder, path.stem)
+            found[path.stem] = _read(path)
     return found
 
 
@@ -80,7 +85,6 @@ def keep_only(folder: Path, version: str) -> None:
     """Remove the manifests of all other versions. Raises: OutputError."""
     manifest = read_manifest(folder, version)
     if version_of(read_manifest(folder)) != version:
-        del manifest["runs"]
         write_whole(folder / MANIFEST, sealed(manifest | {"is_complete": False}), WAY_OUT)
     for path in (folder / _VERSIONS).glob("*.json"):
         if path.stem != version:
@@ -145,8 +149,8 @@ def recorded(
             write_whole(path, sealed(run), WAY_OUT)
 
 
-def _runs(folder: Path) -> list[dict[str, Any]]:
-    """The runs whose records are whole."""
+def runs_in(folder: Path) -> list[dict[str, Any]]:
+    """The records of all runs in a folder that are whole, the first one first."""
     found = []
     for path in sorted((folder / _RUNS).glob("*.json")):
         with contextlib.suppress(OSError, ValueError):

@@ -39,7 +39,7 @@ from moe_theory.runs.progress import Progress, automatic, quiet
 from moe_theory.runs.progress import shown as shown_progress
 from moe_theory.sweep import runner
 from moe_theory.sweep.blocks import CellBlocks
-from moe_theory.sweep.manifest import read_manifest
+from moe_theory.sweep.manifest import read_manifest, runs_in
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan, chunk_shapes
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.statistics import ONLY, Arrays, over_replicates
@@ -97,7 +97,7 @@ class Sweep(Shown, Specification):
             log: file that gets a line of JSON every ten seconds: rate, time left, what each host has done, failures.
             keep_going: whether to go on where a cell raises an error: `Results.failed` has it, by the cell's name, and
                 the results lack what it had.
-            only_failed: whether to compute only what raised errors in the last run.
+            only_failed: whether to compute only what raised errors in earlier runs.
         Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError; what was finished before is kept.
         """
         with shown_progress(progress) as listener:
@@ -147,9 +147,6 @@ class Results(Shown):
         self._present = [[chunk for chunk in each if chunk.name in packs] for each in plan.by_cell]
         self._num_chunks = len(plan.chunks)
         self.damaged: dict[str, str] = {}  # what is wrong with chunks that were read, by name
-        self.history: list[
-            dict[str, Any]
-        ] = []  # records of the folder's runs, the first one first, where it was opened
         self.failed: dict[str, str] = {}  # errors of cells in the run that these are of, by the cells' names
         self._cache = _Cache(CACHED_BYTES)
         self._blocks = CellBlocks(plan, self.kept)
@@ -171,9 +168,7 @@ class Results(Shown):
         folder = local(path)
         manifest = read_manifest(folder, version)
         plan = SweepPlan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"])
-        results = cls(plan, Packs(folder), partial)
-        results.history = manifest["runs"]
-        return results
+        return cls(plan, Packs(folder), partial)
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""
@@ -200,6 +195,11 @@ class Results(Shown):
         kept = sum(chunk.num_kept for chunks in self._present for chunk in chunks)
         of_replicates = self.sweep.replicates * len(self.sweep.grid)
         return Coverage(sum(map(len, self._present)), self._num_chunks, kept, of_replicates)
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """Records of the folder's runs, the first one first."""
+        return runs_in(self.packs.folder)
 
     @property
     def kind(self) -> Sweepable:
@@ -266,7 +266,7 @@ class Results(Shown):
         return self.coverage.is_complete and dataset.attributes_of(path) == _attributes(self)
 
     def to_zarr(self, path: str | os.PathLike[str]) -> Path:
-        """Write a Zarr folder (format 2), a cell at a time, the same bytes for the same results.
+        """Write a Zarr folder (format 2), some cells at a time, the same bytes for the same results.
 
         Raises: OutputError where it cannot be written or would replace anything but results of a sweep;
             InvalidRunError without the extra `zarr`.
@@ -276,7 +276,7 @@ class Results(Shown):
         return dataset.to_zarr(self.to_xarray(), self.sweep.grid.shape, Path(path))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> Path:
-        """Write a Parquet table, a cell at a time: a row for each cell, round and statistic (or replicate).
+        """Write a Parquet table, some cells at a time: a row for each cell, round and statistic (or replicate).
 
         Observables are columns; where one has an axis of its own, rows are of that axis too, and the others repeat.
         The same results and the same pyarrow give the same bytes.
@@ -350,8 +350,12 @@ class Results(Shown):
 
     def keep_statistics(self, progress: Progress = quiet) -> None:
         """Keep the statistics of all cells in the run folder, so that whoever opens it need not read the replicates.
-        Processes that share the folder share the work. Raises: OutputError where it cannot be written.
+        Processes that share the folder share the work. Raises: MissingChunkError where chunks are missing; OutputError
+        where it cannot be written.
         """
+        if self.partial:  # what is kept is of all replicates
+            Results(self.plan, self.packs).keep_statistics(progress)
+            return
         left = [block for block in range(len(self._blocks)) if not self._is_kept(block)]
         if not left:
             return

@@ -26,9 +26,9 @@ from moe_theory.sweep.dispatcher import MOST_LOSSES, ChunkCounts, Dispatcher
 from moe_theory.sweep.manifest import (
     keep_only,
     kept_fingerprint,
-    read_manifest,
     recorded,
     require_version,
+    runs_in,
     version_of,
     versions_in,
 )
@@ -78,7 +78,7 @@ def run(
             comes in the middle of a callback.
         log: file that gets a line of JSON every ten seconds: rate, time left, hosts, failures.
         keeps_going: whether to go on where a chunk raises an error, which is counted.
-        only_failed: whether to compute nothing but chunks that raised errors in the last run.
+        only_failed: whether to compute nothing but what raised errors in earlier runs.
     Raises: OutputError, InvalidRunError, ExecutorLostError; whatever was finished before is kept.
     """
     pool = DevicePool() if pool is None else pool
@@ -88,15 +88,15 @@ def run(
         progress.running(f"a first task on {pool.description}")
         plan = SweepPlan(sweep, fingerprint_of(pool, sweep.system, kept_fingerprint(packs.folder)))
         plan.require_memory(pool.num_local)
-        _warn_of_others(plan, packs)
         record = _record(pool, plan.fingerprint, arguments)
-        failed = _failed(packs.folder)
         with recorded(packs.folder, sweep.to_json(), plan.fingerprint, record) as tell:
             pulse = Pulse(tell, log)
             packs.remove_leftovers()
             damaged, missing = _damaged(packs), find_missing(plan, packs)
+            _warn_of_others(plan, packs)
             counts = ChunkCounts(len(plan.chunks), len(plan.chunks) - len(missing), damaged)
             if only_failed:
+                failed = _failed(packs.folder)
                 missing = [chunk for chunk in missing if chunk.name in failed]
             dispatcher = Dispatcher(plan, packs, pool, counts, missing, progress, pulse, keeps_going)
             try:
@@ -108,8 +108,8 @@ def run(
                     pulse.beat(dispatcher.facts())
         return Outcome(plan, packs, counts)
     finally:
-        pool.close()
         packs.close()
+        pool.close()
 
 
 def _damaged(packs: Packs) -> dict[str, str]:
@@ -117,14 +117,14 @@ def _damaged(packs: Packs) -> dict[str, str]:
     if not packs.claim(CHECK):
         return {}
     try:
-        _take_over(packs)
-        return packs.check()
+        return _take_over(packs) | packs.check()
     finally:
         packs.release(CHECK)
 
 
-def _take_over(packs: Packs) -> None:
-    """Put the chunks of a folder of before, which had a file for each, into packs; what is damaged goes."""
+def _take_over(packs: Packs) -> dict[str, str]:
+    """Put the chunks of a folder of before, which had a file for each, into packs; what is wrong with those that go."""
+    damaged: dict[str, str] = {}
     done: list[Path] = []
     entries: dict[str, bytes] = {}
 
@@ -132,35 +132,44 @@ def _take_over(packs: Packs) -> None:
         if entries:
             packs.write([*entries.items()])
         for path in done:
-            path.unlink()
+            with contextlib.suppress(OSError):  # it may be another user's
+                path.unlink()
         done.clear()
         entries.clear()
 
+    size = 0
     for path in sorted(packs.folder.glob("chunks/*/*.npz")):
-        with contextlib.suppress(DamagedChunkError, OSError):
+        try:
             data = read_bytes(path, most_bytes())
             unpacked(path.stem, path, data)
+        except OSError:  # there may be too many open files, or too little memory here
+            continue
+        except DamagedChunkError as failure:
+            damaged[path.stem] = failure.reason.removeprefix(f"{path.stem}: ")
+        else:
             entries[path.stem] = data
+            size += len(data)
         done.append(path)
-        if (len(done) % 100 == 0 and sum(map(len, entries.values())) > MOST_BYTES) or len(entries) == MOST_ENTRIES:
+        if size > MOST_BYTES or len(entries) == MOST_ENTRIES:
             put()
+            size = 0
     put()
+    return damaged
 
 
-def _failed(folder: Path) -> Mapping[str, str]:
-    """Chunks that raised errors in the last run that came to its end, and what they were."""
-    try:
-        runs = read_manifest(folder)["runs"]
-    except InvalidRunError:
-        return {}
-    return next((run["failed"] for run in reversed(runs) if isinstance(run.get("failed"), dict)), {})
+def _failed(folder: Path) -> set[str]:
+    """Chunks that raised errors in any run: which of them another one has computed since does not count here."""
+    return {name for run in runs_in(folder) for name in run.get("failed") or ()}
 
 
-def other_versions(packs: Packs, plan: SweepPlan) -> dict[str, set[str]]:
-    """Chunks that other versions have in a folder and this one does not use, by ID; of what this code can read."""
+def other_versions(packs: Packs, plan: SweepPlan, are_of_other_code: bool = False) -> dict[str, set[str]]:
+    """Chunks that other versions have in a folder and this one does not use, by ID; of what this code can read. On
+    request without versions that differ in the specification alone.
+    """
     own, others = {chunk.name for chunk in plan.chunks}, {}
     for version, manifest in versions_in(packs.folder).items():
-        if version != _version(plan):
+        is_like_this = are_of_other_code and manifest["fingerprint"] == plan.fingerprint
+        if version != _version(plan) and not is_like_this:
             with contextlib.suppress(MoeTheoryError):
                 other = SweepPlan(plan.sweep.from_json(manifest["specification"]), manifest["fingerprint"])
                 others[version] = {chunk.name for chunk in other.chunks if chunk.name in packs} - own
@@ -184,8 +193,9 @@ def _version(plan: SweepPlan) -> str:
 def _warn_of_others(plan: SweepPlan, packs: Packs) -> None:
     """Say that chunks of other code, or of another machine, are there and not used."""
     known = versions_in(packs.folder)
-    for version, chunks in other_versions(packs, plan).items():
-        if different := provenance.difference(plan.fingerprint, known[version]["fingerprint"]):
+    for version, chunks in other_versions(packs, plan, are_of_other_code=True).items():
+        if chunks:
+            different = provenance.difference(plan.fingerprint, known[version]["fingerprint"])
             message = "%d chunks in %s are of another version and not used (this one has %s). To see them: %s"
             command = f"moe-theory sweep show {packs.folder} --version {version}"
             _LOG.warning(message, len(chunks), packs.folder, different, command)

@@ -111,11 +111,12 @@ def _searched_elsewhere(
     tasks: Sequence[SearchTask], pool: WorkerPool, progress: Progress
 ) -> Iterator[tuple[str, Challenge]]:
     """As workers end them."""
-    with contextlib.closing(pool), shown(progress) as told:
+    with contextlib.closing(pool), shown(progress) as told, contextlib.ExitStack() as left:
         told.running(f"searches on {pool.description}")
         told.at(f"0 of {len(tasks)} searches")
         executor = pool.open()
         futures = {executor.submit(search, task): task.statement for task in tasks}
+        left.callback(lambda: [future.cancel() for future in futures])  # an executor of the caller's would go on
         for number, future in enumerate(as_completed(futures), 1):
             try:
                 plain = future.result()

@@ -119,13 +119,21 @@ class Elsewhere:
 
     def __init__(self, pool: WorkerPool, keys: Keys | None = None) -> None:
         self.pool, self._keys = pool, keys or Keys()
+        self._has_asked = False
 
     def begin(
         self, study: Study, tests: Sequence[SequentialTest], cells: Sequence[Cell], first: int, last: int
     ) -> "RunningSamples":
         """The samples of replicates `first` to `last` - 1, still to be begun. Claims without a common cell are tasks
-        apart, once their components have names, which are those of all runs together.
+        apart, once their components have names, which are those of all runs together. Raises: as the pool where its
+        workers are asked what they have: those that would refuse get no tasks, and silence is said.
         """
+        if not self._has_asked:
+            try:
+                self.pool.fingerprint(_machine, _machine())
+            except Exception as failure:
+                raise _known(self.pool, failure) from None
+            self._has_asked = True
         groups = _apart(tests, cells) if first else [(tests, cells)]
         work = [(task, own) for of, own in groups for task in self._tasks(study, of, own, first, last)]
         return RunningSamples(self.pool, work)
@@ -183,7 +191,7 @@ class RunningSamples:
             try:
                 future = self._pool.open().submit(take_samples, task)
             except Exception as failure:
-                raise self._known(failure) from None
+                raise _known(self._pool, failure) from None
             self._running.add(future)
             future.add_done_callback(lambda future, amount=amount: tell(lambda: self._take(amount, future)))
 
@@ -204,18 +212,19 @@ class RunningSamples:
         try:
             kept, seconds = future.result()
         except Exception as failure:
-            raise self._known(failure) from None
+            raise _known(self._pool, failure) from None
         self._done.append(kept)
         self.seconds += seconds
         self._progress.advance(amount)
 
-    def _known(self, failure: Exception) -> Exception:
-        if not self._pool.is_loss(failure):
-            return failure
-        return ExecutorLostError(
-            f"the workers of {self._pool.description} are lost ({failure}): the samples taken so far are kept where "
-            "there is a folder for them. Start the workers, then run the same command again."
-        )
+
+def _known(pool: WorkerPool, failure: Exception) -> Exception:
+    if not pool.is_loss(failure):
+        return failure
+    return ExecutorLostError(
+        f"the workers of {pool.description} are lost ({failure}): the samples taken so far are kept where there is a "
+        "folder for them. Start the workers, then run the same command again."
+    )
 
 
 def _apart(

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any
 
 from moe_theory.core.errors import OWN_CODE
@@ -36,7 +36,6 @@ SAMPLES = "samples"  # their folder, beside the report
 UNKNOWN_SECONDS = 3.0  # that a look is taken to need at an experiment of which nothing has been run or compiled
 STUDIES_AHEAD = 2  # under way beside one a worker, so that none waits for the next
 POLL = 0.5  # seconds between looks at what other processes hold
-PATIENCE = 2.0  # seconds without a result, after which workers are counted
 MEMORY_SHARE = 0.5  # of the machine's, that runs under way may take
 PART_BYTES = 1 << 30  # of the runs that a look takes samples from at once, as soon as it is known what one needs
 
@@ -208,7 +207,7 @@ def take_looks(
                     time.sleep(POLL)
                 waiting, held = sorted(held), []
                 continue
-            place, call = _next(done, under_way[min(under_way)])
+            place, call = done.get()
             monitor = under_way.get(place)
             if monitor is None:  # it has failed
                 continue
@@ -233,15 +232,6 @@ def take_looks(
             monitor.cancel()
         for monitor in monitors:
             monitor.release()
-
-
-def _next(done: SimpleQueue[tuple[int, Callable[[], None]]], waiting: "StudyMonitor") -> Any:
-    """What is done next. Meanwhile workers are counted, as a cluster that has none says so when it is asked."""
-    while True:
-        try:
-            return done.get(timeout=PATIENCE)
-        except Empty:
-            _ = waiting.num_workers
 
 
 def _raise(failure: BaseException) -> None:

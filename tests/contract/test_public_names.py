@@ -32,6 +32,7 @@ IMPOSSIBLE = {
         "rounds": "InvalidRunError",
         "to_xarray": "InvalidRunError InvalidSystemError UnknownNameError",
     },
+    "moe_theory.Sweep": {"run": "DamagedChunkError OtherChunkError"},  # such chunks are computed again
     "moe_theory": {  # a system's is the claim's ERROR; the others are of an algorithm of one's own
         "explore": "InvalidSystemError InvalidClaimError InvalidReportError",
         "challenge": "InvalidClaimError InvalidReportError",

@@ -89,10 +89,10 @@ class Writers:
             pass
 
     def read_manifest(self) -> Any:
-        return {**manifest.read_manifest(self.folder / "sweep"), "runs": None, "is_complete": None}
+        return {**manifest.read_manifest(self.folder / "sweep"), "is_complete": None}
 
     def read_runs(self) -> Any:
-        return manifest.read_manifest(self.folder / "sweep")["runs"] or None
+        return manifest.runs_in(self.folder / "sweep") or None
 
     def samples(self, version: int) -> None:
         numbers = evidence.Samples(*(_numbers(version, 16 << version, 1) for _ in range(3)))

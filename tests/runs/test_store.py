@@ -20,7 +20,7 @@ from moe_theory.runs.packs import Packs
 from moe_theory.runs.store import Store
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
-from moe_theory.sweep.manifest import read_manifest
+from moe_theory.sweep.manifest import read_manifest, runs_in
 from moe_theory.sweep.results import Results, Sweep
 
 ARGUMENTS = {"system": "continual", "rounds": 20, "axes": {"num_experts": [2, 3]}, "replicates": 32, "chunk_width": 16}
@@ -231,7 +231,7 @@ def test_the_manifest_keeps_every_run(folder):
     runner.run(SWEEP, folder, arguments=["sweep", "grid.toml"])
     manifest = read_manifest(folder)
     assert manifest["specification"] == SWEEP.to_json()
-    first, second = manifest["runs"]
+    first, second = runs_in(folder)
     assert second["argv"] == ["sweep", "grid.toml"]
     assert (first["computed"], second["computed"]) == (4, 0)
     for run in (first, second):

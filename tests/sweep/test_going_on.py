@@ -1,15 +1,16 @@
 """While a sweep runs: catches errors of one cell that stop all others, and runs of which nobody learns how they go."""
 
 import json
+from concurrent.futures import Executor, Future
 
 import pytest
 from packed import entries
 
 from moe_theory.core.errors import OutputError
-from moe_theory.runs.workers import DevicePool
+from moe_theory.runs.workers import DevicePool, ExecutorPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import pulse, runner
-from moe_theory.sweep.manifest import read_manifest
+from moe_theory.sweep.manifest import runs_in
 from moe_theory.sweep.results import Results, results_of
 
 from .swept import SWEEP
@@ -66,7 +67,7 @@ def test_a_run_says_how_it_goes(tmp_path, monkeypatch):
     assert (last["chunks"], last["of_chunks"], last["cells"], last["failed"], last["seconds_left"]) == (18, 18, 6, 0, 0)
     (host,) = last["hosts"].values()
     assert host["chunks"] == 18
-    (run,) = read_manifest(tmp_path / "run")["runs"]
+    (run,) = runs_in(tmp_path / "run")
     assert run["last_heard"] == last
     assert run["failed"] == {}
 
@@ -76,3 +77,38 @@ def test_a_log_that_cannot_be_written_is_refused_before_anything_runs(tmp_path):
     with pytest.raises(OutputError, match="name another file for --log"):
         runner.run(SWEEP, tmp_path / "run", log=tmp_path / "file" / "log.jsonl")
     assert not entries(tmp_path / "run")
+
+
+def test_what_raised_errors_is_known_after_an_interrupt(tmp_path, failing):
+    """Would catch errors that a run forgets which did not come as far as to try them again."""
+    runner.run(SWEEP, tmp_path, keeps_going=True)
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(SWEEP, tmp_path, only_failed=True, is_stopped=lambda: True)
+    failing.clear()
+    results = SWEEP.run(tmp_path, only_failed=True)
+    assert results.coverage.is_complete
+    assert sorted(run["computed"] for run in results.history) == [0, 3, 15]
+
+
+class Quick(Executor):
+    """Pretends that the first task's chunks raise errors at once, and that any other takes a minute."""
+
+    def __init__(self):
+        self.sizes = []
+
+    def submit(self, function, /, *arguments):
+        future = Future()
+        if function is not planning.compute:
+            future.set_result(function(*arguments))
+            return future
+        self.sizes.append(sum(len(part.firsts) for part in arguments[0]))
+        data, seconds = (b"x", 60.0) if len(self.sizes) > 1 else ("an error", 1e-6)
+        future.set_result(planning.Computed([data] * self.sizes[-1], seconds * self.sizes[-1], "pretended"))
+        return future
+
+
+def test_an_error_does_not_count_as_a_pace(tmp_path):
+    """Would catch tasks of hours, of which nothing is kept before their end, after a chunk that failed at once."""
+    executor = Quick()
+    runner.run(SWEEP, tmp_path, pool=ExecutorPool(executor, 1), keeps_going=True)
+    assert executor.sizes == [1] * 18

@@ -22,12 +22,13 @@ from packed import entries, keep, packs
 from moe_theory import root_key, simulate_batch
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.runs import Progress
-from moe_theory.runs.files import digest, unpack
+from moe_theory.runs.files import digest, sealed, unpack
 from moe_theory.runs.packs import Packs
 from moe_theory.runs.workers import DevicePool, ExecutorPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
-from moe_theory.sweep.manifest import read_manifest, version_of, versions_in
+from moe_theory.sweep.estimate import estimate
+from moe_theory.sweep.manifest import SCHEMA, read_manifest, runs_in, version_of, versions_in
 from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
 
@@ -163,7 +164,7 @@ def test_threads_of_one_process_share_the_work_of_one_folder(undisturbed, tmp_pa
         for run in runs:
             run.join()
         assert entries(place) == undisturbed
-        assert sum(run["computed"] for run in read_manifest(place)["runs"]) == 18
+        assert sum(run["computed"] for run in runs_in(place)) == 18
 
 
 class Releasing(Progress):
@@ -346,7 +347,7 @@ def test_an_interrupt_keeps_what_is_done_and_in_hand(undisturbed, tmp_path):
     kept = entries(tmp_path)
     assert 3 <= len(kept) < 18
     assert kept.items() <= undisturbed.items()
-    assert read_manifest(tmp_path)["runs"][0]["finished"] is not None
+    assert runs_in(tmp_path)[0]["finished"] is not None
     assert runner.run(SWEEP, tmp_path).counts.present == len(kept)
 
 
@@ -362,7 +363,7 @@ def test_two_processes_share_the_work_of_one_folder(undisturbed, tmp_path):
         _, said = process.communicate()
         assert process.returncode == 0, said
     assert entries(tmp_path / "run").items() >= undisturbed.items()  # statistics are kept beside them, once too
-    runs = read_manifest(tmp_path / "run")["runs"]
+    runs = runs_in(tmp_path / "run")
     assert len(runs) == 2
     assert sum(run["computed"] for run in runs) == 18
 
@@ -468,5 +469,43 @@ def test_chunks_of_a_folder_of_before_are_taken_over(undisturbed, tmp_path):
     path.write_bytes(b"damaged")
     counts = runner.run(SWEEP, tmp_path).counts
     assert (counts.present, counts.computed) == (17, 1)
+    assert counts.damaged == {name: "its checksum does not match its contents: it is cut short or changed"}
     assert {name: data for name, data in entries(tmp_path).items() if name in undisturbed} == undisturbed
     assert not list(tmp_path.glob("chunks/*/*"))
+
+
+def test_a_chunk_of_before_that_cannot_be_read_now_stays(undisturbed, tmp_path, monkeypatch):
+    """Would catch chunks that go, as too many files were open or as this machine has little memory."""
+    name, data = next(iter(undisturbed.items()))
+    path = tmp_path / "chunks" / name[:2] / f"{name}.npz"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(data)
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "most_bytes", lambda: 10)
+        assert runner.run(SWEEP, tmp_path).counts.computed == 18
+    assert path.read_bytes() == data
+
+
+def test_chunks_of_before_and_of_other_code_are_told_of(undisturbed, tmp_path, monkeypatch, caplog):
+    """Would catch a first run in a folder of before that computes everything again without a word."""
+    plan = planning.SweepPlan(SWEEP, planning.fingerprint("continual"))
+    manifest = {"schema": SCHEMA, "specification": SWEEP.to_json(), "fingerprint": plan.fingerprint}
+    (tmp_path / "manifest.json").write_text(sealed(manifest))
+    for name, data in undisturbed.items():
+        path = tmp_path / "chunks" / name[:2] / f"{name}.npz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    monkeypatch.setattr("moe_theory.__version__", "0.0.9")
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(SWEEP, tmp_path, is_stopped=lambda: True)
+    assert f"18 chunks in {tmp_path} are of another version and not used (this one has moe-theory 0.0.9" in caplog.text
+
+
+def test_an_estimate_refuses_what_the_run_would_refuse(tmp_path):
+    """Would catch a dry run that finds room for chunks of which the workers here are too many."""
+    with ThreadPoolExecutor(1) as executor:
+        pool = ExecutorPool(executor, 1)
+        pool.num_local = 10**9  # as a cluster on this machine has it
+        with pytest.raises(InvalidRunError, match="1000000000 are computed at once"):
+            estimate(SWEEP, pool=pool)
+        assert estimate(SWEEP, workers=10**9, pool=pool).chunks == 18

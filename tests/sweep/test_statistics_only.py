@@ -5,7 +5,8 @@ import pytest
 from packed import entries
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidRunError, InvalidSpecError
+from moe_theory.core.errors import InvalidRunError, InvalidSpecError, MissingChunkError
+from moe_theory.runs.packs import Packs
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
 
@@ -72,3 +73,26 @@ def test_statistics_are_kept_beside_chunks_and_read_without_them(tmp_path, monke
             np.testing.assert_array_equal(values[name].values[place][: own.shape[0], ..., :], own)
     more = mt.Sweep(**{**ARGUMENTS, "replicates": 41}).run(tmp_path)
     assert int(more.to_xarray()["forgetting"].sel(statistic="count").min()) == 41
+
+
+def test_statistics_of_a_part_of_the_replicates_are_not_kept(tmp_path):
+    """Would catch statistics that, once all replicates are there, are still those of a part of them."""
+    sweep = mt.Sweep(**{**ARGUMENTS, "replicates": 40}, chunk_width=16)
+    outcome = runner.run(sweep, tmp_path)
+    outcome.packs.remove([outcome.plan.by_cell[0][1].name])
+    with pytest.raises(MissingChunkError, match="5 of 6 chunks"):
+        mt.Results.open(tmp_path, partial=True).keep_statistics()
+    assert int(sweep.run(tmp_path).to_xarray()["forgetting"].sel(statistic="count").min()) == 40
+
+
+def test_a_failure_leaves_no_claim_behind(tmp_path, monkeypatch):
+    """Would catch another thread on the same folder that waits for ever for statistics which nobody takes."""
+    outcome = runner.run(mt.Sweep(**{**ARGUMENTS, "replicates": 40}), tmp_path)
+    other = Packs(tmp_path)
+    assert other.claim("something else")  # so that the folder's lock file stays open in this process
+    results = mt.Results(outcome.plan, outcome.packs)
+    monkeypatch.setattr(results, "_statistics", lambda place: {}[place])
+    with pytest.raises(KeyError):
+        results.keep_statistics()
+    assert all(other.claim(results._blocks.name(block)) for block in range(len(results._blocks)))
+    other.close()

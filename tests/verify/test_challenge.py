@@ -7,7 +7,7 @@ import functools
 import json
 import shlex
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
@@ -245,9 +245,7 @@ def test_workers_elsewhere_search_a_statement_each(declare, tmp_path, monkeypatc
         (found,) = challenges.search_each(["generalization.lemma-6"], 0.01, **about)
         assert [each.statement for each in challenges.kept(tmp_path)] == ["generalization.lemma-6"]
         asked = challenges.SearchTask("generalization.lemma-6", 0.01, None, 0, None, "of other code")
-        with pytest.raises(
-            InvalidRunError, match="has other code of generalization"
-        ):
+        with pytest.raises(InvalidRunError, match="has other code of generalization"):
             challenges.search(asked)
         monkeypatch.setattr(challenges, "challenge", lambda *_, **__: 1 / 0)
         (again,) = challenges.search_each(["generalization.lemma-6"], 0.01, **about)
@@ -255,6 +253,22 @@ def test_workers_elsewhere_search_a_statement_each(declare, tmp_path, monkeypatc
         declare(where(lambda p: p.tilt > 0.6))
         with pytest.raises(InvalidRunError, match=r"planted\S+ is of a file of your own, and workers elsewhere import"):
             challenges.search_each(["planted.region"], 0.01, **about)
+
+
+def test_an_executor_is_left_with_nothing_to_do_where_a_search_fails(monkeypatch):
+    """Would catch searches that go on for hours on somebody's workers after the command has ended."""
+    monkeypatch.setattr(challenges, "challenge", lambda *_, **__: 1 / 0)
+    begun = []
+
+    class Waiting(ThreadPoolExecutor):
+        def submit(self, function, /, *arguments, **options):
+            begun.append(super().submit(function, *arguments) if not begun else Future())
+            return begun[-1]
+
+    with Waiting(1) as executor, pytest.raises(ZeroDivisionError):
+        challenges.search_each(["generalization.*"], 0.01, executor=executor, progress=quiet)
+    assert len(begun) > 1
+    assert all(future.cancelled() for future in begun[1:])
 
 
 def test_settings_that_break_a_hypothesis_are_inadmissible_and_not_unbroken(declare):

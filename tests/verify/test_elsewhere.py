@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 from collections import namedtuple
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 
@@ -46,10 +47,10 @@ class Changing(Executor):
     def __init__(self, change):
         self.change = change
 
-    def submit(self, function, /, task):
+    def submit(self, function, /, *tasks):
         future = Future()
         try:
-            future.set_result(function(self.change(task)))
+            future.set_result(function(*map(self.change, tasks)))
         except Exception as failure:
             future.set_exception(failure)
         return future
@@ -141,6 +142,23 @@ def test_what_workers_cannot_import_is_refused(executor, nothing_here):
         )
     with pytest.raises(InvalidRunError, match="executor and dask exclude one another"):
         mt.verify(OTHER, executor=executor, dask="local:2")
+
+
+def test_workers_that_do_not_answer_are_named(monkeypatch, caplog):
+    """Would catch a verification in a task of its own workers that waits for ever without a word."""
+    monkeypatch.setattr("moe_theory.runs.workers.SILENCE", 0.1)
+    about = {"readings": "quick", "replicates": 64, "progress": quiet}
+    with ThreadPoolExecutor(1) as executor:
+
+        def nested():
+            run = threading.Thread(target=mt.verify, args=(OTHER,), kwargs={**about, "executor": executor})
+            run.start()
+            while not caplog.records:
+                run.join(0.01)
+            return run
+
+        executor.submit(nested).result().join()
+    assert "no worker of ThreadPoolExecutor has answered in 0 s: it waits for one" in caplog.text
 
 
 COMMAND = [sys.executable, "-m", "moe_theory.cli", "verify", "continual.lemma-4", "generalization.lemma-6*"]
