@@ -304,6 +304,7 @@ class Dispatcher:
         for chunk, data in zip(chunks, found, strict=True):
             if isinstance(data, str):
                 self.counts.failed[chunk.name] = data
+                self.left_of_cell[chunk.cell] += 1  # it is never whole
                 self._done(chunk)
             else:
                 self.keeper.keep(chunk.name, data)

@@ -72,6 +72,12 @@ def test_a_run_says_how_it_goes(tmp_path, monkeypatch):
     assert run["failed"] == {}
 
 
+def test_a_cell_with_errors_does_not_count_as_done(tmp_path, failing):
+    outcome = runner.run(SWEEP, tmp_path, pool=DevicePool(1), keeps_going=True)
+    (run,) = runs_in(tmp_path)
+    assert (run["last_heard"]["cells"], run["last_heard"]["failed"], len(outcome.failed)) == (5, 3, 1)
+
+
 def test_a_log_that_cannot_be_written_is_refused_before_anything_runs(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="name another file for --log"):
