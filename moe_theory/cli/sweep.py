@@ -114,7 +114,7 @@ def _estimate(
     pool = runner.pool_of(devices=devices, **cluster)
     try:
         if cluster["dask"] is not None:
-            pool.open()  # to count its workers
+            runner.fingerprint_of(pool, grid.system)  # counts its workers
         show_document(sweeps.estimate(estimate(grid, folder, workers, pool)))
     finally:
         pool.close()
@@ -170,8 +170,6 @@ def _written(results: "Results", path: Path) -> str:
     """Write the labelled results, unless the file is of them already; a line that says where they are."""
     if not results.coverage.is_complete:
         return f"{path.name} is left out: it is written when all is there"
-    if results.is_written(path):
-        return f"results: {path}"
     if not results.packs.claim(path.name):
         return f"results: {path}, which another process is writing"
     try:
@@ -226,6 +224,8 @@ def show(folder: Path, to: Path | None, picture: Path | None, version: str | Non
     if prune:
         lines.append(f"{runner.prune(results.packs, results.plan):,} chunks of other versions are removed")
     for other, chunks in runner.other_versions(results.packs, results.plan).items():
+        if not chunks:
+            continue
         lines.append(
             f"{len(chunks):,} more chunks are of another version: moe-theory sweep show {folder} --version {other}"
         )

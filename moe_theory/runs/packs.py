@@ -74,6 +74,15 @@ class Packs(Claims):
     def __len__(self) -> int:
         return len(self._places)
 
+    @property
+    def names(self) -> list[str]:
+        """The names of all entries."""
+        return [*self._places]
+
+    def relist(self) -> None:
+        """Look anew at all packs that are there now."""
+        self._relist([*self._names])
+
     def refresh(self) -> None:
         """Look for packs that were written since."""
         with contextlib.suppress(OSError):

@@ -39,6 +39,9 @@ class Claims:
         self._opened: Locks | None = None
         self._claimed: set[str] = set()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": None, "_claimed": set()}  # another process holds nothing of it
+
     def claim(self, name: str) -> bool:
         """Claim a name to compute; False if it is taken. Raises: OutputError if the folder cannot be written."""
         if is_free := self._locks.acquire(name):

@@ -17,7 +17,6 @@ from xarray.core import indexing
 
 from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.runs.files import read_json, whole
-from moe_theory.runs.reading import open_file
 
 LARGEST_NETCDF = 2**31 - 4  # bytes of a variable, by the format
 CHUNK_BYTES = 1 << 22  # of a chunk of Zarr, unless a cell has more
@@ -71,16 +70,6 @@ def to_netcdf(data: xr.Dataset, path: Path) -> Path:
     with whole(path) as temporary:
         data.to_netcdf(temporary, engine="scipy", format="NETCDF3_64BIT")
     return path
-
-
-def attributes_of(path: Path) -> dict[str, Any] | None:
-    """The attributes of a netCDF file; None where there is none that can be read."""
-    try:
-        open_file(path).close()  # it is one, and no pipe
-        with xr.open_dataset(path, engine="scipy") as data:
-            return dict(data.attrs)
-    except Exception:  # of whatever else is there
-        return None
 
 
 def to_zarr(data: xr.Dataset, grid: tuple[int, ...], path: Path) -> Path:

@@ -24,7 +24,7 @@ from moe_theory.sweep.pulse import Facts, Pulse
 TASKS_AHEAD = 2  # in flight for each worker, so that none waits for the next
 MOST_LOSSES = 5  # of workers in a row, with nothing finished between them
 LOOK = 1.0  # seconds after which what other processes are to be told or asked is looked at
-POLL = 0.2  # the same where there is nothing else to do
+POLL, LONGEST_POLL = 0.2, 5.0  # the same where there is nothing else to do, at first and in the end
 MOST_STRETCHES = 4096  # into which processes that share a folder divide a sweep
 
 
@@ -107,6 +107,7 @@ class Dispatcher:
         self.compiling: Counter[Hashable] = Counter()  # tasks in flight of programs that are not compiled yet
         self.is_compiling: bool | None = None
         self.losses = 0
+        self.pause = POLL
         self.events: SimpleQueue[Future | _Kept | OutputError] = SimpleQueue()
         self.keeper = Keeper(
             packs, lambda news: self.events.put(news if isinstance(news, OutputError) else _Kept(news))
@@ -277,7 +278,8 @@ class Dispatcher:
         holders = [holder for holder, stretch in holders for _ in stretch.chunks]
         self.progress.running(f"nothing: {held_by(holders, 'chunk', 'chunks')}")
         with contextlib.suppress(Empty):
-            self.events.put(self.events.get(timeout=POLL))
+            self.events.put(self.events.get(timeout=self.pause))
+        self.pause = min(1.5 * self.pause, LONGEST_POLL)
         self.num_unsent += sum(len(stretch.chunks) for stretch in self.busy)
         self.unclaimed.extend(self.busy)
         self.busy = []

@@ -26,6 +26,7 @@ from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.statistics import ONLY, over_replicates
 
 PROBE_ROUNDS = 200
+REPEATS = 5  # of which the quickest counts: others work on this machine too
 MOST_PROBES = 4  # programs that are timed; the others are taken to be like them
 CLIENT_SECONDS = 1e-4  # of processor time that the process which hands out chunks takes for one (sweep_client)
 WRITTEN = 2e8  # bytes a second that are checked, packed and written
@@ -159,20 +160,23 @@ def _paces(plan: SweepPlan, left: Counter[Hashable]) -> dict[Hashable, _Pace]:
 def _probe(task: Task) -> _Pace:
     """Time a chunk of a program at two numbers of rounds."""
     every, batches = task["record_every"], -(-task["width"] // task["batch"])
-    short = min(task["rounds"], max(PROBE_ROUNDS, every))
-    few = task | {"width": task["batch"]}
+    # Lengths with room for as many records share a program.
+    records = max(4, 1 << max(PROBE_ROUNDS // every, 1).bit_length())
+    short, long = (records // 2 + 1) * every, records * every
+    few = task | {"width": task["batch"], "first": 0} | ({"quantiles": []} if "quantiles" in task else {})
     first = _timed(lambda: computed(few | {"rounds": short}))
-    again = _timed(lambda: computed(few | {"rounds": short}))
-    twice = min(_timed(lambda: computed(few | {"rounds": 2 * short})) for _ in range(2))
-    slope = max(twice - again, 0.1 * again) / short
+    again = min(_timed(lambda: computed(few | {"rounds": short})) for _ in range(REPEATS))
+    longer = min(_timed(lambda: computed(few | {"rounds": long})) for _ in range(REPEATS))
+    slope = max(longer - again, 0.02 * again) / (long - short)
+    few.pop("quantiles", None)
     chunk = unpack(computed(few | {"rounds": short}))[1]
     statistics = _timed(lambda: over_replicates([chunk], task["observables"], (0.5,)))
-    records = len(recorded_rounds(task["rounds"], every)) / max(1, len(recorded_rounds(short, every)))
+    more = len(recorded_rounds(task["rounds"], every)) / (records // 2 + 1)
     return _Pace(
         max(first - again, 0.0),
         batches * max(again - slope * short, 0.0),
         batches * slope * task["rounds"],
-        statistics * (1 + records) / 2 * batches + 2e-4,
+        statistics * (1 + more) / 2 * batches + 2e-4,
     )
 
 

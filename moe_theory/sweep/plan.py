@@ -27,6 +27,7 @@ from moe_theory.core.system import check_system, recorded_rounds
 from moe_theory.runs import machine, provenance
 from moe_theory.runs.cells import Cell, Chunk, compute_chunk
 from moe_theory.runs.files import canonical, pack
+from moe_theory.runs.fingerprint import code_digest
 from moe_theory.runs.packs import LENGTH
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
@@ -154,7 +155,13 @@ class SweepPlan:
 
 def fingerprint(system: str) -> dict[str, str]:
     """Everything besides a task that decides its numbers on this machine."""
-    return provenance.fingerprint(sweepable(system).code)
+    return provenance.fingerprint(_code(sweepable(system).code))
+
+
+@functools.cache
+def _code(system: str) -> str:
+    """A digest of a system's code, which is given as one, and of what is made of its runs."""
+    return code_digest(system, _batches, _packed)
 
 
 def program_of(task: Task) -> str:
@@ -220,13 +227,20 @@ def require_fingerprint(task: Task) -> None:
 def computed(task: Task) -> bytes:
     """What is kept of a chunk."""
     with jax.enable_x64(task["precision"] == "float64"), compiled_once(program_of(task)):
-        cell, end = _cell(task), task["first"] + task["width"]
-        parts = [
-            compute_chunk(
-                Chunk(cell, np.arange(first, first + task["batch"]), min(task["batch"], end - first)), task["seed"]
-            )[1]
-            for first in range(task["first"], end, task["batch"])
-        ]
+        records = _batches(task, _cell(task))
+    return _packed(task, records)
+
+
+def _batches(task: Task, cell: Cell) -> list[Any]:
+    """Records of a chunk's replicates, as many at once as fit a core's cache."""
+    end, batch = task["first"] + task["width"], task["batch"]
+    return [
+        compute_chunk(Chunk(cell, np.arange(first, first + batch), min(batch, end - first)), task["seed"])[1]
+        for first in range(task["first"], end, batch)
+    ]
+
+
+def _packed(task: Task, parts: Sequence[Any]) -> bytes:
     if "quantiles" in task:
         return pack(task, over_replicates(parts, task["observables"], task["quantiles"]))
     arrays = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in task["observables"]}

@@ -259,12 +259,6 @@ class Results(Shown):
 
         return dataset.to_netcdf(self.to_xarray(), Path(path))
 
-    def is_written(self, path: Path) -> bool:
-        """Whether the netCDF file there is of all these results, as `to_netcdf` writes it."""
-        from moe_theory.sweep import dataset
-
-        return self.coverage.is_complete and dataset.attributes_of(path) == _attributes(self)
-
     def to_zarr(self, path: str | os.PathLike[str]) -> Path:
         """Write a Zarr folder (format 2), some cells at a time, the same bytes for the same results.
 

@@ -6,21 +6,22 @@ import functools
 import logging
 import os
 import platform
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
-from moe_theory.core.errors import DamagedChunkError, ExecutorLostError, InvalidRunError, MoeTheoryError, OutputError
+from moe_theory.core.errors import ExecutorLostError, InvalidRunError, MoeTheoryError, OutputError
 from moe_theory.core.machine import available_cores
 from moe_theory.runs import provenance
-from moe_theory.runs.arrays import most_bytes
 from moe_theory.runs.files import made_folder
-from moe_theory.runs.packs import MOST_BYTES, MOST_ENTRIES, Packs, unpacked
+from moe_theory.runs.locks import held_by
+from moe_theory.runs.packs import Packs
 from moe_theory.runs.progress import Progress, quiet
-from moe_theory.runs.reading import read_bytes
 from moe_theory.runs.workers import DevicePool, ExecutorPool, WorkerPool
 from moe_theory.sweep import plan as planning
+from moe_theory.sweep.blocks import CellBlocks
 from moe_theory.sweep.dask import dask_pool
 from moe_theory.sweep.dispatcher import MOST_LOSSES, ChunkCounts, Dispatcher
 from moe_theory.sweep.manifest import (
@@ -37,8 +38,9 @@ from moe_theory.sweep.pulse import Pulse
 from moe_theory.sweep.specification import Specification
 
 _LOG = logging.getLogger(__name__)
+POLL = 0.5  # seconds between looks at whether another process has read them
 CHECK = "check"  # the claim of whoever reads all packs
-WAY_OUT = "finished chunks are kept. Make room there or make it writable, then run the same command again"
+WAY_OUT = "what was written before is kept. Make room there or make it writable, then run the same command again"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,11 +94,13 @@ def run(
         with recorded(packs.folder, sweep.to_json(), plan.fingerprint, record) as tell:
             pulse = Pulse(tell, log)
             packs.remove_leftovers()
-            damaged, missing = _damaged(packs), find_missing(plan, packs)
+            damaged, missing = _damaged(packs, progress), find_missing(plan, packs)
             _warn_of_others(plan, packs)
             counts = ChunkCounts(len(plan.chunks), len(plan.chunks) - len(missing), damaged)
             if only_failed:
                 failed = _failed(packs.folder)
+                if not failed:
+                    raise InvalidRunError(f"{packs.folder} has no errors of earlier runs: leave out --only failed.")
                 missing = [chunk for chunk in missing if chunk.name in failed]
             dispatcher = Dispatcher(plan, packs, pool, counts, missing, progress, pulse, keeps_going)
             try:
@@ -112,49 +116,21 @@ def run(
         pool.close()
 
 
-def _damaged(packs: Packs) -> dict[str, str]:
-    """What is damaged, as the first of all processes that begin now finds: the others need not read everything too."""
-    if not packs.claim(CHECK):
-        return {}
-    try:
-        return _take_over(packs) | packs.check()
-    finally:
-        packs.release(CHECK)
-
-
-def _take_over(packs: Packs) -> dict[str, str]:
-    """Put the chunks of a folder of before, which had a file for each, into packs; what is wrong with those that go."""
-    damaged: dict[str, str] = {}
-    done: list[Path] = []
-    entries: dict[str, bytes] = {}
-
-    def put() -> None:
-        if entries:
-            packs.write([*entries.items()])
-        for path in done:
-            with contextlib.suppress(OSError):  # it may be another user's
-                path.unlink()
-        done.clear()
-        entries.clear()
-
-    size = 0
-    for path in sorted(packs.folder.glob("chunks/*/*.npz")):
+def _damaged(packs: Packs, progress: Progress) -> dict[str, str]:
+    """What is damaged, as the first of all processes that begin now finds: the others wait for it, and then take what
+    there is, so that not everyone reads everything.
+    """
+    if packs.claim(CHECK):
         try:
-            data = read_bytes(path, most_bytes())
-            unpacked(path.stem, path, data)
-        except OSError:  # there may be too many open files, or too little memory here
-            continue
-        except DamagedChunkError as failure:
-            damaged[path.stem] = failure.reason.removeprefix(f"{path.stem}: ")
-        else:
-            entries[path.stem] = data
-            size += len(data)
-        done.append(path)
-        if size > MOST_BYTES or len(entries) == MOST_ENTRIES:
-            put()
-            size = 0
-    put()
-    return damaged
+            return packs.check()
+        finally:
+            packs.release(CHECK)
+    while not packs.claim(CHECK):
+        progress.running(f"nothing: {held_by(packs.holders([CHECK]), 'check of all packs', 'checks')}")
+        time.sleep(POLL)
+    packs.release(CHECK)
+    packs.relist()
+    return {}
 
 
 def _failed(folder: Path) -> set[str]:
@@ -177,10 +153,12 @@ def other_versions(packs: Packs, plan: SweepPlan, are_of_other_code: bool = Fals
 
 
 def prune(packs: Packs, plan: SweepPlan) -> int:
-    """Remove the chunks that other versions have in a folder and this one does not use, and their manifests; how many.
-    Raises: OutputError.
+    """Remove what this version does not use of a folder, and the manifests of others; how many chunks, or statistics of
+    cells, that were. Raises: OutputError.
     """
-    names = set().union(*other_versions(packs, plan).values())
+    blocks = CellBlocks(plan, tuple(plan.sweep.observables or ()))
+    own = {chunk.name for chunk in plan.chunks} | {blocks.name(block) for block in range(len(blocks))}
+    names = set(packs.names) - own
     packs.remove(names)
     keep_only(packs.folder, _version(plan))
     return len(names)
@@ -192,6 +170,8 @@ def _version(plan: SweepPlan) -> str:
 
 def _warn_of_others(plan: SweepPlan, packs: Packs) -> None:
     """Say that chunks of other code, or of another machine, are there and not used."""
+    if next(packs.folder.glob("chunks/*/*.npz"), None) is not None:
+        _LOG.warning("%s is of an earlier version, and not used: delete it", packs.folder / "chunks")
     known = versions_in(packs.folder)
     for version, chunks in other_versions(packs, plan, are_of_other_code=True).items():
         if chunks:

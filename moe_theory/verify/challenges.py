@@ -22,7 +22,7 @@ from moe_theory.verify.archive import Keys
 from moe_theory.verify.challenge import SECONDS, axes_of, challenge, every_named
 from moe_theory.verify.challenged import SCHEMA, Challenge
 from moe_theory.verify.claim import registered
-from moe_theory.verify.elsewhere import pool_for
+from moe_theory.verify.elsewhere import machine, pool_for
 from moe_theory.verify.registry import declared_claims
 from moe_theory.verify.statement import free_of
 from moe_theory.verify.status import deciding
@@ -111,9 +111,12 @@ def _searched_elsewhere(
     tasks: Sequence[SearchTask], pool: WorkerPool, progress: Progress
 ) -> Iterator[tuple[str, Challenge]]:
     """As workers end them."""
+    if not tasks:
+        return
     with contextlib.closing(pool), shown(progress) as told, contextlib.ExitStack() as left:
         told.running(f"searches on {pool.description}")
         told.at(f"0 of {len(tasks)} searches")
+        pool.fingerprint(machine, machine())  # workers with another one get no tasks
         executor = pool.open()
         futures = {executor.submit(search, task): task.statement for task in tasks}
         left.callback(lambda: [future.cancel() for future in futures])  # an executor of the caller's would go on

@@ -130,7 +130,7 @@ class Elsewhere:
         """
         if not self._has_asked:
             try:
-                self.pool.fingerprint(_machine, _machine())
+                self.pool.fingerprint(machine, machine())
             except Exception as failure:
                 raise _known(self.pool, failure) from None
             self._has_asked = True
@@ -154,7 +154,7 @@ class Elsewhere:
             is_first=first == 0,
             seed=study.seed,
             is_x64=is_x64(),
-            machine=_machine(),
+            machine=machine(),
         )
         width = max(width_of(cell, last - first, study.experiment.width) for cell in cells)
         # The last block has what is left over, so that none is narrower than a chunk, and chunks are as without blocks.
@@ -259,7 +259,7 @@ def _found(
 
 
 def _require_same(task: Task, claims: Sequence[Claim], reading: ReadingLike) -> None:
-    own, node = _machine(), platform.node()
+    own, node = machine(), platform.node()
     different = [
         f"{name} {own.get(name)} and not {value}" for name, value in task.machine.items() if own.get(name) != value
     ]
@@ -279,7 +279,8 @@ def _require_same(task: Task, claims: Sequence[Claim], reading: ReadingLike) -> 
         )
 
 
-def _machine() -> dict[str, str]:
+def machine() -> dict[str, str]:
+    """Versions, processor and configuration: what a worker must have alike."""
     return {**versions(), **fingerprint()}
 
 

@@ -50,7 +50,6 @@ ELSEWHERE = {
     "runs/tensors.py:bytes": "by `runs.reading`",
     "runs/tensors.py:read_header": "after `runs.reading` has opened it",
     "runs/tensors.py:read_safetensors": "after `runs.reading` has opened it",
-    "sweep/dataset.py:attributes_of": "after `runs.reading` has opened it",
     "sweep/estimate.py:_memory": "of the kernel",
     "sweep/specification.py:example": "of this package",
     "tour/steps.py:script": "of this package",

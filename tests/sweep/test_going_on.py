@@ -39,7 +39,6 @@ def test_errors_of_a_cell_are_passed_over_told_and_tried_again_alone(undisturbed
     name = "num_experts = 3, learning_rate = 0.1"
     assert results.failed == {name: "ZeroDivisionError: planted error"}
     assert results.coverage.chunks == 15
-    assert not results.is_written(tmp_path / "results.nc")
     assert Results.open(tmp_path, partial=True).statistics_of(results.names.index(name)) is None
     kept = entries(tmp_path)
     failing.clear()

@@ -17,18 +17,18 @@ from concurrent.futures.process import BrokenProcessPool
 import jax
 import numpy as np
 import pytest
-from packed import entries, keep, packs
+from packed import entries, harm, keep, packs
 
 from moe_theory import root_key, simulate_batch
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.runs import Progress
-from moe_theory.runs.files import digest, sealed, unpack
+from moe_theory.runs.files import digest, unpack
 from moe_theory.runs.packs import Packs
 from moe_theory.runs.workers import DevicePool, ExecutorPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import runner
 from moe_theory.sweep.estimate import estimate
-from moe_theory.sweep.manifest import SCHEMA, read_manifest, runs_in, version_of, versions_in
+from moe_theory.sweep.manifest import read_manifest, runs_in, version_of, versions_in
 from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
 
@@ -460,45 +460,46 @@ def test_what_a_longer_sweep_shares_with_a_shorter_one_is_not_removed(tmp_path):
     assert Results.open(tmp_path).coverage.is_complete
 
 
-def test_chunks_of_a_folder_of_before_are_taken_over(undisturbed, tmp_path):
-    """Would catch a folder whose chunks, a file each, are computed again after an update."""
-    for name, data in undisturbed.items():
-        path = tmp_path / "chunks" / name[:2] / f"{name}.npz"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    path.write_bytes(b"damaged")
-    counts = runner.run(SWEEP, tmp_path).counts
-    assert (counts.present, counts.computed) == (17, 1)
-    assert counts.damaged == {name: "its checksum does not match its contents: it is cut short or changed"}
-    assert {name: data for name, data in entries(tmp_path).items() if name in undisturbed} == undisturbed
-    assert not list(tmp_path.glob("chunks/*/*"))
-
-
-def test_a_chunk_of_before_that_cannot_be_read_now_stays(undisturbed, tmp_path, monkeypatch):
-    """Would catch chunks that go, as too many files were open or as this machine has little memory."""
-    name, data = next(iter(undisturbed.items()))
-    path = tmp_path / "chunks" / name[:2] / f"{name}.npz"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(data)
-    with monkeypatch.context() as patch:
-        patch.setattr(runner, "most_bytes", lambda: 10)
-        assert runner.run(SWEEP, tmp_path).counts.computed == 18
-    assert path.read_bytes() == data
-
-
-def test_chunks_of_before_and_of_other_code_are_told_of(undisturbed, tmp_path, monkeypatch, caplog):
+def test_chunks_of_a_folder_of_before_are_told_of(tmp_path, caplog):
     """Would catch a first run in a folder of before that computes everything again without a word."""
-    plan = planning.SweepPlan(SWEEP, planning.fingerprint("continual"))
-    manifest = {"schema": SCHEMA, "specification": SWEEP.to_json(), "fingerprint": plan.fingerprint}
-    (tmp_path / "manifest.json").write_text(sealed(manifest))
-    for name, data in undisturbed.items():
-        path = tmp_path / "chunks" / name[:2] / f"{name}.npz"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    monkeypatch.setattr("moe_theory.__version__", "0.0.9")
-    with pytest.raises(KeyboardInterrupt):
-        runner.run(SWEEP, tmp_path, is_stopped=lambda: True)
-    assert f"18 chunks in {tmp_path} are of another version and not used (this one has moe-theory 0.0.9" in caplog.text
+    (tmp_path / "chunks" / "ab").mkdir(parents=True)
+    (tmp_path / "chunks" / "ab" / "abcd.npz").write_bytes(b"")
+    runner.run(SWEEP, tmp_path)
+    assert f"{tmp_path / 'chunks'} is of an earlier version, and not used: delete it" in caplog.text
+
+
+def test_code_that_makes_chunks_of_runs_is_part_of_their_names(monkeypatch):
+    """Would catch a worker whose code, beside the system's own, makes other numbers, and is not told."""
+    before = planning.fingerprint("continual")["code"]
+    packed = planning._packed
+    monkeypatch.setattr(planning, "_packed", lambda task, parts: packed(task, [{"a": 1.001} for _ in parts]))
+    planning._code.cache_clear()
+    try:
+        assert planning.fingerprint("continual")["code"] != before
+    finally:
+        monkeypatch.undo()
+        planning._code.cache_clear()
+    assert planning.fingerprint("continual")["code"] == before
+
+
+def test_who_begins_while_another_process_checks_waits_and_sees_what_is_left(undisturbed, tmp_path, holding):
+    """Would catch damaged chunks that a second process takes for whole, as the first one is about to find."""
+    runner.run(SWEEP, tmp_path)
+    harm(tmp_path, next(iter(undisturbed)))
+    other = holding(tmp_path, runner.CHECK)
+    progress = Listening()
+    run = threading.Thread(target=runner.run, args=(SWEEP, tmp_path), kwargs={"progress": progress})
+    run.start()
+    while not (progress.told and "check of all packs" in progress.told[-1]):
+        run.join(0.05)
+        assert run.is_alive()
+    Packs(tmp_path).check()
+    other.kill()
+    other.communicate()
+    run.join()
+    assert read_manifest(tmp_path)["is_complete"]
+    chunks = {chunk.name for chunk in planning.SweepPlan(SWEEP, planning.fingerprint("continual")).chunks}
+    assert {name: data for name, data in entries(tmp_path).items() if name in chunks} == undisturbed
 
 
 def test_an_estimate_refuses_what_the_run_would_refuse(tmp_path):
