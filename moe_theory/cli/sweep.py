@@ -220,9 +220,12 @@ def show(folder: Path, to: Path | None, picture: Path | None, version: str | Non
             f"{coverage.chunks:,} of {coverage.of_chunks:,} chunks are there and whole: the same `moe-theory sweep` "
             "command computes the others"
         )
-    lines += sweeps.heard(results.history)
+    results.failed = results.errors_in(results.history)
+    lines += [*sweeps.failures(results), *sweeps.heard(results.history)]
     if prune:
-        lines.append(f"{runner.prune(results.packs, results.plan):,} chunks of other versions are removed")
+        lines.append(
+            f"{runner.prune(results.packs, results.plan):,} entries of other versions, chunks and statistics, are removed"
+        )
     for other, chunks in runner.other_versions(results.packs, results.plan).items():
         if not chunks:
             continue

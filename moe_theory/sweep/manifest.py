@@ -96,7 +96,7 @@ def _path_of(folder: Path, version: str) -> Path:
     found = [path for path in known if version and path.stem.startswith(version)]
     if len(found) != 1:
         raise InvalidRunError(
-            f"{folder} has {len(found) or 'no'} versions {shortened(version)}: name one of "
+            f"{folder} has {len(found) or 'no'} version{'s' * (len(found) > 1)} {shortened(version)}: name one of "
             f"{', '.join(path.stem for path in known) or 'another folder'}."
         )
     return found[0]

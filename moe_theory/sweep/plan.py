@@ -207,6 +207,7 @@ def compute(parts: Sequence[SentChunks], keeps_going: bool = False) -> Computed:
                 found.append(computed(part.task | {"first": first}))
             except Exception as failure:
                 if not keeps_going:
+                    failure.add_note(f"in the cell with {part.task['params']} and {part.task['dims']}")
                     raise
                 found.append(f"{type(failure).__name__}: {' '.join(str(failure).split())[:LONGEST]}")
     return Computed(found, time.perf_counter() - began, platform.node())

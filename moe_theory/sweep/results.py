@@ -391,6 +391,13 @@ class Results(Shown):
         self._require_replicates()
         return self._cache.get(("replicates", place), lambda: self._replicates(place))
 
+    def errors_in(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+        """Errors that these runs passed over and none has made up for, by the cells' names."""
+        every = (item for run in runs for item in (run.get("failed") or {}).items())
+        said = {name: text for name, text in every if name not in self.packs}
+        chunks = self.plan.chunks if said else ()
+        return {self.names[chunk.cell]: said[chunk.name] for chunk in chunks if chunk.name in said}
+
     def _statistics(self, place: int) -> Arrays | None:
         pieces = [arrays for _, arrays in self._readable(place)]
         if self.sweep.keep == ONLY:

@@ -135,5 +135,5 @@ def test_other_versions_are_listed_shown_and_removed(ran, specification, tmp_pat
     assert "round 20" in ran("sweep", "show", out, "--version", other).out
     said = ran("sweep", "show", out, "--prune").out
     assert "round 30" in said
-    assert "6 chunks of other versions are removed" in said
+    assert "8 entries of other versions, chunks and statistics, are removed" in said
     assert "another version" not in ran("sweep", "show", out).out

@@ -31,14 +31,17 @@ def failing(monkeypatch):
 
 
 def test_errors_of_a_cell_are_passed_over_told_and_tried_again_alone(undisturbed, tmp_path, failing):
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError) as told:
         runner.run(SWEEP, tmp_path, pool=DevicePool(1))
+    assert "'num_experts': 3" in "".join(told.value.__notes__)
     outcome = runner.run(SWEEP, tmp_path, keeps_going=True)
     assert (outcome.counts.done, len(outcome.counts.failed)) == (15, 3)
     results = results_of(outcome)
     name = "num_experts = 3, learning_rate = 0.1"
     assert results.failed == {name: "ZeroDivisionError: planted error"}
     assert results.coverage.chunks == 15
+    again = Results.open(tmp_path, partial=True)
+    assert again.errors_in(again.history) == results.failed
     assert Results.open(tmp_path, partial=True).statistics_of(results.names.index(name)) is None
     kept = entries(tmp_path)
     failing.clear()
