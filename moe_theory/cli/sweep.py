@@ -223,9 +223,8 @@ def show(folder: Path, to: Path | None, picture: Path | None, version: str | Non
     results.failed = results.errors_in(results.history)
     lines += [*sweeps.failures(results), *sweeps.heard(results.history)]
     if prune:
-        lines.append(
-            f"{runner.prune(results.packs, results.plan):,} entries of other versions, chunks and statistics, are removed"
-        )
+        removed = runner.prune(results.packs, results.plan)
+        lines.append(f"{removed:,} entries of other versions, chunks and statistics, are removed")
     for other, chunks in runner.other_versions(results.packs, results.plan).items():
         if not chunks:
             continue
