@@ -436,7 +436,7 @@ def test_a_run_of_other_code_does_not_hide_what_is_finished(stale, caplog):
     begun = Results.open(stale, partial=True, version=other[:6])
     assert begun.plan.fingerprint["moe-theory"] == "0.0.9"
     assert 0 < begun.coverage.chunks < 18
-    with pytest.raises(InvalidRunError, match=rf"has no versions 'x': name one of .*{other}"):
+    with pytest.raises(InvalidRunError, match=rf"has no version 'x': name one of .*{other}"):
         Results.open(stale, version="x")
 
 
