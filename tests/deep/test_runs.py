@@ -212,13 +212,12 @@ def test_another_setting_shares_no_file(kept, changes):
 
 
 def test_a_run_that_another_process_has_is_waited_for_when_all_else_is_done(undisturbed, tmp_path):
-    plan, told = plan_of(tmp_path), []
-    assert Store(tmp_path).claim(runs.name_of("M = 4", 1))
+    plan, other, told = plan_of(tmp_path), Store(tmp_path), []
+    assert other.claim(runs.name_of("M = 4", 1))
 
     def on_wait(words):
         told.append((words, len(list(tmp_path.rglob("*.npz")))))
-        Store(tmp_path).release(runs.name_of("M = 4", 1))  # as where it ends, with nothing done
-        plan.store.release(runs.name_of("M = 4", 1))
+        other.release(runs.name_of("M = 4", 1))  # as where it ends, with nothing done
 
     assert_same(runs.run_plan(plan, on_wait=on_wait), undisturbed)
     ((words, done),) = told
