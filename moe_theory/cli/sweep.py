@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,17 +78,19 @@ def sweep(
     specification, computes only what is missing, and the numbers never depend on how it ran. Several processes may
     share one OUT. `moe-theory sweep show FOLDER` shows what a sweep's folder holds.
     """
+    cluster = {"dask": dask, "security": security}
     if example:
         from moe_theory.sweep import specification as spec
 
         click.echo(spec.example(), nl=False)
     elif dry_run:
-        _estimate(specification, out, devices, {"dask": dask, "security": security}, workers)
+        _estimate(specification, out, devices, cluster, workers)
     elif workers is not None:
         raise InvalidRunError("--workers says what --dry-run is to suppose: give that, or --dask or --devices.")
     else:
         with stoppable() as is_stopped:  # from before the heavy imports on
-            _run(specification, out, devices, dask, security, is_stopped, log, keep_going, only)
+            how = {"is_stopped": is_stopped, "log": log, "keeps_going": keep_going, "only_failed": only == "failed"}
+            _run(specification, out, devices, cluster, how)
 
 
 def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
@@ -124,12 +126,8 @@ def _run(
     specification: Path | None,
     out: Path | None,
     devices: int | None,
-    dask: str | None,
-    security: Mapping[str, str] | None,
-    is_stopped: Callable[[], bool],
-    log: Path | None,
-    keep_going: bool,
-    only: str | None,
+    cluster: Mapping[str, Any],
+    how: Mapping[str, Any],
 ) -> None:
     from moe_theory.report import sweeps
     from moe_theory.runs import terminal_progress
@@ -141,20 +139,10 @@ def _run(
     grid, folder = _read(specification, out)
     keep_programs(fallback=made_folder(folder) / "programs")
     _set_cpu_devices(devices)
-    pool = runner.pool_of(dask=dask, devices=devices, security=security)
+    pool = runner.pool_of(devices=devices, **cluster)
     try:
         with terminal_progress(open_console()) as progress:
-            outcome = runner.run(
-                grid,
-                folder,
-                pool=pool,
-                progress=progress,
-                arguments=sys.argv[1:],
-                is_stopped=is_stopped,
-                log=log,
-                keeps_going=keep_going,
-                only_failed=only == "failed",
-            )
+            outcome = runner.run(grid, folder, pool=pool, progress=progress, arguments=sys.argv[1:], **how)
             results = results_of(outcome, progress)
             progress.at(f"writing {sweeps.RESULTS}")
             merged = _written(results, folder / sweeps.RESULTS)
@@ -167,7 +155,7 @@ def _run(
 
 
 def _written(results: "Results", path: Path) -> str:
-    """Write the labelled results, unless the file is of them already; a line that says where they are."""
+    """Write the labelled results; a line that says where they are."""
     if not results.coverage.is_complete:
         return f"{path.name} is left out: it is written when all is there"
     if not results.packs.claim(path.name):
@@ -210,7 +198,8 @@ def show(folder: Path, to: Path | None, picture: Path | None, version: str | Non
     Also while the sweep is still running, or was interrupted.
     """
     from moe_theory.report import sweeps
-    from moe_theory.sweep import runner
+    from moe_theory.sweep import versions
+    from moe_theory.sweep.manifest import failed_in
     from moe_theory.sweep.results import Results
 
     results = Results.open(folder, partial=True, version=version)
@@ -220,12 +209,12 @@ def show(folder: Path, to: Path | None, picture: Path | None, version: str | Non
             f"{coverage.chunks:,} of {coverage.of_chunks:,} chunks are there and whole: the same `moe-theory sweep` "
             "command computes the others"
         )
-    results.failed = results.errors_in(results.history)
+    results.failed = results.errors_of(failed_in(folder))
     lines += [*sweeps.failures(results), *sweeps.heard(results.history)]
     if prune:
-        removed = runner.prune(results.packs, results.plan)
+        removed = versions.prune(results.packs, results.plan)
         lines.append(f"{removed:,} entries of other versions, chunks and statistics, are removed")
-    for other, chunks in runner.other_versions(results.packs, results.plan).items():
+    for other, chunks in versions.other_versions(results.packs, results.plan).items():
         if not chunks:
             continue
         lines.append(

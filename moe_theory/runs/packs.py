@@ -39,6 +39,7 @@ _ENTRY, _PACK = (re.compile(rf"[0-9a-f]{{{LENGTH}}}\{ending}") for ending in (_E
 _LOCAL = struct.Struct("<26xHH")  # an entry's header in a zip archive: the lengths of its name and of its extras
 
 Entry = tuple[str, bytes]  # name and packed arrays
+News = list[str] | OutputError  # names that are kept now, or what went wrong
 
 
 class _Place(NamedTuple):
@@ -267,7 +268,7 @@ class Keeper:
     is written.
     """
 
-    def __init__(self, packs: Packs, tell: Callable[[Sequence[str] | OutputError], None]) -> None:
+    def __init__(self, packs: Packs, tell: Callable[[News], None]) -> None:
         self._packs, self._tell = packs, tell
         self._coming: SimpleQueue[Entry | _Order] = SimpleQueue()
         self._guard = threading.Lock()
@@ -294,7 +295,7 @@ class Keeper:
         failed, is_over = False, False
         while not is_over:
             entries, is_over = self._gathered()
-            news: Sequence[str] | OutputError | None = None
+            news: News | None = None
             if entries and not failed:
                 news = [name for name, _ in entries]
                 try:

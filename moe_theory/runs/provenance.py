@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 import moe_theory
+from moe_theory.core.errors import InvalidRunError
 
 LIBRARIES = ("jax", "jaxlib", "optax", "numpy", "scipy")
 # Of JAX's configuration, what changes numbers; the precision is the request's to say.
@@ -57,6 +58,16 @@ def difference(own: Mapping[str, str], meant: Mapping[str, str], names: Sequence
     names = list(meant) if names is None else names
     pairs = {name: (own.get(name), meant.get(name)) for name in names}
     return ", ".join(f"{name} {rest(a, b)} and not {rest(b, a)}" for name, (a, b) in pairs.items() if a != b)
+
+
+def require_same(own: Mapping[str, str], meant: Mapping[str, str], what: str) -> None:
+    """Refuse a worker where `what` it makes would be others. Raises: InvalidRunError."""
+    if different := difference(own, meant):
+        raise InvalidRunError(
+            f"the worker on {platform.node()} has {different}: its {what} would be others. Use the same versions and "
+            "settings on all machines; processors of different kinds compute alike with the same "
+            f"{INSTRUCTION_CAP}AVX2, say, in XLA_FLAGS on all of them."
+        )
 
 
 def versions() -> dict[str, str]:

@@ -6,7 +6,7 @@ import functools
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, wait
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from moe_theory.core.errors import ExecutorLostError, OutputError
 from moe_theory.runs import provenance
 from moe_theory.runs.locks import held_by
-from moe_theory.runs.packs import BACKLOG, Keeper, Packs
+from moe_theory.runs.packs import BACKLOG, Keeper, News, Packs
 from moe_theory.runs.progress import Progress
 from moe_theory.runs.workers import DeviceExecutor, WorkerPool
 from moe_theory.sweep import plan as planning
@@ -61,10 +61,6 @@ def stretches_of(plan: SweepPlan, missing: Iterable[PlannedChunk]) -> list[Stret
     return found
 
 
-class _Kept(NamedTuple):
-    names: Sequence[str]
-
-
 class _Claimed(NamedTuple):
     chunk: PlannedChunk
     stretch: str
@@ -92,6 +88,7 @@ class Dispatcher:
         self.pulse, self.keeps_going = pulse, keeps_going
         self.hosts: dict[str, Counter[str]] = {}  # tasks, chunks and seconds of each, since the beginning
         self.work_left = sum(chunk.replicate_rounds for chunk in missing)
+        self.progress.add_work(self.work_left)
         self.last_beat = time.monotonic(), self.work_left
         self.unclaimed = deque(stretches_of(plan, missing))
         self.busy: list[Stretch] = []  # that other processes are at
@@ -108,11 +105,8 @@ class Dispatcher:
         self.is_compiling: bool | None = None
         self.losses = 0
         self.pause = POLL
-        self.events: SimpleQueue[Future | _Kept | OutputError] = SimpleQueue()
-        self.keeper = Keeper(
-            packs, lambda news: self.events.put(news if isinstance(news, OutputError) else _Kept(news))
-        )
-        self.progress.add_work(sum(chunk.replicate_rounds for chunk in missing))
+        self.events: SimpleQueue[Future | News] = SimpleQueue()
+        self.keeper = Keeper(packs, self.events.put)
 
     def run(self, is_stopped: Callable[[], bool]) -> None:
         """Until every chunk is there; where it stops before, what has come back is kept. Raises: OutputError where the
@@ -126,7 +120,9 @@ class Dispatcher:
             raise
         finally:
             self.keeper.close()
-            self._handle_all()
+            for event in self._at_hand():
+                if isinstance(event, list):
+                    self._kept(event)
 
     def _run(self, is_stopped: Callable[[], bool]) -> None:
         executor = self.pool.open() if self.num_left else None
@@ -149,8 +145,14 @@ class Dispatcher:
                 self.keeper.hurry()
             with contextlib.suppress(Empty):
                 executor = self._handle(self.events.get(timeout=LOOK), executor)
-                while True:
-                    executor = self._handle(self.events.get_nowait(), executor)
+                for event in self._at_hand():
+                    executor = self._handle(event, executor)
+
+    def _at_hand(self) -> Iterator[Future | News]:
+        """The events that have come."""
+        with contextlib.suppress(Empty):
+            while True:
+                yield self.events.get_nowait()
 
     def facts(self) -> Facts:
         """How the run goes."""
@@ -177,22 +179,14 @@ class Dispatcher:
             "failed": len(self.counts.failed),
         }
 
-    def _handle(self, event: Future | _Kept | OutputError, executor: Executor | None) -> Executor | None:
+    def _handle(self, event: Future | News, executor: Executor | None) -> Executor | None:
         if isinstance(event, OutputError):
             raise event
-        if isinstance(event, _Kept):
-            self._kept(event.names)
+        if isinstance(event, list):
+            self._kept(event)
         elif event in self.in_flight and (failure := self._take(event)) is not None:
             return self._reopened(failure)
         return executor
-
-    def _handle_all(self) -> None:
-        """What is left to be noted at the end, which is at hand already."""
-        with contextlib.suppress(Empty):
-            while True:
-                event = self.events.get_nowait()
-                if isinstance(event, _Kept):
-                    self._kept(event.names)
 
     def _wind_up(self) -> None:
         """Keep running tasks, as far as they finish soon, and cancel the rest."""
@@ -335,7 +329,7 @@ class Dispatcher:
         self.progress.running(f"a search for the workers of {self.pool.description}")
         return self.pool.open()
 
-    def _kept(self, names: Sequence[str]) -> None:
+    def _kept(self, names: list[str]) -> None:
         """Chunks are on the disk."""
         self.counts.computed += len(names)
         for name in names:

@@ -149,6 +149,11 @@ def recorded(
             write_whole(path, sealed(run), WAY_OUT)
 
 
+def failed_in(folder: Path) -> dict[str, str]:
+    """What went wrong with chunks in any run: which of them another one has computed since does not count here."""
+    return {name: said for run in runs_in(folder) for name, said in (run.get("failed") or {}).items()}
+
+
 def runs_in(folder: Path) -> list[dict[str, Any]]:
     """The records of all runs in a folder that are whole, the first one first."""
     found = []

@@ -198,7 +198,8 @@ def compute(parts: Sequence[SentChunks], keeps_going: bool = False) -> Computed:
         keeps_going: whether an error of one chunk is no reason not to compute the others.
     Raises: InvalidRunError where the numbers would be others; what a chunk raises, unless it keeps going.
     """
-    require_fingerprint(parts[0].task)
+    task = parts[0].task
+    provenance.require_same(fingerprint(task["system"]), task["fingerprint"], "numbers")
     began = time.perf_counter()
     found: list[bytes | str] = []
     for part in parts:
@@ -211,18 +212,6 @@ def compute(parts: Sequence[SentChunks], keeps_going: bool = False) -> Computed:
                     raise
                 found.append(f"{type(failure).__name__}: {' '.join(str(failure).split())[:LONGEST]}")
     return Computed(found, time.perf_counter() - began, platform.node())
-
-
-def require_fingerprint(task: Task) -> None:
-    """Raise InvalidRunError where this worker would compute other numbers."""
-    own, meant = fingerprint(task["system"]), task["fingerprint"]
-    different = [f"{name} {own.get(name)} and not {value}" for name, value in meant.items() if own.get(name) != value]
-    if different:
-        raise InvalidRunError(
-            f"this worker has {', '.join(different)}: it would compute other numbers. Use the same versions and "
-            "settings on all machines of a sweep; processors of different kinds compute alike with the same "
-            f"{provenance.INSTRUCTION_CAP}AVX2, say, in XLA_FLAGS on all of them."
-        )
 
 
 def computed(task: Task) -> bytes:

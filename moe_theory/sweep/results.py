@@ -117,7 +117,7 @@ def results_of(outcome: runner.Outcome, progress: Progress = quiet) -> "Results"
     """The results of a run, with their statistics kept where all is there."""
     is_partial = outcome.counts.done < outcome.counts.num_chunks
     results = Results(outcome.plan, outcome.packs, is_partial)
-    results.failed = {results.names[place]: said for place, said in outcome.failed.items()}
+    results.failed = results.errors_of(outcome.counts.failed)
     if not is_partial:
         results.keep_statistics(progress)
     return results
@@ -391,12 +391,11 @@ class Results(Shown):
         self._require_replicates()
         return self._cache.get(("replicates", place), lambda: self._replicates(place))
 
-    def errors_in(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-        """Errors that these runs passed over and none has made up for, by the cells' names."""
-        every = (item for run in runs for item in (run.get("failed") or {}).items())
-        said = {name: text for name, text in every if name not in self.packs}
-        chunks = self.plan.chunks if said else ()
-        return {self.names[chunk.cell]: said[chunk.name] for chunk in chunks if chunk.name in said}
+    def errors_of(self, failed: Mapping[str, str]) -> dict[str, str]:
+        """What went wrong with chunks that are not there, by the names of their cells."""
+        chunks = self.plan.chunks if failed else ()
+        gone = (chunk for chunk in chunks if chunk.name in failed and chunk.name not in self.packs)
+        return {self.names[chunk.cell]: failed[chunk.name] for chunk in gone}
 
     def _statistics(self, place: int) -> Arrays | None:
         pieces = [arrays for _, arrays in self._readable(place)]

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import functools
-import logging
 import os
 import platform
 import time
@@ -12,7 +11,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
-from moe_theory.core.errors import ExecutorLostError, InvalidRunError, MoeTheoryError, OutputError
+from moe_theory.core.errors import ExecutorLostError, InvalidRunError, OutputError
 from moe_theory.core.machine import available_cores
 from moe_theory.runs import provenance
 from moe_theory.runs.files import made_folder
@@ -21,23 +20,14 @@ from moe_theory.runs.packs import Packs
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.workers import DevicePool, ExecutorPool, WorkerPool
 from moe_theory.sweep import plan as planning
-from moe_theory.sweep.blocks import CellBlocks
 from moe_theory.sweep.dask import dask_pool
 from moe_theory.sweep.dispatcher import MOST_LOSSES, ChunkCounts, Dispatcher
-from moe_theory.sweep.manifest import (
-    keep_only,
-    kept_fingerprint,
-    recorded,
-    require_version,
-    runs_in,
-    version_of,
-    versions_in,
-)
+from moe_theory.sweep.manifest import failed_in, kept_fingerprint, recorded, require_version
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan
 from moe_theory.sweep.pulse import Pulse
 from moe_theory.sweep.specification import Specification
+from moe_theory.sweep.versions import warn_of_others
 
-_LOG = logging.getLogger(__name__)
 POLL = 0.5  # seconds between looks at whether another process has read them
 CHECK = "check"  # the claim of whoever reads all packs
 WAY_OUT = "what was written before is kept. Make room there or make it writable, then run the same command again"
@@ -48,15 +38,6 @@ class Outcome:
     plan: SweepPlan
     packs: Packs
     counts: ChunkCounts
-
-    @property
-    def failed(self) -> dict[int, str]:
-        """The first error of each cell that had some, by its place in the grid."""
-        found: dict[int, str] = {}
-        for chunk in self.plan.chunks if self.counts.failed else ():
-            if chunk.name in self.counts.failed:
-                found.setdefault(chunk.cell, self.counts.failed[chunk.name])
-        return found
 
 
 def run(
@@ -95,10 +76,10 @@ def run(
             pulse = Pulse(tell, log)
             packs.remove_leftovers()
             damaged, missing = _damaged(packs, progress), find_missing(plan, packs)
-            _warn_of_others(plan, packs)
+            warn_of_others(plan, packs)
             counts = ChunkCounts(len(plan.chunks), len(plan.chunks) - len(missing), damaged)
             if only_failed:
-                failed = _failed(packs.folder)
+                failed = failed_in(packs.folder)
                 if not failed:
                     raise InvalidRunError(f"{packs.folder} has no errors of earlier runs: leave out --only failed.")
                 missing = [chunk for chunk in missing if chunk.name in failed]
@@ -131,54 +112,6 @@ def _damaged(packs: Packs, progress: Progress) -> dict[str, str]:
     packs.release(CHECK)
     packs.relist()
     return {}
-
-
-def _failed(folder: Path) -> set[str]:
-    """Chunks that raised errors in any run: which of them another one has computed since does not count here."""
-    return {name for run in runs_in(folder) for name in run.get("failed") or ()}
-
-
-def other_versions(packs: Packs, plan: SweepPlan, are_of_other_code: bool = False) -> dict[str, set[str]]:
-    """Chunks that other versions have in a folder and this one does not use, by ID; of what this code can read. On
-    request without versions that differ in the specification alone.
-    """
-    own, others = {chunk.name for chunk in plan.chunks}, {}
-    for version, manifest in versions_in(packs.folder).items():
-        is_like_this = are_of_other_code and manifest["fingerprint"] == plan.fingerprint
-        if version != _version(plan) and not is_like_this:
-            with contextlib.suppress(MoeTheoryError):
-                other = SweepPlan(plan.sweep.from_json(manifest["specification"]), manifest["fingerprint"])
-                others[version] = {chunk.name for chunk in other.chunks if chunk.name in packs} - own
-    return others
-
-
-def prune(packs: Packs, plan: SweepPlan) -> int:
-    """Remove what this version does not use of a folder, and the manifests of others; how many chunks, or statistics of
-    cells, that were. Raises: OutputError.
-    """
-    blocks = CellBlocks(plan, tuple(plan.sweep.observables or ()))
-    own = {chunk.name for chunk in plan.chunks} | {blocks.name(block) for block in range(len(blocks))}
-    names = set(packs.names) - own
-    packs.remove(names)
-    keep_only(packs.folder, _version(plan))
-    return len(names)
-
-
-def _version(plan: SweepPlan) -> str:
-    return version_of({"specification": plan.sweep.to_json(), "fingerprint": plan.fingerprint})
-
-
-def _warn_of_others(plan: SweepPlan, packs: Packs) -> None:
-    """Say that chunks of other code, or of another machine, are there and not used."""
-    if next(packs.folder.glob("chunks/*/*.npz"), None) is not None:
-        _LOG.warning("%s is of an earlier version, and not used: delete it", packs.folder / "chunks")
-    known = versions_in(packs.folder)
-    for version, chunks in other_versions(packs, plan, are_of_other_code=True).items():
-        if chunks:
-            different = provenance.difference(plan.fingerprint, known[version]["fingerprint"])
-            message = "%d chunks in %s are of another version and not used (this one has %s). To see them: %s"
-            command = f"moe-theory sweep show {packs.folder} --version {version}"
-            _LOG.warning(message, len(chunks), packs.folder, different, command)
 
 
 def pool_of(

@@ -12,7 +12,7 @@ from concurrent.futures import Executor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moe_theory.core.errors import ExecutorLostError, InvalidReportError, InvalidRunError
+from moe_theory.core.errors import InvalidReportError, InvalidRunError
 from moe_theory.runs import Progress, automatic, quiet, shown
 from moe_theory.runs.files import made_folder, write_whole
 from moe_theory.runs.reading import read_bytes
@@ -22,7 +22,7 @@ from moe_theory.verify.archive import Keys
 from moe_theory.verify.challenge import SECONDS, axes_of, challenge, every_named
 from moe_theory.verify.challenged import SCHEMA, Challenge
 from moe_theory.verify.claim import registered
-from moe_theory.verify.elsewhere import machine, pool_for
+from moe_theory.verify.elsewhere import explained, machine, pool_for
 from moe_theory.verify.registry import declared_claims
 from moe_theory.verify.statement import free_of
 from moe_theory.verify.status import deciding
@@ -124,12 +124,7 @@ def _searched_elsewhere(
             try:
                 plain = future.result()
             except Exception as failure:
-                if not pool.is_loss(failure):
-                    raise
-                raise ExecutorLostError(
-                    f"the workers of {pool.description} are lost ({failure}): those that have ended are kept where "
-                    "there is a folder for them. Start the workers, then run the same command again."
-                ) from None
+                raise explained(failure, pool, "searches made") from None
             told.at(f"{number} of {len(tasks)} searches")
             yield futures[future], Challenge.of_json(plain, declared_claims())
 

@@ -19,7 +19,7 @@ from moe_theory.core.errors import OWN_CODE, ExecutorLostError, InvalidRunError,
 from moe_theory.core.forks import after_fork
 from moe_theory.runs import Cell, Progress, replicate_rounds, run_cells
 from moe_theory.runs.cells import width_of
-from moe_theory.runs.provenance import INSTRUCTION_CAP, fingerprint, is_x64, versions
+from moe_theory.runs.provenance import fingerprint, is_x64, require_same, versions
 from moe_theory.runs.workers import WorkerPool
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Keys
@@ -132,7 +132,7 @@ class Elsewhere:
             try:
                 self.pool.fingerprint(machine, machine())
             except Exception as failure:
-                raise _known(self.pool, failure) from None
+                raise explained(failure, self.pool, "samples taken") from None
             self._has_asked = True
         groups = _apart(tests, cells) if first else [(tests, cells)]
         work = [(task, own) for of, own in groups for task in self._tasks(study, of, own, first, last)]
@@ -191,7 +191,7 @@ class RunningSamples:
             try:
                 future = self._pool.open().submit(take_samples, task)
             except Exception as failure:
-                raise _known(self._pool, failure) from None
+                raise explained(failure, self._pool, "samples taken") from None
             self._running.add(future)
             future.add_done_callback(lambda future, amount=amount: tell(lambda: self._take(amount, future)))
 
@@ -212,18 +212,19 @@ class RunningSamples:
         try:
             kept, seconds = future.result()
         except Exception as failure:
-            raise _known(self._pool, failure) from None
+            raise explained(failure, self._pool, "samples taken") from None
         self._done.append(kept)
         self.seconds += seconds
         self._progress.advance(amount)
 
 
-def _known(pool: WorkerPool, failure: Exception) -> Exception:
+def explained(failure: Exception, pool: WorkerPool, what: str) -> Exception:
+    """A failure of workers, which says where they were lost that `what` so far is kept."""
     if not pool.is_loss(failure):
         return failure
     return ExecutorLostError(
-        f"the workers of {pool.description} are lost ({failure}): the samples taken so far are kept where there is a "
-        "folder for them. Start the workers, then run the same command again."
+        f"the workers of {pool.description} are lost ({failure}): the {what} so far are kept where there is a folder "
+        "for them. Start the workers, then run the same command again."
     )
 
 
@@ -259,23 +260,14 @@ def _found(
 
 
 def _require_same(task: Task, claims: Sequence[Claim], reading: ReadingLike) -> None:
-    own, node = machine(), platform.node()
-    different = [
-        f"{name} {own.get(name)} and not {value}" for name, value in task.machine.items() if own.get(name) != value
-    ]
-    if different:
-        raise InvalidRunError(
-            f"the worker on {node} has {', '.join(different)}: its samples would be others. Use the same versions and "
-            "settings on all machines; processors of different kinds compute alike with the same "
-            f"{INSTRUCTION_CAP}AVX2, say, in XLA_FLAGS on all of them."
-        )
+    require_same(machine(), task.machine, "samples")
     keys, lock = _worker_keys()
     with lock:
         others = [claim.id for claim in claims if keys.of(claim, reading, task.seed) != task.claims[claim.id]]
     if others:
         raise InvalidRunError(
-            f"the worker on {node} has other code of claim {others[0]}, or of its runs: its samples would be others. "
-            "Install the same code where the workers run, and start these again."
+            f"the worker on {platform.node()} has other code of claim {others[0]}, or of its runs: its samples "
+            "would be others. Install the same code where the workers run, and start these again."
         )
 
 

@@ -184,7 +184,7 @@ def test_a_scheduler_may_come_back_elsewhere(cluster, tmp_path):
 
 
 def test_that_there_are_no_workers_is_told_and_waited_out(cluster, monkeypatch, caplog):
-    monkeypatch.setattr("moe_theory.sweep.dask.SILENCE", 0.1)
+    monkeypatch.setattr("moe_theory.sweep.watched.SILENCE", 0.1)
     cluster.start(0)
     pool = dask_pool(cluster.address)
     result = pool.open().submit(pow, 2, 3)
@@ -299,7 +299,7 @@ def test_when_all_workers_that_may_compute_are_gone_it_says_so_and_waits_for_one
         wait_until(lambda: "has no worker left that may compute: it waits for one" in caplog.text)
         cluster.add_workers(1)
 
-    monkeypatch.setattr("moe_theory.sweep.dask.SILENCE", 1.0)
+    monkeypatch.setattr("moe_theory.sweep.watched.SILENCE", 1.0)
     cluster.start(1)
     good = cluster.processes[-1]
     wait_for_workers(cluster, 1)
@@ -311,7 +311,7 @@ def test_when_all_workers_that_may_compute_are_gone_it_says_so_and_waits_for_one
 
 @pytest.mark.thorough
 def test_a_worker_that_does_not_answer_is_named_and_not_waited_for(cluster, monkeypatch, caplog):
-    monkeypatch.setattr("moe_theory.sweep.dask.SILENCE", 4.0)  # a busy machine needs some to answer at all
+    monkeypatch.setattr("moe_theory.sweep.watched.SILENCE", 4.0)  # a busy machine needs some to answer at all
     ask = functools.partial(planning.fingerprint, "continual")
     cluster.start(1)
     wait_for_workers(cluster, 1)
@@ -371,7 +371,7 @@ def test_certificates_that_cannot_be_used_are_refused_at_once(tmp_path):
 
 def test_workers_that_are_all_paused_are_told(cluster, monkeypatch, caplog):
     """Would catch a run that waits for workers at their memory limit, as Dask does without a word."""
-    monkeypatch.setattr("moe_theory.sweep.dask.SILENCE", 0.5)
+    monkeypatch.setattr("moe_theory.sweep.watched.SILENCE", 0.5)
     cluster.start(0)
     cluster._begin(
         [sys.executable, "-m", "distributed.cli.dask_worker", cluster.address, "--no-nanny", "--memory-limit", "40MB"]

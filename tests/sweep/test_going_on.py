@@ -10,7 +10,7 @@ from moe_theory.core.errors import OutputError
 from moe_theory.runs.workers import DevicePool, ExecutorPool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep import pulse, runner
-from moe_theory.sweep.manifest import runs_in
+from moe_theory.sweep.manifest import failed_in, runs_in
 from moe_theory.sweep.results import Results, results_of
 
 from .swept import SWEEP
@@ -41,7 +41,7 @@ def test_errors_of_a_cell_are_passed_over_told_and_tried_again_alone(undisturbed
     assert results.failed == {name: "ZeroDivisionError: planted error"}
     assert results.coverage.chunks == 15
     again = Results.open(tmp_path, partial=True)
-    assert again.errors_in(again.history) == results.failed
+    assert again.errors_of(failed_in(tmp_path)) == results.failed
     assert Results.open(tmp_path, partial=True).statistics_of(results.names.index(name)) is None
     kept = entries(tmp_path)
     failing.clear()
@@ -77,7 +77,7 @@ def test_a_run_says_how_it_goes(tmp_path, monkeypatch):
 def test_a_cell_with_errors_does_not_count_as_done(tmp_path, failing):
     outcome = runner.run(SWEEP, tmp_path, pool=DevicePool(1), keeps_going=True)
     (run,) = runs_in(tmp_path)
-    assert (run["last_heard"]["cells"], run["last_heard"]["failed"], len(outcome.failed)) == (5, 3, 1)
+    assert (run["last_heard"]["cells"], run["last_heard"]["failed"], len(results_of(outcome).failed)) == (5, 3, 1)
 
 
 def test_a_log_that_cannot_be_written_is_refused_before_anything_runs(tmp_path):

@@ -26,7 +26,7 @@ from moe_theory.runs.files import digest, unpack
 from moe_theory.runs.packs import Packs
 from moe_theory.runs.workers import DevicePool, ExecutorPool
 from moe_theory.sweep import plan as planning
-from moe_theory.sweep import runner
+from moe_theory.sweep import runner, versions
 from moe_theory.sweep.estimate import estimate
 from moe_theory.sweep.manifest import read_manifest, runs_in, version_of, versions_in
 from moe_theory.sweep.results import Results, Sweep
@@ -64,7 +64,7 @@ def test_two_cpu_devices_give_the_same_bytes(undisturbed, tmp_path):
     code = f"""
 import jax
 jax.config.update("jax_num_cpu_devices", 2)
-from moe_theory.sweep import runner
+from moe_theory.sweep import runner, versions
 from moe_theory.sweep.manifest import read_manifest
 from moe_theory.sweep.results import Sweep
 assert len(jax.local_devices()) == 2
@@ -307,19 +307,10 @@ def test_an_executor_with_other_code_is_refused(tmp_path):
     assert not packs(tmp_path)
 
 
-def test_a_pool_that_does_not_answer_is_named(monkeypatch, caplog, tmp_path):
+def test_a_pool_that_does_not_answer_is_named(monkeypatch, caplog, tmp_path, within_a_task):
     """Would catch a run in a task of its own pool that waits for ever without a word."""
     monkeypatch.setattr("moe_theory.runs.workers.SILENCE", 0.1)
-    with ThreadPoolExecutor(1) as executor:
-
-        def nested():
-            run = threading.Thread(target=SWEEP.run, args=(tmp_path,), kwargs={"executor": executor})
-            run.start()
-            while not caplog.records:
-                run.join(0.01)
-            return run
-
-        executor.submit(nested).result().join()
+    within_a_task(SWEEP.run, tmp_path)
     assert "no worker of ThreadPoolExecutor has answered in 0 s: it waits for one" in caplog.text
     assert "itself a task of theirs" in caplog.text
 
@@ -442,21 +433,21 @@ def test_a_run_of_other_code_does_not_hide_what_is_finished(stale, caplog):
 
 def test_chunks_of_other_versions_are_removed_on_request(stale, undisturbed):
     results = Results.open(stale)
-    (chunks,) = runner.other_versions(results.packs, results.plan).values()
+    (chunks,) = versions.other_versions(results.packs, results.plan).values()
     assert entries(stale).keys() == undisturbed.keys() | chunks
-    assert runner.prune(results.packs, results.plan) == len(chunks) > 0
+    assert versions.prune(results.packs, results.plan) == len(chunks) > 0
     assert entries(stale) == undisturbed
     assert Results.open(stale).coverage.is_complete
     assert versions_in(stale).keys() == {version_of(read_manifest(stale))}
-    assert runner.prune(results.packs, results.plan) == 0
+    assert versions.prune(results.packs, results.plan) == 0
 
 
 def test_what_a_longer_sweep_shares_with_a_shorter_one_is_not_removed(tmp_path):
     for replicates in (16, 40):
         runner.run(Sweep(**{**ARGUMENTS, "replicates": replicates}), tmp_path)
     results = Results.open(tmp_path)
-    assert [*runner.other_versions(results.packs, results.plan).values()] == [set()]
-    assert runner.prune(results.packs, results.plan) == 0
+    assert [*versions.other_versions(results.packs, results.plan).values()] == [set()]
+    assert versions.prune(results.packs, results.plan) == 0
     assert Results.open(tmp_path).coverage.is_complete
 
 

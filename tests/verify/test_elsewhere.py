@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import threading
 from collections import namedtuple
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 
@@ -144,20 +143,11 @@ def test_what_workers_cannot_import_is_refused(executor, nothing_here):
         mt.verify(OTHER, executor=executor, dask="local:2")
 
 
-def test_workers_that_do_not_answer_are_named(monkeypatch, caplog):
+def test_workers_that_do_not_answer_are_named(monkeypatch, caplog, within_a_task):
     """Would catch a verification in a task of its own workers that waits for ever without a word."""
     monkeypatch.setattr("moe_theory.runs.workers.SILENCE", 0.1)
     about = {"readings": "quick", "replicates": 64, "progress": quiet}
-    with ThreadPoolExecutor(1) as executor:
-
-        def nested():
-            run = threading.Thread(target=mt.verify, args=(OTHER,), kwargs={**about, "executor": executor})
-            run.start()
-            while not caplog.records:
-                run.join(0.01)
-            return run
-
-        executor.submit(nested).result().join()
+    within_a_task(mt.verify, OTHER, **about)
     assert "no worker of ThreadPoolExecutor has answered in 0 s: it waits for one" in caplog.text
 
 
