@@ -54,7 +54,9 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
     help="Add a line of JSON to this file every ten seconds: chunks done, rate, seconds left, what each host has done.",
 )
 @click.option(
-    "--keep-going", is_flag=True, help="Where a cell raises an error go on with the others, and list it at the end."
+    "--keep-going",
+    is_flag=True,
+    help="Where a cell raises an error go on with the others, list it at the end, and exit with 1.",
 )
 @click.option("--only", type=click.Choice(["failed"]), help="Compute only what raised errors in earlier runs.")
 @click.option("--example", is_flag=True, help="Print a commented specification.")

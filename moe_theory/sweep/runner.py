@@ -67,6 +67,9 @@ def run(
     pool = DevicePool() if pool is None else pool
     packs = Packs(made_folder(folder), WAY_OUT)
     require_version(packs.folder)
+    failed = failed_in(packs.folder)
+    if only_failed and not failed:
+        raise InvalidRunError(f"{packs.folder} has no errors of earlier runs: leave out --only failed.")
     try:
         progress.running(f"a first task on {pool.description}")
         plan = SweepPlan(sweep, fingerprint_of(pool, sweep.system, kept_fingerprint(packs.folder)))
@@ -79,9 +82,6 @@ def run(
             warn_of_others(plan, packs)
             counts = ChunkCounts(len(plan.chunks), len(plan.chunks) - len(missing), damaged)
             if only_failed:
-                failed = failed_in(packs.folder)
-                if not failed:
-                    raise InvalidRunError(f"{packs.folder} has no errors of earlier runs: leave out --only failed.")
                 missing = [chunk for chunk in missing if chunk.name in failed]
             dispatcher = Dispatcher(plan, packs, pool, counts, missing, progress, pulse, keeps_going)
             try:
