@@ -41,8 +41,6 @@ from moe_theory.merging.system import system as system
 from moe_theory.merging.weights import check_weights as check_weights
 from moe_theory.merging.weights import merge as merge
 
-repaired = corrected  # the earlier name of `corrected`
-
 # The one place that names the paper: whatever lists papers asks for this.
 PAPER = Paper(
     name="merging",
