@@ -124,8 +124,39 @@ def merge_online(
     chosen, watch = policies.named(policy, dims), monitors.MONITORS[monitor]
     choose, learn = _compiled(chosen.choose), _compiled(chosen.learn)
     key = root_key(seed)
-    memory, watched = chosen.begin(step_key(key, jnp.int32(0)), dims, params), watch.begin(dims, params)
-    return _slots(stream, num_slots, params, key, memory, watched, watch, choose, learn)
+    begun = chosen.begin(step_key(key, jnp.int32(0)), dims, params), watch.begin(dims, params)
+
+    def serve() -> Iterator[Row]:
+        memory, watched = begun
+        total = 0.0
+        unknown = jnp.zeros((stream.num_tasks,))  # in place of the true mix, which no monitor here may use
+        for number, slot in zip(range(1, num_slots + 1), stream.slots(), strict=False):
+            choose_key, learn_key = jax.random.split(step_key(key, jnp.int32(number)))
+            estimate, now = watch.estimate(watched, unknown), jnp.int32(number)
+            began = time.perf_counter()
+            pick = jax.block_until_ready(choose(choose_key, memory, estimate, now, params))
+            seconds = time.perf_counter() - began
+            weights = np.asarray(pick.weights, np.float64)
+            rewards, counts = checked(stream.serve(slot, weights / weights.sum()), stream.num_tasks, number)
+            feedback = Feedback(jnp.asarray(rewards, estimate.dtype), jnp.asarray(counts, jnp.int32))
+            memory = learn(learn_key, memory, pick, estimate, feedback, now, params)
+            watched = watch.watch(watched, feedback, params)
+            reward = float(np.average(rewards, weights=counts))  # pyright: ignore[reportCallIssue, reportArgumentType]
+            total += reward
+            yield Row(
+                slot=number,
+                weights=weights,
+                estimated_mix=np.asarray(estimate, np.float64),
+                rewards=rewards,  # pyright: ignore[reportArgumentType]
+                counts=counts,  # pyright: ignore[reportArgumentType]
+                reward=reward,
+                mean_reward=total / number,
+                num_candidates=int(pick.num_candidates),
+                depth=int(pick.depth),
+                seconds=seconds,
+            )
+
+    return serve()  # a generator would refuse nothing before its first slot
 
 
 def compare(
@@ -184,46 +215,6 @@ def equal_rewards(stream: Stream, num_slots: int) -> list[float]:
     weights = np.full(stream.num_experts, 1 / stream.num_experts)
     served = [stream.serve(slot, weights) for slot in itertools.islice(stream.slots(), num_slots)]
     return [float(np.average(each.rewards, weights=each.counts)) for each in served]
-
-
-def _slots(
-    stream: Stream,
-    num_slots: int,
-    params: Params,
-    key: Any,
-    memory: Any,
-    watched: Any,
-    watch: monitors.Monitor,
-    choose: Callable[..., Any],
-    learn: Callable[..., Any],
-) -> Iterator[Row]:
-    total = 0.0
-    unknown = jnp.zeros((stream.num_tasks,))  # in place of the true mix, which no monitor here may use
-    for number, slot in zip(range(1, num_slots + 1), stream.slots(), strict=False):
-        choose_key, learn_key = jax.random.split(step_key(key, jnp.int32(number)))
-        estimate, now = watch.estimate(watched, unknown), jnp.int32(number)
-        began = time.perf_counter()
-        pick = jax.block_until_ready(choose(choose_key, memory, estimate, now, params))
-        seconds = time.perf_counter() - began
-        weights = np.asarray(pick.weights, np.float64)
-        rewards, counts = checked(stream.serve(slot, weights / weights.sum()), stream.num_tasks, number)
-        feedback = Feedback(jnp.asarray(rewards, estimate.dtype), jnp.asarray(counts, jnp.int32))
-        memory = learn(learn_key, memory, pick, estimate, feedback, now, params)
-        watched = watch.watch(watched, feedback, params)
-        reward = float(np.average(rewards, weights=counts))  # pyright: ignore[reportCallIssue, reportArgumentType]
-        total += reward
-        yield Row(
-            slot=number,
-            weights=weights,
-            estimated_mix=np.asarray(estimate, np.float64),
-            rewards=rewards,  # pyright: ignore[reportArgumentType]
-            counts=counts,  # pyright: ignore[reportArgumentType]
-            reward=reward,
-            mean_reward=total / number,
-            num_candidates=int(pick.num_candidates),
-            depth=int(pick.depth),
-            seconds=seconds,
-        )
 
 
 def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
