@@ -54,7 +54,7 @@ def leaf_bound(num_rounds: Amounts, params: Params) -> Amounts:
         >>> round(theory.leaf_bound(100.0, Params(smoothness_ratio=0.5)), 2)  # 4 * 100 / log(100)
         86.86
     """
-    return _leaves(num_rounds, num_rounds, params)
+    return leaf_bound_at(num_rounds, num_rounds, params)
 
 
 def leaf_bound_at(time: Amounts, num_rounds: Amounts, params: Params) -> Amounts:
@@ -69,7 +69,9 @@ def leaf_bound_at(time: Amounts, num_rounds: Amounts, params: Params) -> Amounts
         >>> round(theory.leaf_bound_at(50.0, 100.0, Params(smoothness_ratio=0.5)), 2)  # 4 * 50 / log(100)
         43.43
     """
-    return _leaves(time, num_rounds, params)
+    with np.errstate(divide="ignore"):
+        per_slot = 1 / _scale(num_rounds, params)
+    return _plain(2 ** (1 / (1 - _ratio(params))) * np.asarray(time, float) * per_slot)
 
 
 def depth_bound(num_rounds: Amounts, params: Params) -> Amounts:
@@ -161,7 +163,6 @@ def theorem_1(
     learning_rate: float = 0.0,
     num_steps: float = 0.0,
     constant: float = 1.0,
-    whole_root: bool = True,
 ) -> RegretBound:
     """Theorem 1's bound on the regret, part by part; in units of reward.
 
@@ -173,8 +174,8 @@ def theorem_1(
         dimension: the effective dimension. num_candidates: N of Lemma 1.
         norm: S, at least sqrt(2 m' M^-1 m). It is printed as 2 sqrt(lambda S), where [29] has 2 sqrt(lambda) S.
         exploration: v. learning_rate: eta. num_steps: J. constant: C_3.
-        whole_root: whether -2 log delta is under v's root, as in (10) and [29], or beside it, as (6) can be read.
-    Source: Theorem 1, Eq. (6). Raises: InvalidParamsError for amounts out of range.
+    Source: Theorem 1, Eq. (6), which can also be read with -2 log delta beside v's root; under it as in (10) and [29].
+    Raises: InvalidParamsError for amounts out of range.
 
     Examples:
         >>> from moe_theory.merging import theory
@@ -186,10 +187,7 @@ def theorem_1(
     require(OpenProbability, confidence=confidence)
     information = dimension * np.log1p(num_rounds * num_candidates / regularization) + 2
     outer = 3 * np.sqrt(num_rounds * information)
-    failing = -2 * np.log(confidence)
-    radius = (
-        exploration * np.sqrt(information + failing) if whole_root else exploration * np.sqrt(information) + failing
-    )
+    radius = exploration * np.sqrt(information - 2 * np.log(confidence))
     decay = (1 - learning_rate * width * regularization) ** (num_steps / 2)
     steps = (regularization + constant * num_rounds * num_layers) * decay * np.sqrt(num_rounds / regularization)
     return RegretBound(
@@ -213,7 +211,6 @@ def exploration_factor(
     learning_rate: float = 0.0,
     num_steps: float = 0.0,
     constants: tuple[float, float, float] = (1.0, 1.0, 1.0),
-    whole_root: bool = True,
 ) -> float:
     """gamma_t of (4), with the constants (C_1, C_2, C_3) that are unknown.
 
@@ -223,8 +220,9 @@ def exploration_factor(
     Args:
         log_determinant: log(det Z_t / det lambda I).
         norm: S. exploration: v. learning_rate: eta. num_steps: J.
-        whole_root: whether v's root ends before + sqrt(lambda) S, as in [29], or before + C_2, as it can be read.
-    Source: Sec. IV-C, below (4). Raises: InvalidParamsError for amounts out of range.
+    Source: Sec. IV-C, below (4); v's root, which can also be read to end before C_2, ends before + sqrt(lambda) S, as in
+        [29].
+    Raises: InvalidParamsError for amounts out of range.
 
     Examples:
         >>> from moe_theory.merging import theory
@@ -235,9 +233,8 @@ def exploration_factor(
     small = _narrowness(width)
     growth = np.sqrt(1 + constants[0] * small * num_layers**4 * (time / regularization) ** (7 / 6))
     drift = constants[1] * small * num_layers**4 * time ** (5 / 3) * regularization ** (-1 / 6)
-    beside = drift - 2 * np.log(confidence)
-    root = np.sqrt(log_determinant + beside) if whole_root else np.sqrt(log_determinant)
-    radius = exploration * root + (0 if whole_root else beside) + np.sqrt(regularization) * norm
+    inside = log_determinant + (drift - 2 * np.log(confidence))
+    radius = exploration * np.sqrt(inside) + np.sqrt(regularization) * norm
     decay = (1 - learning_rate * width * regularization) ** (num_steps / 2) * np.sqrt(time / regularization)
     linearized = small * num_layers**3.5 * (time / regularization) ** (5 / 3) * (1 + np.sqrt(time / regularization))
     return float(growth * radius + (regularization + constants[2] * time * num_layers) * (decay + linearized))
@@ -330,12 +327,6 @@ def linearization_error(
     first = constants[0] * small * share ** (2 / 3) * num_layers**3
     second = constants[1] * (norm + 2 * np.sqrt(share)) * small * share ** (1 / 6) * num_layers**3.5
     return float(first + second)
-
-
-def _leaves(time: Amounts, num_rounds: Amounts, params: Params) -> Amounts:
-    with np.errstate(divide="ignore"):
-        per_slot = 1 / _scale(num_rounds, params)
-    return _plain(2 ** (1 / (1 - _ratio(params))) * np.asarray(time, float) * per_slot)
 
 
 def _log_room(time: Amounts, params: Params) -> Amounts:
