@@ -104,24 +104,14 @@ def test_not_merged_is_each_tasks_own_expert(of):
 
 
 def test_alignment_moves_no_hidden_unit_so_that_m_smoe_is_the_mix():
+    """M-SMoE (P. Li et al., "Merge, Then Compress", ICLR 2024) averages aligned experts by how often each is used."""
     for tasks in streams.FAMILIES:
         of = streams.testbed(tasks)
-        for layer, moved in zip(of.model.layers, rivals.aligned(of).model.layers, strict=True):
-            assert all(np.array_equal(one, other) for one, other in zip(layer.experts, moved.experts, strict=True))
-
-
-def test_alignment_finds_an_order(of):
-    """Planted: the units of one expert are in another order, which changes no answer of its own."""
-    order = np.random.default_rng(0).permutation(128)
-    layer = of.model.layers[0]
-    w_in, b_in, w_out, b_out = map(np.asarray, layer.experts)
-    shuffled = [part.copy() for part in (w_in, b_in, w_out, b_out)]
-    shuffled[0][2], shuffled[1][2], shuffled[2][2] = w_in[2][:, order], b_in[2][order], w_out[2][order]
-    planted = of._replace(
-        model=of.model._replace(layers=(layer._replace(experts=transformer.Experts(*shuffled)), *of.model.layers[1:]))
-    )
-    found = rivals.aligned(planted).model.layers[0].experts
-    assert all(np.array_equal(one, other) for one, other in zip(found, layer.experts, strict=True))
+        equal = np.full(of.num_experts, 1 / of.num_experts)
+        for layer in of.model.layers:
+            aligned, plain = (merging.merge(layer.experts, equal, merging.Method(name)) for name in ("aligned", "average"))
+            for one, other in zip(aligned, plain, strict=True):
+                np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
 
 
 def test_masks_and_clusters_are_the_methods_own(of, served):

@@ -15,7 +15,6 @@ import optax
 from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.checkpoints import Method
-from moe_theory.checkpoints.methods import UnitOrder, alignment
 from moe_theory.core import programs
 from moe_theory.merging.benchmark.runs import Right, Told, answered, graded, in_parts, num_right, untold
 from moe_theory.merging.benchmark.streams import Testbed, Traffic, testbed
@@ -94,32 +93,6 @@ def merged_once(name: str, of: Testbed, **settings: Any) -> Model:
         for layer, base in zip(of.model.layers, of.base, strict=True)
     ]
     return transformer.replace_experts(of.model, [jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], p) for p in parts])
-
-
-def aligned(of: Testbed) -> Testbed:
-    """The testbed with the hidden units of each expert in the order that matches those of the first expert best.
-
-    M-SMoE averages aligned experts by how often each is asked for in calibration: the average, where all are asked for
-    alike, and the policy "mix" where this follows the slots.
-
-    Source: P. Li et al., "Merge, Then Compress", ICLR 2024.
-    """
-    shares = np.arange(of.num_experts, 0, -1) / of.num_experts
-    experts = []
-    for layer in of.model.layers:
-        own = [
-            {name: np.asarray(part[k]) for name, part in layer.experts._asdict().items()} for k in range(len(shares))
-        ]
-        moved = [
-            expert if order is None else {name: _ordered(part, order.get(name)) for name, part in expert.items()}
-            for expert, order in zip(own, alignment(own, shares), strict=True)
-        ]
-        experts.append(Experts(**{name: jnp.stack([each[name] for each in moved]) for name in Experts._fields}))
-    return of._replace(model=transformer.replace_experts(of.model, experts))
-
-
-def _ordered(part: np.ndarray, order: UnitOrder | None) -> np.ndarray:
-    return part if order is None else np.take(part, order.places, axis=order.axis)
 
 
 def by_task(of: Testbed, groups: Int[np.ndarray, "L K"]) -> list[Model]:
