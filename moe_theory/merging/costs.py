@@ -35,7 +35,7 @@ from moe_theory.merging.serving import merge, routing
 from moe_theory.merging.serving.methods import MERGED, Deployment, ServingMethod, begin_slot, loaded_bytes, named
 from moe_theory.merging.system import State, system
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.tasks import TRAIN, Recipe, examples, tasks_of
+from moe_theory.merging.testbed.tasks import TRAIN, Examples, Recipe, examples
 from moe_theory.merging.testbed.transformer import Model, Norm
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell
@@ -206,17 +206,16 @@ class ChoiceCosts(NamedTuple):
     seconds: Float[np.ndarray, "1 B"]
 
 
-def latencies(methods: Sequence[str], setting: Recipe | None = None, clock: Clock = time.process_time) -> Measure:
+def latencies(methods: Sequence[str], setting: Recipe) -> Measure:
     """Measure a batch's costs with each of these methods, on an untrained model of the setting's sizes."""
     chosen = tuple(dict.fromkeys([MERGED, *methods]))
-    of = Recipe() if setting is None else setting
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         found = {}
         for cell in cells:
-            timer = _timer(chosen, of, int(cell.params.slot_size))
+            timer = _timer(chosen, setting, int(cell.params.slot_size))
             with on_one_core():
-                table = timer.measure(count, _order(seed, first), clock)
+                table = timer.measure(count, _order(seed, first), time.process_time)
             records = {name: _costs_of(table.sel(approach=name)) for name in chosen}
             found[cell.name] = _run(cell, first, count, records)
         return found
@@ -224,7 +223,7 @@ def latencies(methods: Sequence[str], setting: Recipe | None = None, clock: Cloc
     return measure
 
 
-def step_times(methods: Sequence[str], setting: Recipe, clock: Clock = time.process_time) -> Measure:
+def step_times(methods: Sequence[str], setting: Recipe) -> Measure:
     """Measure a fine-tuning step's costs: the gradient of a batch's loss in all norms, and in a method's routers.
 
     A bandit merges anew in every step and learns its weights without a gradient. The order of norms and residual paths,
@@ -237,7 +236,7 @@ def step_times(methods: Sequence[str], setting: Recipe, clock: Clock = time.proc
         for cell in cells:
             programs = _step_programs(chosen, setting, int(cell.params.slot_size))
             with on_one_core():
-                seconds = interleaved(programs, count, _order(seed, first), clock)
+                seconds = interleaved(programs, count, _order(seed, first), time.process_time)
             records = {
                 name: StepCosts(seconds[None, :, place], np.full((1, count), float(programs[place].peak_bytes)))
                 for place, name in enumerate(chosen)
@@ -248,13 +247,13 @@ def step_times(methods: Sequence[str], setting: Recipe, clock: Clock = time.proc
     return measure
 
 
-def choice_times(forms: Mapping[str, str], clock: Clock = time.process_time) -> Measure:
+def choice_times(forms: Mapping[str, str]) -> Measure:
     """Seconds in which Tanbr chooses from 20 feasible leaves among a cell's `num_experts` (`ChoiceCosts`)."""
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
         programs = [_choice_program(int(cell.params.num_experts), forms[cell.name]) for cell in cells]
         with on_one_core():
-            seconds = interleaved(programs, count, _order(seed, first), clock)
+            seconds = interleaved(programs, count, _order(seed, first), time.process_time)
         return {
             cell.name: _run(cell, first, count, ChoiceCosts(seconds[None, :, place]))
             for place, cell in enumerate(cells)
@@ -263,10 +262,10 @@ def choice_times(forms: Mapping[str, str], clock: Clock = time.process_time) -> 
     return measure
 
 
-def untrained(setting: Recipe, seed: int = 0) -> Deployment:
+def untrained(setting: Recipe) -> Deployment:
     """A model of the setting's sizes whose experts differ at random, with random routers of every kind."""
-    random = np.random.default_rng(seed)
-    model = jit(training.initial, static_argnums=(1, 2))(root_key(seed), setting, tasks_of(setting))
+    random = np.random.default_rng(0)
+    model = jit(training.initial, static_argnums=1)(root_key(0), setting)
     copies = [
         jax.tree.map(lambda part: np.repeat(part, setting.num_experts, axis=0), e) for e in merge.experts_of(model)
     ]
@@ -285,20 +284,24 @@ def _noisy(random: np.random.Generator, tree: Any, scale: float) -> Any:
     )
 
 
+def drawn_batch(data: Examples, size: int, seed: int = 0) -> Examples:
+    """Some of the examples, at random."""
+    batch = np.random.default_rng(seed).integers(0, len(data.labels), size)
+    return Examples(*(part[batch] for part in data))
+
+
 @functools.lru_cache
 def _timer(methods: tuple[str, ...], setting: Recipe, batch_size: int) -> Timer:
     deployment = untrained(setting)
-    data = deployment.calibration
-    batch = np.random.default_rng(0).integers(0, len(data.labels), batch_size)
-    return Timer(methods, deployment, data.inputs[batch], data.tasks[batch])
+    batch = drawn_batch(deployment.calibration, batch_size)
+    return Timer(methods, deployment, batch.inputs, batch.tasks)
 
 
 @functools.lru_cache
 def _step_programs(methods: tuple[str, ...], setting: Recipe, batch_size: int) -> list[Program]:
     deployment = untrained(setting)
-    data = deployment.calibration
-    batch = np.random.default_rng(0).integers(0, len(data.labels), batch_size)
-    inputs, labels, tags = (jnp.asarray(part[batch]) for part in data)
+    batch = drawn_batch(deployment.calibration, batch_size)
+    inputs, labels, tags = map(jnp.asarray, batch)
     weights = merge.equal_weights(deployment.model)
 
     def of(method: ServingMethod) -> Program:

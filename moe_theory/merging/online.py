@@ -296,8 +296,7 @@ def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: in
 
     def requests() -> Iterator[Examples]:
         for number, mix in enumerate(mixes, 1):
-            slot = arrivals.draw_slot(step_key(key, jnp.int32(number)), examples, mix, size)
-            yield Examples(slot.inputs, slot.labels, slot.tasks)
+            yield arrivals.draw_slot(step_key(key, jnp.int32(number)), examples, mix, size)
 
     return Requests(model, num_tasks, requests())
 

@@ -24,7 +24,7 @@ from moe_theory.core.random import root_key
 from moe_theory.deep import presets
 from moe_theory.deep.params import Dims
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.tasks import Recipe, tasks_of
+from moe_theory.merging.testbed.tasks import Recipe
 
 ELSEWHERE = ("tour", "record")  # commands whose examples have tests of their own
 LATER = ("sweep show", "report", "statements", "cite")  # commands that read what others wrote
@@ -137,7 +137,7 @@ def _run(example: str) -> str:
 
 def _untrained(setting: Recipe, *_):
     small = dataclasses.replace(setting, num_experts=2, width=16, hidden=8, num_layers=1, num_heads=2)
-    model = training.initial(root_key(0), small, tasks_of(small))
+    model = training.initial(root_key(0), small)
     copies = [jax.tree.map(lambda part: jnp.concatenate([part, -part]), layer.experts) for layer in model.layers]
     return transformer.replace_experts(model, copies)
 

@@ -16,8 +16,8 @@ from moe_theory.merging.benchmark import streams
 from moe_theory.merging.benchmark.streams import KNOWN
 from moe_theory.merging.policies import POLICIES
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.tasks import Recipe, tasks_of
-from moe_theory.merging.testbed.training import PATTERN, save_model
+from moe_theory.merging.testbed.tasks import Recipe
+from moe_theory.merging.testbed.training import PATTERN, arrays_of
 from moe_theory.runs.tensors import read_safetensors, write_safetensors
 
 SETTING = Recipe(batch_size=96, num_experts=3, width=16, hidden=8, num_layers=1, num_heads=2)
@@ -26,11 +26,11 @@ SETTING = Recipe(batch_size=96, num_experts=3, width=16, hidden=8, num_layers=1,
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory):
     path = tmp_path_factory.mktemp("checkpoint") / "model.safetensors"
-    model = training.initial(root_key(0), SETTING, tasks_of(SETTING))
+    model = training.initial(root_key(0), SETTING)
     copies = [
         jax.tree.map(lambda part: jnp.concatenate([part, part + 0.1, -part]), layer.experts) for layer in model.layers
     ]
-    save_model(path, transformer.replace_experts(model, copies))
+    write_safetensors(path, arrays_of(transformer.replace_experts(model, copies)), {})
     return path
 
 

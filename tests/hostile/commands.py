@@ -259,7 +259,7 @@ from moe_theory.core.random import root_key
 from moe_theory.merging.testbed import tasks, training
 from moe_theory.runs import tensors
 setting, folder = tasks.Recipe(), Path(sys.argv[1])
-model = training.initial(root_key(0), setting, training.tasks_of(setting))
+model = training.initial(root_key(0), setting)
 tensors.write_safetensors(folder / "model.safetensors", training.arrays_of(model), {})
 data = tasks.examples(setting, tasks.VALIDATION)
 kept = {name: np.asarray(getattr(data, name))[:24] for name in ("inputs", "labels", "tasks")}

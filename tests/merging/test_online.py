@@ -15,8 +15,8 @@ from moe_theory.merging import Feedback, Params, online, policies
 from moe_theory.merging.online import checked, from_file, from_module, merge_online
 from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.tasks import VALIDATION, Recipe, examples, tasks_of
-from moe_theory.merging.testbed.training import PATTERN, save_model
+from moe_theory.merging.testbed.tasks import VALIDATION, Recipe, examples
+from moe_theory.merging.testbed.training import PATTERN, arrays_of
 from moe_theory.runs.tensors import InvalidCheckpointError, write_safetensors
 
 SETTING = Recipe(batch_size=96, num_experts=3, num_tasks=4, width=16, hidden=8, num_layers=1, num_heads=2)
@@ -40,7 +40,7 @@ class Corner:
 
 @pytest.fixture(scope="module")
 def model():
-    return with_experts(jax.device_get(jax.jit(lambda: training.initial(root_key(0), SETTING, tasks_of(SETTING)))()))
+    return with_experts(jax.device_get(jax.jit(lambda: training.initial(root_key(0), SETTING))()))
 
 
 def with_experts(model):
@@ -241,7 +241,7 @@ def test_a_file_of_one_s_own_serves_merged_experts(model, tmp_path):
     checkpoint, path = tmp_path / "model.safetensors", tmp_path / "own.py"
     biases = np.float32([[0.0] * 16, [0.5] * 16, [1.0] * 16])
     layers = tuple(layer._replace(experts=layer.experts._replace(b_out=biases)) for layer in model.layers)
-    save_model(checkpoint, model._replace(layers=layers))
+    write_safetensors(checkpoint, arrays_of(model._replace(layers=layers)), {})
     path.write_text(OWN)
     stream = from_module(path, checkpoint, PATTERN, 4)
     assert (stream.num_experts, stream.num_tasks, list(stream.slots())) == (3, 2, [4, 5, 6])

@@ -12,7 +12,7 @@ from moe_theory.merging.serving import merge, methods, routers, routing
 from moe_theory.merging.serving.methods import METHODS, Deployment
 from moe_theory.merging.serving.routing import KINDS, Router
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.tasks import TRAIN, Recipe, Slot, examples, tasks_of
+from moe_theory.merging.testbed.tasks import TRAIN, Examples, Recipe, examples
 from moe_theory.merging.testbed.transformer import Experts
 
 EXPERTS, TOKENS, WIDTH, HIDDEN = 4, 24, 5, 7
@@ -95,9 +95,7 @@ def test_soft_merges_are_one_function():
 def deployment():
     """A random model, with routers that send everything to expert 2, but tags to their own experts."""
     rng = np.random.default_rng(4)
-    model = jax.device_get(
-        quick(training.initial, static_argnums=(1, 2))(jax.random.key(0), SETTING, tasks_of(SETTING))
-    )
+    model = jax.device_get(quick(training.initial, static_argnums=1)(jax.random.key(0), SETTING))
     layers = [random_experts(rng, EXPERTS, SETTING.width, SETTING.hidden) for _ in model.layers]
     model = transformer.replace_experts(model, layers)
     made = {}
@@ -249,7 +247,7 @@ def test_reinforce_is_unbiased(deployment):
     inputs = deployment.calibration.inputs[:8, :1]
     answers = np.stack([np.asarray(alone(model, inputs, number)).argmax(-1) for number in range(EXPERTS)])
     labels = np.int32([row[i % EXPERTS] for i, row in enumerate(answers.T)])
-    slot = Slot(inputs, labels, np.zeros(8, np.int32), np.ones(1, np.float32))
+    slot = Examples(inputs, labels, np.zeros(8, np.int32))
     kind = KINDS["rl"]
     start = (Router(np.zeros((SETTING.width, EXPERTS), np.float32), np.float32([0.4, -0.1, 0.2, 0.0])),)
 

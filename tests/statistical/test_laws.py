@@ -343,9 +343,7 @@ def requests() -> np.ndarray:
 
 def transformer() -> np.ndarray:
     setting = testbed.Recipe(width=100, hidden=200, num_layers=1)
-    return np.asarray(
-        quickly(lambda: training.initial(KEY, setting, testbed.tasks_of(setting)).layers[0].experts.w_in)()
-    )
+    return np.asarray(quickly(lambda: training.initial(KEY, setting).layers[0].experts.w_in)())
 
 
 def definition_1(paper: str, parts: Callable[[], Parts], number: str) -> list[Row]:

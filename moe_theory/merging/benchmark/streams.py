@@ -21,7 +21,7 @@ from moe_theory.core.errors import unknown_name
 from moe_theory.merging.params import Params
 from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed.tasks import TRAIN, VALIDATION, Examples, Recipe, examples
-from moe_theory.merging.testbed.training import arrays_of, model_of
+from moe_theory.merging.testbed.training import model_of
 from moe_theory.merging.testbed.transformer import Experts, Model
 
 NUM_STREAMS, NUM_SLOTS, SLOT_SIZE = 64, 512, 64
@@ -97,17 +97,6 @@ def recorded_arrays(tasks: str) -> dict[str, np.ndarray]:
 def kept(name: str) -> bytes:
     """A file that comes with the package, beside this one."""
     return resources.files("moe_theory.merging.benchmark").joinpath(name).read_bytes()
-
-
-def arrays_to_keep(model: Model, began: Model) -> dict[str, np.ndarray]:
-    """A trained model's weights in half precision, and of what its experts began from the first expert's.
-
-    Args:
-        began: the model after its dense phase, whose experts are copies of one another.
-    """
-    first = {name: array for name, array in arrays_of(began).items() if ".experts.0." in name}
-    both = arrays_of(model) | {f"{BASE}{name}": array for name, array in first.items()}
-    return {name: array.astype(np.float16) for name, array in both.items()}
 
 
 @functools.cache

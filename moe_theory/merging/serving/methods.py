@@ -6,7 +6,7 @@ the task-level ones need the requests' tags.
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 from jaxtyping import Array, Float, Int, PyTree
@@ -97,28 +97,17 @@ def _sparse(router: str) -> list[ServingMethod]:
     ]
 
 
-def _soft(routers: Routers, kind: Kind, tags: Int[Array, " n"], build: routing.SoftMerge) -> transformer.MoE:
-    del tags
-    return routing.soft(routers, kind, build)
-
-
 def _all() -> dict[str, ServingMethod]:
-    def fisher(deployment: Deployment) -> Any:
-        return merge.fisher(deployment.model, deployment.calibration)
-
-    def regmean(deployment: Deployment) -> Any:
-        return merge.regmean(deployment.model, deployment.calibration)
-
     made = [
-        ServingMethod("average", lambda deployment: merge.average(deployment.model), _serve_one),
-        ServingMethod("fisher", fisher, _serve_one),
-        ServingMethod("regmean", regmean, _serve_one),
-        ServingMethod(MERGED, lambda deployment: deployment.model, _serve_one, merge=merge.weighted),
+        ServingMethod("average", lambda given: merge.average(given.model), _serve_one),
+        ServingMethod("fisher", lambda given: merge.fisher(given.model, given.calibration), _serve_one),
+        ServingMethod("regmean", lambda given: merge.regmean(given.model, given.calibration), _serve_one),
+        ServingMethod(MERGED, lambda given: given.model, _serve_one, merge=merge.weighted),
     ]
     for name in ("smear-example", "smear-token"):
         for build, run in routing.SOFT_BUILDS.items():
             same = f"{name}-linear" if build == "materialised" else None
-            made.append(_routed(f"{name}-{build}", name, functools.partial(_soft, build=run), same))
+            made.append(_routed(f"{name}-{build}", name, functools.partial(routing.soft, build=run), same))
     for router in ("token-top-1", "token-top-2", "token-top-3", "rl"):
         made += _sparse(router)
     for router in ("task-top-1", "task-top-2", "task-top-3"):

@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from moe_theory.merging.serving import routing
 from moe_theory.merging.serving.methods import Deployment
 from moe_theory.merging.serving.routing import KINDS, SOFT, TOKEN, Kind, Router, Routers
 from moe_theory.merging.testbed import training, transformer
-from moe_theory.merging.testbed.tasks import TRAIN, Examples, Recipe, Slot, draw_slot, examples
+from moe_theory.merging.testbed.tasks import TRAIN, Examples, Recipe, draw_slot, examples
 from moe_theory.merging.testbed.transformer import Experts, Model, MoE
 from moe_theory.runs.fingerprint import code_digest
 from moe_theory.runs.provenance import fingerprint
@@ -50,17 +49,16 @@ def train(
     data: Examples,
     num_tasks: int,
     key: Key[Array, ""],
-    num_steps: int = NUM_STEPS,
     descent: Descent | None = None,
 ) -> Routers:
     """Train routers for the model's frozen experts, from zero, on batches in which all tasks are equally likely."""
     sizes = [layer.experts.b_out.shape for layer in model.layers]
     start = routing.zeros(kind, [width for _, width in sizes], sizes[0][0], num_tasks)
     on_device = jax.tree.map(jnp.asarray, data)
-    return _descend(kind, model, on_device, num_tasks, key, start, num_steps, descent or Descent())
+    return _descend(kind, model, on_device, num_tasks, key, start, descent or Descent())
 
 
-@functools.partial(programs.jit, static_argnums=(0, 3, 6))
+@functools.partial(programs.jit, static_argnums=(0, 3))
 def _descend(
     kind: Kind,
     model: Model,
@@ -68,10 +66,9 @@ def _descend(
     num_tasks: int,
     key: Key[Array, ""],
     start: Routers,
-    num_steps: int,
     descent: Descent,
 ) -> Routers:
-    schedule = optax.cosine_decay_schedule(1.0, max(1, num_steps), 0.1)
+    schedule = optax.cosine_decay_schedule(1.0, NUM_STEPS, 0.1)
     optimizer = optax.adam(lambda count: descent.learning_rate * schedule(count))
     loss = _reinforced_loss if kind.is_reinforced else _supervised_loss
 
@@ -83,12 +80,12 @@ def _descend(
         change, state = optimizer.update(gradient, state)
         return (optax.apply_updates(routers, change), state), None  # pyright: ignore[reportReturnType]
 
-    times = jnp.arange(num_steps, dtype=jnp.int32)
+    times = jnp.arange(NUM_STEPS, dtype=jnp.int32)
     return jax.lax.scan(step, (start, optimizer.init(start)), times)[0][0]  # pyright: ignore[reportArgumentType]
 
 
 def _supervised_loss(
-    routers: Routers, kind: Kind, model: Model, batch: Slot, key: Key[Array, ""], balance_weight: Scalar
+    routers: Routers, kind: Kind, model: Model, batch: Examples, key: Key[Array, ""], balance_weight: Scalar
 ) -> Float[Array, ""]:
     """Cross-entropy through the gates, in nats, plus a load-balancing loss where tokens are routed sparsely."""
     del key
@@ -99,17 +96,17 @@ def _supervised_loss(
             balance.append(_imbalance(routers[layer], kind, tokens))
         return _served(routers, kind, batch)(experts, tokens, layer)
 
-    values = transformer.forward(model, batch.inputs, moe)
+    values = transformer.forward(model, jnp.asarray(batch.inputs), moe)
     wrong = jnp.mean(optax.softmax_cross_entropy_with_integer_labels(values, batch.labels))
     return wrong + balance_weight * sum(balance, jnp.zeros((), wrong.dtype))
 
 
-def _served(routers: Routers, kind: Kind, batch: Slot) -> MoE:
+def _served(routers: Routers, kind: Kind, batch: Examples) -> MoE:
     if kind.num_active == SOFT:
         return routing.soft(routers, kind, routing.by_linearity)
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
-        scores = routing.logits(routers[layer], kind, tokens, batch.tasks)
+        scores = routing.logits(routers[layer], kind, tokens, jnp.asarray(batch.tasks))
         gates = jnp.broadcast_to(straight_through(kind, scores), (*tokens.shape[:2], scores.shape[-1]))
         flat = routing.gated(experts, tokens.reshape(-1, tokens.shape[-1]), gates.reshape(-1, gates.shape[-1]))
         return flat.reshape(tokens.shape)
@@ -134,12 +131,15 @@ def _imbalance(router: Router, kind: Kind, tokens: Float[Array, "n t d"]) -> Flo
     Source: Switch Transformer, Eq. (4) to (6).
     """
     scores = routing.logits(router, kind, tokens, None)
-    shares, probabilities = routing.loads(scores, routing.choose(kind, scores)[0])
-    return scores.shape[-1] * jnp.sum(jax.lax.stop_gradient(shares) * probabilities)
+    num_experts = scores.shape[-1]
+    picked = jax.nn.one_hot(routing.choose(kind, scores)[0], num_experts, dtype=scores.dtype)
+    shares = jnp.mean(picked.reshape(-1, num_experts), axis=0)
+    probabilities = jnp.mean(jax.nn.softmax(scores).reshape(-1, num_experts), axis=0)
+    return num_experts * jnp.sum(jax.lax.stop_gradient(shares) * probabilities)
 
 
 def _reinforced_loss(
-    routers: Routers, kind: Kind, model: Model, batch: Slot, key: Key[Array, ""], balance_weight: Scalar
+    routers: Routers, kind: Kind, model: Model, batch: Examples, key: Key[Array, ""], balance_weight: Scalar
 ) -> Float[Array, ""]:
     """A loss whose gradient is REINFORCE's for the negated expected number of right answers.
 
@@ -149,15 +149,14 @@ def _reinforced_loss(
     inputs, labels = (jnp.repeat(part, NUM_SAMPLES, axis=0) for part in (batch.inputs, batch.labels))
     surprise: list[Float[Array, " n"]] = []
 
-    def sample(scores: Float[Array, "n t K"], layer: int) -> Int[Array, "n t"]:
-        experts = jax.random.categorical(jax.random.fold_in(key, layer), jax.lax.stop_gradient(scores))
-        chances = jnp.take_along_axis(jax.nn.log_softmax(scores), experts[..., None], axis=-1)
-        surprise.append(-jnp.sum(chances, axis=(1, 2)))
-        return experts.astype(jnp.int32)
-
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
-        serve = routing.sampled(routers, kind, routing.dense, sample)
-        return serve(experts, jax.lax.stop_gradient(tokens), layer)
+        """Every token to one expert that is drawn, with gate 1."""
+        tokens = jax.lax.stop_gradient(tokens)
+        scores = routing.logits(routers[layer], kind, tokens, None)
+        drawn = jax.random.categorical(jax.random.fold_in(key, layer), jax.lax.stop_gradient(scores))[..., None]
+        surprise.append(-jnp.sum(jnp.take_along_axis(jax.nn.log_softmax(scores), drawn, axis=-1), axis=(1, 2)))
+        chosen, flat = drawn.astype(jnp.int32).reshape(-1, 1), tokens.reshape(-1, tokens.shape[-1])
+        return routing.dense(experts, flat, chosen, jnp.ones(chosen.shape, tokens.dtype)).reshape(tokens.shape)
 
     answers = jnp.argmax(transformer.forward(model, inputs, moe), axis=-1)
     rewards = (answers == labels).astype(jnp.float32).reshape(-1, NUM_SAMPLES)
@@ -166,34 +165,25 @@ def _reinforced_loss(
     return jnp.mean(advantage * sum(surprise, jnp.zeros(advantage.shape, jnp.float32)))
 
 
-def deployed(
-    setting: Recipe,
-    kinds: Sequence[str] = tuple(KINDS),
-    num_steps: int = NUM_STEPS,
-    folder: Path | None = None,
-    progress: Callable[[str], None] = training.tell,
-) -> Deployment:
-    """The trained model with routers of these kinds, each trained or read from the cache.
+def deployed(setting: Recipe) -> Deployment:
+    """The trained model with routers of all kinds, each trained or read from the user's cache.
 
-    A folder that cannot be written only costs the cache, as `progress` reports.
+    A cache that cannot be written is reported on standard error.
     """
-    model = training.trained(setting, progress, folder)
+    model = training.trained(setting)
     data = examples(setting, TRAIN)
-    place = training.cache_folder() if folder is None else folder
     made: dict[str, Routers] = {}
     for number, kind in enumerate(KINDS):
-        if kind not in kinds:
-            continue
         key = jax.random.fold_in(root_key(setting.seed), 1000 + number)
-        path = place / f"{_name(setting, kind, num_steps, model, key)}.safetensors"
+        path = training.cache_folder() / f"{_name(setting, kind, model, key)}.safetensors"
         found = _stored(path)
         if found is None:
-            progress(f"router: {kind}, {num_steps} steps")
-            found = train(KINDS[kind], model, data, setting.num_tasks, key, num_steps, DESCENTS.get(kind))
+            training.tell(f"router: {kind}, {NUM_STEPS} steps")
+            found = train(KINDS[kind], model, data, setting.num_tasks, key, DESCENTS.get(kind))
             try:
                 write_kept(path, _arrays(found), {"router": kind})
             except OutputError as failure:
-                progress(f"the trained router is not kept: {failure}")
+                training.tell(f"the trained router is not kept: {failure}")
         made[kind] = found
     return Deployment(model, made, data)
 
@@ -218,10 +208,10 @@ def _arrays(made: Routers) -> dict[str, np.ndarray]:
     }
 
 
-def _name(setting: Recipe, kind: str, num_steps: int, model: Model, key: Key[Array, ""]) -> str:
+def _name(setting: Recipe, kind: str, model: Model, key: Key[Array, ""]) -> str:
     """Name of the router's file, with a hash of what decides it."""
     words = jax.random.key_data(key).tolist()
-    decisive = [dataclasses.asdict(setting), kind, num_steps, DESCENTS.get(kind), words, fingerprint(_code())]
+    decisive = [dataclasses.asdict(setting), kind, NUM_STEPS, DESCENTS.get(kind), words, fingerprint(_code())]
     digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode())
     for array in training.arrays_of(model).values():
         digest.update(np.ascontiguousarray(array).tobytes())

@@ -76,7 +76,8 @@ def dense(
     experts: Experts, tokens: Float[Array, "N d"], chosen: Int[Array, "N k"], gates: Float[Array, "N k"]
 ) -> Float[Array, "N d"]:
     """All experts compute all tokens, with gates of 0 where an expert was not chosen."""
-    return gated(experts, tokens, gate_matrix(chosen, gates, experts.b_out.shape[0]))
+    is_chosen = jax.nn.one_hot(chosen, experts.b_out.shape[0], dtype=gates.dtype)
+    return gated(experts, tokens, jnp.einsum("nj,njk->nk", gates, is_chosen))
 
 
 def gated(experts: Experts, tokens: Float[Array, "N d"], gates: Float[Array, "N K"]) -> Float[Array, "N d"]:
@@ -84,11 +85,6 @@ def gated(experts: Experts, tokens: Float[Array, "N d"], gates: Float[Array, "N 
     hidden = jax.nn.relu(jnp.einsum("nd,kdf->knf", tokens, experts.w_in) + experts.b_in[:, None])
     outputs = jnp.einsum("knf,kfd->knd", hidden, experts.w_out) + experts.b_out[:, None]
     return jnp.einsum("nk,knd->nd", gates, outputs)
-
-
-def gate_matrix(chosen: Int[Array, "N k"], gates: Float[Array, "N k"], num_experts: int) -> Float[Array, "N K"]:
-    """Every expert's gate, 0 where it was not chosen."""
-    return jnp.einsum("nj,njk->nk", gates, jax.nn.one_hot(chosen, num_experts, dtype=gates.dtype))
 
 
 def ragged(
@@ -154,7 +150,6 @@ class Router(NamedTuple):
 
 
 Routers = tuple[Router, ...]  # one a layer
-Sampler = Callable[[Float[Array, "n t K"], int], Int[Array, "n t"]]  # (logits, layer) -> experts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,22 +218,11 @@ def sparse(routers: Routers, kind: Kind, dispatch: Dispatch, tags: Int[Array, " 
     return moe
 
 
-def sampled(routers: Routers, kind: Kind, dispatch: Dispatch, sample: Sampler) -> MoE:
-    """Every token to one expert that `sample` draws, with gate 1."""
+def soft(routers: Routers, kind: Kind, build: SoftMerge, tags: Int[Array, " n"] | None = None) -> MoE:
+    """A merge of all experts for every token, for every example, or for an example's tag."""
 
     def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
-        chosen = sample(logits(routers[layer], kind, tokens, None), layer).reshape(-1, 1)
-        gates = jnp.ones(chosen.shape, tokens.dtype)
-        return dispatch(experts, tokens.reshape(-1, tokens.shape[-1]), chosen, gates).reshape(tokens.shape)
-
-    return moe
-
-
-def soft(routers: Routers, kind: Kind, build: SoftMerge) -> MoE:
-    """A merge of all experts for every token, or for every example."""
-
-    def moe(experts: Experts, tokens: Float[Array, "n t d"], layer: int) -> Float[Array, "n t d"]:
-        weights = jax.nn.softmax(logits(routers[layer], kind, tokens, None))
+        weights = jax.nn.softmax(logits(routers[layer], kind, tokens, tags))
         groups = tokens.reshape(-1, tokens.shape[1] // weights.shape[1], tokens.shape[-1])
         return build(experts, groups, weights.reshape(-1, weights.shape[-1])).reshape(tokens.shape)
 
@@ -259,24 +243,9 @@ def of_one_task(routers: Routers, kind: Kind, tags: Int[Array, " n"]) -> MoE:
     return moe
 
 
-def loads(scores: Float[Array, "*n K"], chosen: Int[Array, "*n k"]) -> tuple[Float[Array, " K"], Float[Array, " K"]]:
-    """Each expert's share of the choices, and its mean probability."""
-    num_experts = scores.shape[-1]
-    picked = jax.nn.one_hot(chosen, num_experts, dtype=scores.dtype)
-    return tuple(jnp.mean(part.reshape(-1, num_experts), axis=0) for part in (picked, jax.nn.softmax(scores)))  # pyright: ignore[reportReturnType]
-
-
-def num_inputs(kind: Kind, width: int, num_tasks: int) -> int:
-    """Number of a router's inputs."""
-    return num_tasks if kind.level == TASK else width
-
-
 def zeros(kind: Kind, widths: Sequence[int], num_experts: int, num_tasks: int) -> Routers:
     """Routers without preferences, for layers of these widths."""
+    sizes = [num_tasks if kind.level == TASK else width for width in widths]
     return tuple(
-        Router(
-            jnp.zeros((num_inputs(kind, width, num_tasks), num_experts), jnp.float32),
-            jnp.zeros(num_experts, jnp.float32),
-        )
-        for width in widths
+        Router(jnp.zeros((size, num_experts), jnp.float32), jnp.zeros(num_experts, jnp.float32)) for size in sizes
     )

@@ -51,18 +51,16 @@ def changed(images: np.ndarray, change: int) -> np.ndarray:
         return np.rot90(images, axes=(1, 2))
     if change == 2:
         return -images
-    return images.reshape(-1, SIDE**2)[:, _permutation()].reshape(images.shape) if change == 3 else images
+    if change == 3:
+        order = np.random.default_rng(0).permutation(SIDE**2)
+        return images.reshape(-1, SIDE**2)[:, order].reshape(images.shape)
+    return images
 
 
 def _patches(images: np.ndarray) -> np.ndarray:
     blocks = SIDE // PATCH
     rows = images.reshape(-1, blocks, PATCH, blocks, PATCH).swapaxes(2, 3)
     return np.ascontiguousarray(rows.reshape(-1, blocks**2, PATCH**2))
-
-
-def _permutation() -> np.ndarray:
-    """A fixed order of the pixels."""
-    return np.random.default_rng(0).permutation(SIDE**2)
 
 
 DIGITS = TaskFamily(CHANGES, 10, (SIDE // PATCH) ** 2, PATCH**2, digits_task)
@@ -157,28 +155,11 @@ class Recipe:
 
 
 class Examples(NamedTuple):
-    """Labelled inputs in V equal parts, the v-th with every input under task v."""
+    """Labelled inputs: requests of a slot, or a split in V equal parts, the v-th with every input under task v."""
 
     inputs: Float[Array | np.ndarray, "n s p"]  # sequences of s tokens of p features each, float32
     labels: Int[Array | np.ndarray, " n"]  # int32, from 0
     tasks: Int[Array | np.ndarray, " n"]  # int32, from 0
-
-
-class TaskSet(NamedTuple):
-    """Names and sizes of a setting's tasks."""
-
-    names: tuple[str, ...]  # (V,)
-    num_classes: int
-    num_tokens: int
-    num_features: int  # of a token
-
-
-def tasks_of(setting: Recipe) -> TaskSet:
-    """Names and sizes of a setting's tasks."""
-    family = FAMILIES[setting.tasks]
-    bases = len(family.names)
-    names = (f"{family.names[task % bases]}, labels + {_shift(task, family)}" for task in range(setting.num_tasks))
-    return TaskSet(tuple(names), family.num_classes, family.num_tokens, family.num_features)
 
 
 def examples(setting: Recipe, split: str) -> Examples:
@@ -203,25 +184,13 @@ def _examples(name: str, num_tasks: int, split: str) -> Examples:
 
 
 def _of_task(family: TaskFamily, task: int, split: str) -> tuple[np.ndarray, np.ndarray]:
-    inputs, labels = family.base_task(task % len(family.names), split == VALIDATION)
-    shifted = (labels + _shift(task, family)) % family.num_classes
+    label_map, base = divmod(task, len(family.names))
+    inputs, labels = family.base_task(base, split == VALIDATION)
+    shifted = (labels + _STRIDE * label_map) % family.num_classes
     return inputs.astype(np.float32), shifted.astype(np.int32)
 
 
-def _shift(task: int, family: TaskFamily) -> int:
-    return _STRIDE * (task // len(family.names)) % family.num_classes
-
-
-class Slot(NamedTuple):
-    """The n requests of one slot."""
-
-    inputs: Float[Array, "n s p"]
-    labels: Int[Array, " n"]
-    tasks: Int[Array, " n"]
-    mix: Float[Array, " V"]  # psi, the law of the tasks
-
-
-def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], size: int) -> Slot:
+def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], size: int) -> Examples:
     """Draw `size` independent requests: a task by the mix, then one of that task's examples uniformly.
 
     Args:
@@ -236,7 +205,7 @@ def draw_slot(key: Key[Array, ""], examples: Examples, mix: Float[Array, " V"], 
     tasks = jnp.sum(draws >= reached[:-1], axis=1, dtype=jnp.int32)
     places = jax.random.randint(input_key, (size,), 0, per_task, jnp.int32)
     chosen = tasks * per_task + places
-    return Slot(jnp.asarray(examples.inputs)[chosen], jnp.asarray(examples.labels)[chosen], tasks, mix)
+    return Examples(jnp.asarray(examples.inputs)[chosen], jnp.asarray(examples.labels)[chosen], tasks)
 
 
 def accuracies(

@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from moe_theory.core import programs
 from moe_theory.core.errors import OutputError
 from moe_theory.core.random import root_key
 from moe_theory.merging.testbed import transformer
-from moe_theory.merging.testbed.tasks import TRAIN, Examples, Recipe, TaskSet, examples, tasks_of
+from moe_theory.merging.testbed.tasks import FAMILIES, TRAIN, Examples, Recipe, examples
 from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Model, MoE, Norm
 from moe_theory.runs.files import user_cache
 from moe_theory.runs.fingerprint import code_digest
@@ -32,7 +32,6 @@ from moe_theory.runs.tensors import (
     read_kept,
     read_safetensors,
     write_kept,
-    write_safetensors,
 )
 
 PATTERN = "layers.{layer}.experts.{expert}.{name}"  # of the experts' tensors
@@ -43,22 +42,9 @@ _REPORTS = 10  # in a phase
 _WARM_UP = 0.1  # share of a phase's steps in which the learning rate rises
 
 
-class Fit(NamedTuple):
-    """A trained model and its training losses."""
-
-    model: Model
-    dense_losses: Float[np.ndarray, " steps"]  # cross-entropy of each batch, in nats
-    expert_losses: Float[np.ndarray, " steps"]
-
-
 def tell(line: str) -> None:
     """Report progress on standard error."""
     sys.stderr.write(f"{line}\n")
-
-
-def train(setting: Recipe, progress: Progress = tell) -> Model:
-    """A model whose experts were trained with task-level routing, expert v mod K on task v; always in float32."""
-    return fit(setting, progress).model
 
 
 def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = None) -> Model:
@@ -82,26 +68,26 @@ def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = No
     return model
 
 
-def fit(setting: Recipe, progress: Progress = tell) -> Fit:
-    """`train`, with the losses.
+def train(setting: Recipe, progress: Progress = tell) -> Model:
+    """A model whose experts were trained with task-level routing, expert v mod K on task v; always in float32.
 
     First everything is trained with one expert a layer on batches of all tasks; then that expert is copied K times and
     training goes on, with equally large batches for each expert of the tasks that it serves.
     """
     data = Examples(*map(jnp.asarray, examples(setting, TRAIN)))
     key = root_key(setting.seed)
-    start = programs.jit(initial, static_argnums=(1, 2))(jax.random.fold_in(key, 0), setting, tasks_of(setting))
-    model, dense_losses = _phase("dense", jax.random.fold_in(key, 1), setting, start, data, 1, progress)
+    start = programs.jit(initial, static_argnums=1)(jax.random.fold_in(key, 0), setting)
+    model = _phase("dense", jax.random.fold_in(key, 1), setting, start, data, 1, progress)
     count = setting.num_experts
-    copied = transformer.replace_experts(model, [_copies(layer.experts, count) for layer in model.layers])
-    model, expert_losses = _phase("experts", jax.random.fold_in(key, 2), setting, copied, data, count, progress)
-    return Fit(model, dense_losses, expert_losses)
+    copies = [Experts(*(jnp.repeat(part, count, axis=0) for part in layer.experts)) for layer in model.layers]
+    copied = transformer.replace_experts(model, copies)
+    return _phase("experts", jax.random.fold_in(key, 2), setting, copied, data, count, progress)
 
 
-def initial(key: Key[Array, ""], setting: Recipe, tasks: TaskSet) -> Model:
+def initial(key: Key[Array, ""], setting: Recipe) -> Model:
     """A random model with one expert a layer: weights of variance 1 / inputs, no biases."""
     embedding_key, position_key, head_key, layer_key = jax.random.split(key, 4)
-    width = setting.width
+    tasks, width = FAMILIES[setting.tasks], setting.width
     keys = jax.random.split(layer_key, setting.num_layers)
     return Model(
         _weights(embedding_key, (tasks.num_features, width), tasks.num_features),
@@ -140,11 +126,11 @@ def _phase(
     data: Examples,
     num_groups: int,
     progress: Progress,
-) -> tuple[Model, np.ndarray]:
+) -> Model:
     """Train in one program, which is called a few times so that there is progress to report."""
     num_steps = setting.dense_steps if name == "dense" else setting.expert_steps
     if num_steps == 0:
-        return model, np.zeros(0, np.float32)
+        return model
     warm_up = int(_WARM_UP * num_steps) + 1
     rate = optax.warmup_cosine_decay_schedule(0.0, setting.learning_rate, warm_up, num_steps + 2)
     optimizer = optax.adam(rate)
@@ -160,13 +146,12 @@ def _phase(
     def run(carried: Any, times: Int[Array, " n"]) -> Any:
         return jax.lax.scan(step, carried, times)
 
-    carried, losses = (model, programs.jit(optimizer.init)(model)), []
+    carried = (model, programs.jit(optimizer.init)(model))
     num_reports = next(count for count in range(_REPORTS, 0, -1) if num_steps % count == 0)
     for times in np.split(np.arange(num_steps, dtype=np.int32), num_reports):
-        carried, values = run(carried, times)
-        losses.append(np.asarray(values))
-        progress(f"{name}: {times[-1] + 1} of {num_steps} steps, loss {losses[-1].mean():.3f}")
-    return carried[0], np.concatenate(losses)
+        carried, losses = run(carried, times)
+        progress(f"{name}: {times[-1] + 1} of {num_steps} steps, loss {np.asarray(losses).mean():.3f}")
+    return carried[0]
 
 
 def _layer(key: Key[Array, ""], setting: Recipe) -> Layer:
@@ -196,24 +181,15 @@ def _norm(width: int) -> Norm:
     return Norm(jnp.ones(width, jnp.float32), jnp.zeros(width, jnp.float32))
 
 
-def _copies(expert: Experts, count: int) -> Experts:
-    return Experts(*(jnp.repeat(part, count, axis=0) for part in expert))
-
-
 def arrays_of(model: Model) -> dict[str, np.ndarray]:
     """A model's arrays by name, those of each expert apart."""
-    arrays = {
-        **_named("", model._asdict(), "w_embedding", "b_embedding", "positions", "w_head", "b_head"),
-        **_named("head_norm.", model.head_norm._asdict(), *Norm._fields),
-    }
-    for index, layer in enumerate(model.layers):
-        for part in ("attention_norm", "attention", "experts_norm"):
-            values = getattr(layer, part)
-            arrays |= _named(f"layers.{index}.{part}.", values._asdict(), *values._fields)
-        for expert in range(layer.experts.b_out.shape[0]):
-            own = {name: part[expert] for name, part in layer.experts._asdict().items()}
-            arrays |= _named(f"layers.{index}.experts.{expert}.", own, *own)
-    return {name: np.asarray(array) for name, array in arrays.items()}
+    arrays: dict[str, np.ndarray] = {}
+    for path, leaf in jax.tree.leaves_with_path(model):
+        name = jax.tree_util.keystr(path, simple=True, separator=".")  # "layers.0.experts.w_in"
+        before, experts, after = name.partition("experts.")
+        own = {f"{before}{experts}{k}.{after}": part for k, part in enumerate(leaf)} if experts else {name: leaf}
+        arrays |= {name: np.asarray(part) for name, part in own.items()}
+    return arrays
 
 
 def model_of(arrays: Mapping[str, np.ndarray]) -> Model:
@@ -234,23 +210,14 @@ def model_of(arrays: Mapping[str, np.ndarray]) -> Model:
     return Model(layers=tuple(layers), head_norm=part(Norm, "head_norm."), **rest)
 
 
-def save_model(path: Path, model: Model) -> None:
-    """Write a model as a checkpoint with experts by `PATTERN`. Raises: OutputError."""
-    write_safetensors(path, arrays_of(model), {})
-
-
 def load_model(path: Path) -> Model:
-    """A model that `save_model` wrote, or one merged from it. Raises: InvalidCheckpointError for other files."""
+    """The model whose `arrays_of` a file has, merged or not. Raises: InvalidCheckpointError for other files."""
     return _model(path, read_safetensors(path)[0])
 
 
 def cache_folder() -> Path:
     """The default folder of trained models."""
     return user_cache() / "testbed"
-
-
-def _named(prefix: str, values: Mapping[str, object], *names: str) -> dict[str, object]:
-    return {prefix + name: values[name] for name in names}
 
 
 def _model(path: Path, arrays: Mapping[str, np.ndarray]) -> Model:
@@ -269,4 +236,4 @@ def _name(setting: Recipe) -> str:
 
 @functools.cache
 def _code() -> str:
-    return code_digest(fit)
+    return code_digest(train)
