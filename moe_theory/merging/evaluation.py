@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Key
 
 from moe_theory.core import programs
 from moe_theory.core.constraints import is_known
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
 MAX_SLOT_SIZE = 128  # requests that a slot has room for
 NUM_VALUED = 16  # validation inputs of each task that `Reward.value` averages over
-WARM_TANBR, BEST = "tanbr-warm", "best-merge"
+BEST = "best-merge"
 # Name -> (policy, overrides of the parameters).
 POLICIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "tanbr": (policies.TANBR, {}),
     "tanbr-effective": (policies.TANBR, {"split_rule": EFFECTIVE_SPLIT}),
-    WARM_TANBR: (policies.TANBR, {"warm_start": True}),
+    "tanbr-warm": (policies.TANBR, {"warm_start": True}),
     "nucb": (policies.NUCB, {}),
     "mix": (policies.MIX, {}),
     "uniform": (policies.UNIFORM, {}),
@@ -72,7 +72,8 @@ class SlotAccuracy(NamedTuple):
 
 
 def evaluate(
-    deployments: Mapping[str, tuple[Deployment, Examples]],
+    deployment: Deployment,
+    data: Examples,
     methods: Sequence[str] = tuple(METHODS),
     chosen_policies: Sequence[str] = tuple(POLICIES),
     seeds: int = 3,
@@ -81,34 +82,28 @@ def evaluate(
     slot_size: int = MAX_SLOT_SIZE,
     seed: int = 0,
     make_params: Callable[..., Params] = Params,
-    references: int = REFERENCES,
 ) -> "xr.Dataset":
-    """Every method and policy on every model, under a fixed and a drifting mix.
+    """Every method and policy on a model, under a fixed and a drifting mix.
 
     Raises: UnknownNameError for unknown names; InvalidRunError or InvalidDimsError for what cannot be run.
     """
     import xarray as xr  # takes half a second to import
 
-    parts: list[xr.Dataset] = []
-    for deployment, data in deployments.values():
-        bench = _bench(deployment, data, num_slots, slot_size)
-        accuracies = []
-        for overrides in MIXES.values():
-            sizes = {
-                "num_experts": bench.dims.max_experts,
-                "max_active": bench.dims.max_experts,
-                "slot_size": slot_size,
-            }
-            runs = _run(
-                bench, chosen_policies, seeds, num_slots, seed, functools.partial(make_params, **sizes), overrides
-            )
-            accuracies.append(_accuracies(bench, methods, runs, slot_size, references, root_key(seed)))
-        found = xr.concat(accuracies, "mix").assign_coords(mix=list(MIXES))
-        timed = _costs(deployment, data, methods, list(found.approach.values), slot_size, repeats, seed)
-        parts.append(found.merge(timed).assign_attrs(timed.attrs))
-    table = xr.concat(parts, "model", combine_attrs="drop_conflicts").assign_coords(model=list(deployments))
-    table.attrs.update(num_slots=num_slots, slot_size=slot_size, seeds=seeds)
-    return table
+    num_experts, num_tasks = merge.num_experts_of(deployment.model), int(np.max(data.tasks)) + 1
+    dims = Dims(num_experts, num_tasks, max_rounds=num_slots)
+    reward = of_model(deployment.model, data, num_tasks, slot_size)  # one, so that all policies share their programs
+    sizes = {"num_experts": num_experts, "max_active": num_experts, "slot_size": slot_size}
+    root, found = root_key(seed), []
+    for overrides in MIXES.values():
+        runs = {}  # all meet the same mixes
+        for name in chosen_policies:
+            policy, own = POLICIES[name]
+            params, served = make_params(**{**sizes, **overrides, **own}), system(dims, reward, policy)
+            runs[name] = simulate_batch(served, root, seeds, params, num_slots, observe=observe)[1]
+        found.append(_accuracies(deployment, data, methods, runs, slot_size, root))
+    table = xr.concat(found, "mix").assign_coords(mix=list(MIXES))
+    timed = _costs(deployment, data, methods, list(table.approach.values), slot_size, repeats, seed)
+    return table.merge(timed).assign_attrs(timed.attrs, num_slots=num_slots, slot_size=slot_size, seeds=seeds)
 
 
 def summary(table: "xr.Dataset") -> "xr.Dataset":
@@ -124,46 +119,12 @@ def summary(table: "xr.Dataset") -> "xr.Dataset":
     return xr.Dataset(kept, attrs=table.attrs)
 
 
-class _Bench(NamedTuple):
-    """A model with the data and reward that it is evaluated on."""
-
-    deployment: Deployment
-    data: Examples
-    dims: Dims
-    reward: Reward  # one for all policies and mixes, which then share their programs
-
-
-def _bench(deployment: Deployment, data: Examples, num_slots: int, slot_size: int) -> _Bench:
-    num_tasks = int(np.max(data.tasks)) + 1
-    dims = Dims(merge.num_experts_of(deployment.model), num_tasks, max_rounds=num_slots)
-    return _Bench(deployment, data, dims, of_model(deployment.model, data, num_tasks, slot_size))
-
-
-def _run(
-    bench: _Bench,
-    chosen: Sequence[str],
-    seeds: int,
-    num_slots: int,
-    seed: int,
-    make_params: Callable[..., Params],
-    overrides: Mapping[str, Any],
-) -> dict[str, SlotAccuracy]:
-    """Slots of the policies under one law of the mix; all meet the same mixes."""
-    found = {}
-    for name in chosen or (policies.UNIFORM,):  # some policy must serve for there to be mixes
-        policy, own = POLICIES[name]
-        served = system(bench.dims, bench.reward, policy)
-        params = make_params(**{**overrides, **own})
-        found[name] = simulate_batch(served, root_key(seed), seeds, params, num_slots, observe=observe)[1]
-    return found
-
-
 def _accuracies(
-    bench: _Bench,
+    deployment: Deployment,
+    data: Examples,
     methods: Sequence[str],
     runs: dict[str, SlotAccuracy],
     slot_size: int,
-    references: int,
     root: Key[Array, ""],
 ) -> "xr.Dataset":
     """Means over all and over the late slots, of every method and policy under one law of the mix."""
@@ -179,15 +140,14 @@ def _accuracies(
     is_late = places >= num_slots - late
     computed = {named(name).answers_like or name for name in methods if name != MERGED}
     for name in sorted(computed, key=list(METHODS).index):
-        loaded = named(name).prepare(bench.deployment)
-        slots = serve_slots(name, loaded, bench.data, mixes, slot_size, jax.random.fold_in(root, seeds))
+        loaded = named(name).prepare(deployment)
+        slots = serve_slots(name, loaded, data, mixes, slot_size, jax.random.fold_in(root, seeds))
         found[name] = slots.mean(axis=1), slots[:, is_late].mean(axis=1)
     asked = {name: found[named(name).answers_like or name] for name in methods if name != MERGED}
     asked |= {name: found[name] for name in runs}
-    if references:
-        some = mixes[:, :: max(1, mixes.shape[1] // references)]
-        best = best_accuracies(bench.deployment.model, bench.data, some, root)
-        asked[BEST] = best.mean(axis=1), best[:, -num_late(best.shape[1]) :].mean(axis=1)
+    some = mixes[:, :: max(1, mixes.shape[1] // REFERENCES)]
+    best = best_accuracies(deployment.model, data, some, root)
+    asked[BEST] = best.mean(axis=1), best[:, -num_late(best.shape[1]) :].mean(axis=1)
     import xarray as xr
 
     return xr.Dataset(
@@ -287,18 +247,11 @@ def _costs(
     seed: int,
 ) -> "xr.Dataset":
     """Costs of the table's rows: policies and the best merge cost what `merged` does."""
-    batch = np.random.default_rng(seed).integers(0, len(data.labels), slot_size)
+    batch = costs.drawn_batch(data, slot_size, seed)
     with costs.on_one_core():
-        inputs, tags = data.inputs[batch], data.tasks[batch]
-        timed = costs.Timer(methods, deployment, inputs, tags).measure(repeats, seed, time.process_time)
+        timed = costs.Timer(methods, deployment, batch.inputs, batch.tasks).measure(repeats, seed, time.process_time)
     places = [timed.indexes["approach"].get_loc(row if row in methods else MERGED) for row in rows]
     return timed.isel(approach=places).assign_coords(approach=list(rows))
-
-
-class ModelWorld(NamedTuple):
-    """A replicate's mix. All replicates share model and inputs, which no state carries."""
-
-    tasks: Tasks
 
 
 def of_model(
@@ -325,31 +278,29 @@ def of_model(
     chosen = np.linspace(0, per_task - 1, num_valued).astype(int) + per_task * np.arange(num_tasks)[:, None]
     valued = jax.tree.map(lambda leaf: leaf[chosen.reshape(-1)], on_device)
 
-    def draw(key: Key[Array, ""], dims: Dims, params: Params) -> ModelWorld:
+    def draw(key: Key[Array, ""], dims: Dims, params: Params) -> Tasks:
         _check(dims, params, num_experts, num_tasks, max_slot_size)
-        return ModelWorld(rewards.draw_tasks(key, dims, params))
-
-    def mix(world: ModelWorld, time: Int[Array, ""], params: Params) -> Float[Array, " V"]:
-        return rewards.mix_of(world.tasks, time, params)
+        return rewards.draw_tasks(key, dims, params)
 
     def answered(weights: Float[Array, " K"], inputs: Float[Array, "n s p"]) -> Float[Array, "n C"]:
         served = merge.weighted(model, weights[:num_experts].astype(model.b_head.dtype))
         return transformer.forward(served, inputs, merge.single).astype(weights.dtype)
 
-    def value(world: ModelWorld, weights: Float[Array, " K"]) -> Float[Array, " V"]:
+    def value(world: Tasks, weights: Float[Array, " K"]) -> Float[Array, " V"]:
         del world
         return accuracies(answered(weights, valued.inputs), valued.labels, valued.tasks, num_tasks)[0]
 
     def serve(
-        key: Key[Array, ""], world: ModelWorld, weights: Float[Array, " K"], mix: Float[Array, " V"], params: Params
+        key: Key[Array, ""], world: Tasks, weights: Float[Array, " K"], mix: Float[Array, " V"], params: Params
     ) -> Feedback:
         del world
         slot = draw_slot(key, on_device, mix, max_slot_size)
         is_request = jnp.arange(max_slot_size, dtype=jnp.int32) < params.slot_size
         kinds = jnp.where(is_request, slot.tasks, -1)
-        return Feedback(*accuracies(answered(weights, slot.inputs), slot.labels, kinds, num_tasks))
+        answers = answered(weights, jnp.asarray(slot.inputs))
+        return Feedback(*accuracies(answers, jnp.asarray(slot.labels), kinds, num_tasks))
 
-    return Reward(draw, mix, value, serve, None)
+    return Reward(draw, rewards.mix_of, value, serve, None)
 
 
 def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slot_size: int) -> None:
@@ -370,7 +321,7 @@ def _check(dims: Dims, params: Params, num_experts: int, num_tasks: int, max_slo
 
 
 def slot_accuracies(
-    dims: Dims, chosen: Mapping[str, tuple[str, str]], slot_size: int, num_last: int, setting: Recipe | None = None
+    dims: Dims, chosen: Mapping[str, tuple[str, str]], slot_size: int, num_last: int, setting: Recipe
 ) -> Measure:
     """Slots of the trained model as an experiment: accuracies of policies and of methods that learn nothing online.
 
@@ -381,10 +332,9 @@ def slot_accuracies(
     Args:
         chosen: cell -> policy and monitor; other cells are named after methods.
     """
-    of = Recipe() if setting is None else setting
 
     def measure(cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
-        reward = _reward(of, slot_size)
+        reward = _reward(setting, slot_size)
         by_policy = [
             dataclasses.replace(cell, system=system(dims, reward, *chosen[cell.name]))
             for cell in cells
@@ -395,7 +345,7 @@ def slot_accuracies(
         mixes = np.moveaxis(np.asarray(next(iter(runs.values())).records.mix), -1, 0)[:, -num_last:]  # (B, num_last, V)
         for cell in cells:
             if cell.name not in chosen:
-                runs[cell.name] = _serve_cell(cell, mixes, of, slot_size, first, count, seed)
+                runs[cell.name] = _serve_cell(cell, mixes, setting, slot_size, first, count, seed)
         return {cell.name: runs[cell.name] for cell in cells}
 
     return measure
@@ -421,9 +371,7 @@ def _serve_cell(
     return Run(cell.params, rounds, np.arange(first, first + count), None, records)
 
 
-@functools.cache
-def _deployment(setting: Recipe) -> Deployment:
-    return deployed(setting)
+_deployment = functools.cache(deployed)
 
 
 @functools.cache

@@ -143,23 +143,23 @@ def test_rewards_are_the_models_accuracy(deployment, data):
             reward.draw(ROOT, Dims(3, 2), wrong)
 
 
-def test_the_evaluation_is_one_labelled_table(deployment, data):
+def test_the_evaluation_is_one_labelled_table(deployment, data, monkeypatch):
     """Would catch approaches that lose their names, costs in another row, and accuracies of another method's slots."""
-    table = evaluation.evaluate(
-        {"tiny": (deployment, data)}, ("merged", "average"), ("uniform",), 2, 4, repeats=2, slot_size=8, references=0
-    )
-    assert list(table.approach.values) == ["average", "uniform"]
-    assert dict(table.accuracy.sizes) == {"model": 1, "mix": 2, "approach": 2, "seed": 2}
+    monkeypatch.setattr(evaluation, "best_accuracies", lambda model, data, mixes, key: np.ones(mixes.shape[:2]))
+    table = evaluation.evaluate(deployment, data, ("merged", "average"), ("uniform",), 2, 4, repeats=2, slot_size=8)
+    assert list(table.approach.values) == ["average", "uniform", "best-merge"]
+    assert dict(table.accuracy.sizes) == {"mix": 2, "approach": 3, "seed": 2}
     for name, values in table.data_vars.items():
         assert np.all(np.isfinite(values)), name
     assert np.all((table.accuracy >= 0) & (table.accuracy <= 1))
     np.testing.assert_allclose(table.accuracy * 4 * 8, np.rint(table.accuracy * 4 * 8), atol=1e-4)
-    assert np.all(table.ratio.sel(approach="uniform") == 1)
+    assert np.all(table.accuracy.sel(approach="best-merge") == 1)
+    assert np.all(table.ratio.sel(approach=["uniform", "best-merge"]) == 1)
     assert np.all(table.merging.sel(approach="average") == 0)
     assert np.all(table.merging.sel(approach="uniform") > 0)
     read = evaluation.summary(table)
     np.testing.assert_allclose(read.accuracy, table.accuracy.mean("seed"))
-    assert read.accuracy_error.dims == ("model", "mix", "approach")
+    assert read.accuracy_error.dims == ("mix", "approach")
 
 
 def test_the_best_merge_is_at_least_as_good_as_any_expert(deployment, data, monkeypatch):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy import optimize
 
 from moe_theory import plot
 from moe_theory.merging import evaluation
@@ -30,12 +31,11 @@ LEAST_GAP = 0.055  # between labels, as a share of the axis
 def compute(setup: plot.Setup) -> xr.Dataset:
     """The summary of `evaluation.evaluate` on the digits: replicates are seeds of slots and policies."""
     setup.progress.running(setup.name)
-    models = {SETTING.tasks: (deployed(SETTING), examples(SETTING, VALIDATION))}
-    run = (setup.replicates, setup.rounds, REPEATS)
+    run = (tuple(METHODS), tuple(POLICIES), setup.replicates, setup.rounds, REPEATS)
     table = evaluation.evaluate(
-        models, tuple(METHODS), tuple(POLICIES), *run, seed=setup.seed, make_params=setup.params
+        deployed(SETTING), examples(SETTING, VALIDATION), *run, seed=setup.seed, make_params=setup.params
     )
-    return evaluation.summary(table)
+    return evaluation.summary(xr.concat([table], "model").assign_coords(model=[SETTING.tasks]))
 
 
 def family(approach: str) -> str:
@@ -141,18 +141,9 @@ def _label(panel: plot.Axes, values: Mapping[str, xr.Dataset], words: Mapping[st
 
 def spread(heights: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Ascending heights moved apart as little as keeps `gap` between neighbours, within [low, high] if they fit."""
-    count = len(heights)
-    placed = np.asarray(heights, float) - gap * np.arange(count)
-    blocks: list[list[float]] = []  # labels that touch: their mean and number
-    for value in placed:
-        blocks.append([float(value), 1.0])
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            value, size = blocks.pop()
-            before, other = blocks[-1]
-            blocks[-1] = [(value * size + before * other) / (size + other), size + other]
-    level = np.concatenate([[value] * int(size) for value, size in blocks]) if blocks else np.zeros(0)
-    level = np.clip(level, low, max(low, high - gap * (count - 1)))
-    return list(level + gap * np.arange(count))
+    steps = gap * np.arange(len(heights))
+    level = optimize.isotonic_regression(np.asarray(heights, float) - steps).x
+    return list(np.clip(level, low, max(low, high - steps[-1])) + steps)
 
 
 def _diameter(loaded: float, here: xr.Dataset) -> float:
