@@ -1,12 +1,13 @@
 """Tanbr under other smoothness ratios and learning rates: the paper's Fig. 7, on a reward whose best is known."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from moe_theory import plot
+from moe_theory.core.system import fields
 from moe_theory.merging import policies, rewards
 from moe_theory.merging.experiments import SMOOTHNESS_RATIOS
 from moe_theory.merging.params import Dims
@@ -24,29 +25,23 @@ PANELS = {  # measure and axis, the sign of a value, title
 }
 
 
-class AblationRecord(NamedTuple):
-    """Observables of a slot."""
-
-    mean_regret: Float[Array, ""]  # R_t / t
-    leaves: Int[Array, ""]  # N_t
-
-
-def observe(state: State, info: Info) -> AblationRecord:
-    """Mean regret so far and the candidates of the slot."""
-    return AblationRecord(info.cumulative_regret / state.round.astype(info.regret.dtype), info.pick.num_candidates)
+def mean_regret(state: State, info: Info) -> Float[Array, ""]:
+    """R_t / t."""
+    return info.cumulative_regret / state.round.astype(info.regret.dtype)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
     """Mean regret so far and candidates, by smoothness ratio and by learning rate, the other as in the reading."""
     settings = {f"ratio {ratio}": setup.params(smoothness_ratio=ratio) for ratio in SMOOTHNESS_RATIOS}
     settings |= {f"rate {rate}": setup.params(learning_rate=rate) for rate in RATES}
+    observe = fields(mean_regret=mean_regret, leaves="info.pick.num_candidates")
     cells = plot.log_axis_cells(settings, system(DIMS, rewards.PEAKED, policies.TANBR), observe, setup.rounds)
     runs = setup.run(cells)
 
     def by(axis: str, values: tuple[float, ...]) -> xr.Dataset:
         def values_of(value: float) -> dict[str, np.ndarray]:
-            found = runs[f"{axis} {value}"].records
-            across = {measure: plot.across_replicates(getattr(found, measure)) for measure in AblationRecord._fields}
+            found = runs[f"{axis} {value}"].records._asdict()
+            across = {measure: plot.across_replicates(seen) for measure, seen in found.items()}
             return {f"{name}_by_{axis}_{each}": across[name][each] for name in across for each in ("mean", "error")}
 
         return plot.over(values_of, {"slot": cells[0].rounds}, **{axis: values})

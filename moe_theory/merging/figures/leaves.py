@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Int
+from jaxtyping import Int
 
 from moe_theory import plot
 from moe_theory.core.random import root_key
-from moe_theory.core.system import recorded_rounds, simulate_batch
+from moe_theory.core.system import fields, recorded_rounds, simulate_batch
 from moe_theory.merging import adversary, corrected, theory
 from moe_theory.merging.params import EFFECTIVE_SPLIT, Dims, Params
 from moe_theory.plot import roles
@@ -40,20 +40,6 @@ BOUNDS = {
 }
 
 
-class LeafRecord(NamedTuple):
-    """Observables of a slot."""
-
-    leaves: Int[Array, ""]
-    depth: Int[Array, ""]
-    left_out: Int[Array, ""]
-
-
-def observe(state: adversary.State, info: adversary.Info) -> LeafRecord:
-    """All leaves and the depth of the tree after a slot."""
-    del state
-    return LeafRecord(info.num_leaves, info.max_depth, info.left_out)
-
-
 def compute(setup: plot.Setup) -> xr.Dataset:
     """The most leaves and the largest depth over replicates, by case, rule and slot, with the bounds."""
     length, progress = setup.rounds, setup.progress
@@ -62,6 +48,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     times = recorded_rounds(length)[places]
     # Not a sweep, whose chunks are padded to many replicates: hardly anything here is random.
     root = root_key(setup.seed)
+    observe = fields(leaves="info.num_leaves", depth="info.max_depth", left_out="info.left_out")
     progress.add_work(len(CASES) * len(RULES) * length)
     progress.running(setup.name)
 
@@ -69,9 +56,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         system = adversary.one_rule(DIMS, rule)
         shown = simulate_batch(system, root, setup.replicates, params[case], length, observe=observe)[1]
         progress.advance(length)
-        return {
-            name: np.max(np.asarray(getattr(shown, name))[places], axis=1).astype(int) for name in LeafRecord._fields
-        }
+        return {name: np.max(np.asarray(part)[places], axis=1).astype(int) for name, part in shown._asdict().items()}
 
     inner = {"time": times}
     data = plot.over(most, inner, case=list(CASES), rule=list(RULES))

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy import stats
 
 from moe_theory import plot
+from moe_theory.core.system import fields
 from moe_theory.merging import corrected, policies, rewards
 from moe_theory.merging.params import EFFECTIVE_SPLIT, RANDOM_SPLIT, Dims
-from moe_theory.merging.system import Info, State, system
+from moe_theory.merging.system import system
 from moe_theory.plot import roles
 from moe_theory.verify.intervals import contrast_samples, slope_weights
 
@@ -59,15 +60,9 @@ FITTED_SHARE = 8  # exponents are fitted to slots from T over this
 CONFIDENCE = 0.95
 
 
-def observe(state: State, info: Info) -> Float[Array, ""]:
-    """R_t."""
-    del state
-    return info.cumulative_regret
-
-
 def compute(setup: plot.Setup) -> xr.Dataset:
     """Mean regret with its band, and fitted exponents with their intervals, by reward, method and slot."""
-    cells = []
+    cells, observe = [], fields("info.cumulative_regret")
     for reward in REWARDS:
         for name, method in CURVES.items():
             params = {f"{reward}, {name}": setup.params(**{"mix_drift": DRIFT, **method.changes})}
@@ -75,7 +70,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     runs, slots = setup.run(cells), cells[0].rounds
 
     def values_of(reward: str, name: str) -> dict[str, Any]:
-        found = np.asarray(runs[f"{reward}, {name}"].records, np.float64)
+        found = np.asarray(runs[f"{reward}, {name}"].records.cumulative_regret, np.float64)
         exponent, error = fitted(found, slots, setup.rounds)
         return plot.across_replicates(found) | {"exponent": exponent, "exponent_error": error}
 

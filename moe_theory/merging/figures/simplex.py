@@ -7,13 +7,14 @@ slot pulls the leaf with the largest value at its candidate plus nu_1 rho^h, wit
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 
 from moe_theory import plot
 from moe_theory.core.random import root_key
-from moe_theory.core.system import check_run, recorded_rounds, simulate_batch
+from moe_theory.core.system import check_run, fields, recorded_rounds, simulate_batch
 from moe_theory.merging import adversary
 from moe_theory.merging.params import Dims
 
@@ -23,12 +24,6 @@ DIMS = Dims(max_experts=3, max_rounds=TIMES[-1], max_leaves=512)
 SETTING = {"num_experts": 3, "max_active": 3, "smoothness_ratio": 0.85, "split_constant": 0.2}
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # where each expert alone is drawn
 LEAST_AREA = 1e-9  # of a box's part of the simplex; smaller ones are points or lines and not drawn
-
-
-def observe(state: adversary.State, info: adversary.Info) -> Any:
-    """The whole tree after a slot."""
-    del info
-    return state.tree
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
@@ -42,11 +37,11 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     setup.progress.add_work(length)
     setup.progress.running(setup.name)
     system = adversary.one_rule(DIMS, "optimistic")
-    _, records = simulate_batch(system, root_key(setup.seed), 1, params, length, STRIDE, observe=observe)
+    _, records = simulate_batch(system, root_key(setup.seed), 1, params, length, STRIDE, observe=fields("state.tree"))
     setup.progress.advance(length)
     times = np.minimum(TIMES, length)
     places = np.searchsorted(recorded_rounds(length, STRIDE), times)
-    tree = type(records)(*(np.asarray(part)[places, ..., 0] for part in records))
+    tree = jax.tree.map(lambda part: np.asarray(part)[places, ..., 0], records.tree)
     rows = tree.active[..., None]
     boxes = {name: np.where(rows, getattr(tree, name), np.nan) for name in ("lower", "upper", "point")}
     leaves = {"depth": tree.depth, "pulls": tree.count}
