@@ -21,21 +21,14 @@ from moe_theory.merging.tree import leaf_terms
 
 # The shallowest leaf, ties to the least pulled; the deepest, ties to the most pulled; the shallowest, ties to the most
 # pulled; any leaf, at random; the largest value + nu_1 rho^h of a known reward, `peaked_value`.
-SHALLOWEST, DEEPEST, IN_TURN, UNIFORM, OPTIMISTIC = range(5)
-SELECTIONS: dict[str, int] = {
-    "shallowest": SHALLOWEST,
-    "deepest": DEEPEST,
-    "in-turn": IN_TURN,
-    "uniform": UNIFORM,
-    "optimistic": OPTIMISTIC,
-}
+SELECTIONS = ("shallowest", "deepest", "in-turn", "uniform", "optimistic")
 
 
 class State(NamedTuple):
     """State carried from slot to slot."""
 
     tree: trees.Tree
-    rule: Int[Array, ""]  # of the `SELECTIONS`
+    rule: Int[Array, ""]  # its place among the `SELECTIONS`
     discretization: Float[Array, ""]  # sum of nu_1 rho^(h_t) so far
     rest: Float[Array, ""]  # lost to rounding (Kahan)
     round: Int[Array, ""]  # slots done
@@ -65,7 +58,7 @@ def one_rule(dims: Dims, selection: str) -> System:
 
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
-        zero, rule = jnp.zeros((), jnp.result_type(float)), jnp.asarray(SELECTIONS[selection], jnp.int32)
+        zero, rule = jnp.zeros((), jnp.result_type(float)), jnp.asarray(SELECTIONS.index(selection), jnp.int32)
         tree = trees.begin(key, dims, params)
         return State(tree, rule, discretization=zero, rest=zero, round=jnp.zeros((), jnp.int32))
 
@@ -73,21 +66,21 @@ def one_rule(dims: Dims, selection: str) -> System:
 
 
 def peaked_value(points: Float[Array, "*n K"], num_experts: Int[Scalar, ""]) -> Float[Array, "*n"]:
-    """1 - max_k |x_k - c_k| with c_k proportional to k: the reward that OPTIMISTIC knows."""
+    """1 - max_k |x_k - c_k| with c_k proportional to k: the reward that "optimistic" knows."""
     index = jnp.arange(points.shape[-1])
     centre = jnp.where(index < num_experts, index + 1, 0).astype(points.dtype)
     return 1 - jnp.max(jnp.abs(points - centre / jnp.sum(centre)), axis=-1)
 
 
 def select_leaf(key: Key[Array, ""], tree: trees.Tree, params: Params, selection: Int[Scalar, ""]) -> Int[Array, ""]:
-    """The row of the leaf that a rule picks; ties to the first."""
+    """The row of the leaf that a rule, by its place among the `SELECTIONS`, picks; ties to the first."""
     dtype = tree.lower.dtype
     depth, count = tree.depth.astype(dtype), tree.count.astype(dtype)
     value = peaked_value(tree.point, params.num_experts)
     optimistic = value + leaf_terms(tree.depth, params)
     scores = jnp.stack([-depth, depth, -depth, jax.random.uniform(key, depth.shape, dtype), optimistic])
     first = jnp.where(tree.active, scores[selection], -jnp.inf)
-    second = jnp.where(jnp.asarray(selection) == SHALLOWEST, -count, count)
+    second = jnp.where(jnp.asarray(selection) == SELECTIONS.index("shallowest"), -count, count)
     return jnp.argmax(jnp.where(first == jnp.max(first), second, -jnp.inf)).astype(jnp.int32)
 
 

@@ -55,12 +55,10 @@ def cma_es(scale: float = 0.5, population: int | None = None) -> Policy:
         ((3,), 1.0)
     """
 
-    def size_of(num: int) -> int:
-        return population or 4 + int(3 * math.log(num))
-
     def begin(key: PRNGKey, dims: Dims, params: Params) -> Evolution:
         num, dtype = dims.max_experts - 1, jnp.result_type(float)
-        size, eye, zero = size_of(num), jnp.eye(num, dtype=dtype), jnp.zeros(num, dtype)
+        size = population or 4 + int(3 * math.log(num))
+        eye, zero = jnp.eye(num, dtype=dtype), jnp.zeros(num, dtype)
         return Evolution(
             exists=existing(dims.max_experts, params.num_experts),
             mean=zero,

@@ -213,23 +213,13 @@ TANBR_LONG, ONE_EXPERT_LONG = LONG.at(policies.TANBR), LONG.at(policies.BEST_EXP
 LEARNING_RATES = (0.05, 0.5)  # eta w
 
 
-def ratio_cell(ratio: float) -> str:
-    """The name of a cell of `ABLATION`."""
-    return f"rho = {ratio:g}"
-
-
-def rate_cell(rate: float) -> str:
-    """The name of a cell of `ABLATION`."""
-    return f"learning rate {rate:g}"
-
-
 ABLATION = Experiment(
     name="ablation",
     dims=DIMS,
     system=system(DIMS, rewards.PEAKED, policies.TANBR),
     cells={
-        **{ratio_cell(ratio): {"smoothness_ratio": ratio} for ratio in SMOOTHNESS_RATIOS},
-        **{rate_cell(rate): {"learning_rate": rate} for rate in LEARNING_RATES},
+        **{f"rho = {ratio:g}": {"smoothness_ratio": ratio} for ratio in SMOOTHNESS_RATIOS},
+        **{f"learning rate {rate:g}": {"learning_rate": rate} for rate in LEARNING_RATES},
     },
     num_rounds=DIMS.max_rounds,
     record_every=64,
@@ -246,17 +236,12 @@ STEP_CONSTANT = 0.3  # C: with 1 a tree seldom grows 20 leaves in the run
 STEP_DIMS = Dims(max_experts=STEP_EXPERTS[-1], max_rounds=512, max_leaves=64)
 
 
-def experts_cell(num_experts: int) -> str:
-    """The name of a cell of `STEPS`."""
-    return f"K = {num_experts}"
-
-
 STEPS = Experiment(
     name="steps",
     dims=STEP_DIMS,
     system=adversary.one_rule(STEP_DIMS, RANDOM_LEAF),
     cells={
-        experts_cell(number): {"num_experts": number, "max_active": number, "split_constant": STEP_CONSTANT}
+        f"K = {number}": {"num_experts": number, "max_active": number, "split_constant": STEP_CONSTANT}
         for number in STEP_EXPERTS
     },
     num_rounds=STEP_DIMS.max_rounds,

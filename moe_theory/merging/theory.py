@@ -220,8 +220,8 @@ def exploration_factor(
     Args:
         log_determinant: log(det Z_t / det lambda I).
         norm: S. exploration: v. learning_rate: eta. num_steps: J.
-    Source: Sec. IV-C, below (4); v's root, which can also be read to end before C_2, ends before + sqrt(lambda) S, as in
-        [29].
+    Source: Sec. IV-C, below (4); v's root, which can also be read to end before C_2, ends before + sqrt(lambda) S, as
+        in [29].
     Raises: InvalidParamsError for amounts out of range.
 
     Examples:

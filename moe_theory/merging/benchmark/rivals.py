@@ -73,7 +73,7 @@ def serve(name: str, tasks: str, served: Traffic, told: Told = untold) -> Right:
         return tables[mask[:, None, None], served.places].sum(axis=-1)
     else:
         models = merged_once(name, of)
-    return serve_once(right_of(models, of), served)
+    return right_of(models, of)[served.places].sum(axis=-1)
 
 
 def merged_once(name: str, of: Testbed, **settings: Any) -> Model:
@@ -141,11 +141,6 @@ def right_of(models: Model | Sequence[Model], of: Testbed) -> Bool[np.ndarray, "
 @programs.jit
 def _answers(model: Model, inputs: Float[Array, "n s p"]) -> Int[Array, " n"]:
     return jnp.argmax(transformer.forward(model, inputs, merges.single), axis=-1)
-
-
-def serve_once(is_right: Bool[np.ndarray, " n"], served: Traffic) -> Right:
-    """Right answers of what was merged once."""
-    return is_right[served.places].sum(axis=-1)
 
 
 def adapt(of: Testbed, served: Traffic, rate: float, scale: float, told: Told = untold) -> Right:
