@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
 
 from moe_theory import plot
 from moe_theory.core.linear import error_contraction
 from moe_theory.edge import corrected, theory
-from moe_theory.edge.algorithm import Info, State, generalization_error_flushed, system
-from moe_theory.edge.experiments import FAILURE, FIGURE_3_EXPERTS, MAX_DELAY, figure_3_dims, gaps_of
+from moe_theory.edge.algorithm import system
+from moe_theory.edge.experiments import FAILURE, FIGURE_3_EXPERTS, MAX_DELAY, figure_3_dims, flushed_error, gaps_of
 from moe_theory.edge.params import Dims, gate_drive
 from moe_theory.runs import Cell, Run
 
@@ -39,12 +38,6 @@ LINE: dict[str, Any] = {"color": "C1", "linewidth": 1.1}
 POINT: dict[str, Any] = {"marker": "o", "markersize": 4.5, "markerfacecolor": "white", "markeredgecolor": "black"}
 
 
-def observe(state: State, info: Info) -> Float[Array, ""]:
-    """The flushed error."""
-    del info
-    return generalization_error_flushed(state)
-
-
 def signal_scale(params: Any, drive: float, dims: Dims) -> float:
     """The signals' scale at which the gate drive is `drive`, everything else as in `params`."""
     return math.sqrt(drive / gate_drive(params._replace(signal_scale=1.0), dims.num_features))
@@ -57,7 +50,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         for number in EXPERTS:
             params = setup.params(num_experts=number, signal_scale=1.0)  # which the drive decides
             params = params._replace(signal_scale=signal_scale(params, drive, DIMS))
-            cells.append(Cell(_name(drive, number), system(DIMS), params, length, length, observe))
+            cells.append(Cell(_name(drive, number), system(DIMS), params, length, length, flushed_error))
     runs = setup.run(cells)
 
     def drives(numbers: tuple[int, ...]) -> list[float]:
