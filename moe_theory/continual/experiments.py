@@ -654,31 +654,23 @@ def exact_of_pool(truths: bytes, signals: bytes, num_tasks: int, num_samples: in
     return corrected.single_expert(Pool(own, seen, np.arange(num_tasks)), num_samples, num_rounds)
 
 
-def exact_of(run: Run, dims: Dims) -> corrected.Exact:
+def exact_of(run: Run) -> corrected.Exact:
     pools, places = shared_pools_of(run)
-    of = len(pools[0].truths), dims.num_samples, int(run.rounds[-1])
+    of = len(pools[0].truths), run.dims.num_samples, int(run.rounds[-1])
     moments = [exact_of_pool(pool.truths.tobytes(), pool.signals.tobytes(), *of) for pool in pools]
     by_pool = corrected.Exact(*(np.stack(leaves, axis=-1)[run.rounds - 1] for leaves in zip(*moments, strict=True)))
     return corrected.Exact(*(leaf[:, places] for leaf in by_pool))
 
 
-def few_samples_forgetting(run: Run) -> Float[np.ndarray, " B"]:
-    """What is expected of the last round's forgetting, along the routes of `FEW_SAMPLES`."""
-    pool = getattr(run.state, "state", run.state).pool
-    return corrected.given_routes(pool, FEW_SAMPLES_DIMS.num_samples, run.records.task, run.records.expert).forgetting[
-        -1
-    ]
-
-
-def given_routes_of(run: Run, dims: Dims) -> corrected.Exact:
+def given_routes_of(run: Run) -> corrected.Exact:
     """Expected metrics in each round of a run, given the tasks and routes of all rounds (T, B)."""
     assert len(run.records.task) == run.rounds[-1], "a run that records every round"
-    return corrected.given_routes(run.state.pool, dims.num_samples, run.records.task, run.records.expert)
+    return corrected.given_routes(run.state.pool, run.dims.num_samples, run.records.task, run.records.expert)
 
 
 def expected(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
     """Expectation of a metric after some rounds, given the tasks and routes of a run (V, B)."""
-    return lambda run: getattr(given_routes_of(run, JUST_EXPLORED.dims), name)[np.array(rounds) - 1]
+    return lambda run: getattr(given_routes_of(run), name)[np.array(rounds) - 1]
 
 
 def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R B"]:
