@@ -3,13 +3,8 @@
 `print(repaired.table())` runs both and shows them. In `endless` the printed locality loss is alone: without auxiliary
 loss and end of the gate updates, as in `repaired`, so that these two differ in the baseline only.
 
-With orthogonal signals and M >= N each task gets an expert of its own, and all other experts are left idle. Less helps:
-
-- M < N: some expert has two tasks, which go on to change it.
-- Signals that are not orthogonal: what rewards an expert for one task raises its outputs for others, too.
-- Signals of unequal lengths, and beta near 0: a lead is beta |v|^2 times a number, and must exceed lambda.
-- Noise as long as the signals: the outputs are those of noise.
-- The end of the gate updates at T1, which keeps what chance has made.
+With orthogonal signals and M >= N each task gets an expert of its own, and all other experts are left idle. Where it
+helps less: `docs/pages/derivations/repaired.md`.
 """
 
 import functools

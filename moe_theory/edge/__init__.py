@@ -1,9 +1,5 @@
 """Mobile edge computing with a Mixture-of-Experts: busy servers as experts, its theory, claims and figures.
 
-Under `sibling`, where v = w, a gate step is so small that nothing specialises within the paper's horizon;
-`orthogonal-signal` is tuned to a gate drive of 1, at which Fig. 3 comes out if its error is read per coordinate. An O()
-that is tested with a constant of ours can be left open by that, and not refuted.
-
 Source: H. Li, L. Duan, "Theory of Mixture-of-Experts for Mobile Edge Computing", INFOCOM 2025.
 """
 
@@ -37,8 +33,6 @@ from moe_theory.edge.params import Reading as Reading
 from moe_theory.edge.params import gate_drive as gate_drive
 from moe_theory.edge.servers import DROPPED as DROPPED
 from moe_theory.edge.servers import WAITING as WAITING
-
-exact = corrected  # its former name
 
 # The one place that names the paper: whatever lists papers asks for this.
 PAPER = Paper(

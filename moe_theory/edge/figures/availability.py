@@ -1,8 +1,4 @@
-"""Proposition 1: how often an arriving task finds no idle server of its own kind, over the number of servers.
-
-A server's kind is the one it specialises in (15). Counted in the second half of the runs, in two settings: the delays
-of Fig. 3, and the worst case of the proof, in which every task takes d_u rounds.
-"""
+"""Proposition 1: how often an arriving task finds no idle server of its own kind, over the number of servers."""
 
 from typing import Any
 

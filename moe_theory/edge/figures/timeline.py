@@ -1,8 +1,4 @@
-"""The servers of one network at work: which task each is busy with, before and after they specialise.
-
-Two policies meet the same arrivals. A bar is a task from the round in which it is routed to the one in which it is
-done; its number and colour are its kind, which the router does not know.
-"""
+"""The servers of one network at work: which task each is busy with, before and after they specialise."""
 
 from typing import Any
 
