@@ -216,15 +216,15 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
     return System(init, step)
 
 
-def with_common_part(base: System, truths: float = 0.0, signals: float = 1.0) -> System:
-    """The system with so much more in each entry of all truths, and of all signals: they differ as before. For systems
-    whose start makes nothing else of the pool.
+def with_common_part(base: System, truths: float = 0.0) -> System:
+    """The system with so much more in each entry of all truths, and 1 in those of all signals: they differ as before.
+    For systems whose start makes nothing else of the pool.
     """
 
     def init(key: Key[Array, ""], params: Params) -> Any:
         begun = base.init(key, params)
         state = getattr(begun, "state", begun)
-        pool = state.pool._replace(truths=state.pool.truths + truths, signals=state.pool.signals + signals)
+        pool = state.pool._replace(truths=state.pool.truths + truths, signals=state.pool.signals + 1.0)
         shifted = state._replace(pool=pool)
         return begun._replace(state=shifted) if state is not begun else shifted
 

@@ -477,7 +477,6 @@ SLOW_RETURN_MANY, SLOW_RETURN_FEW = _limit(
 # Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta),
 # which are fewer than tasks where a cluster has six. Of two sets both have an expert by Lemma 4 alone.
 COVERAGE_SETS, COVERAGE_SCALE, MEMBERS = 15, 0.01, 6
-COVERAGE_EXPERTS = int(np.ceil(COVERAGE_SETS * np.log(COVERAGE_SETS / FAILURE)))
 COVERED = f"{COVERAGE_SETS} sets"
 
 

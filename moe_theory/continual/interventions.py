@@ -206,7 +206,7 @@ EXPLORED_BLINDLY = dataclasses.replace(
 )
 
 # Lemma 11 with twice the experts that its proof asks for.
-LATER_EXPERTS, LATER_SCALE, LATER_STRIDE = 2 * experiments.COVERAGE_EXPERTS, 0.001, 40  # a divisor of T1
+LATER_EXPERTS, LATER_SCALE, LATER_STRIDE = 2 * experiments.COVERAGE.dims.max_experts, 0.001, 40  # a divisor of T1
 
 
 def _later(experiment: Experiment, members: int) -> Experiment:
