@@ -111,7 +111,7 @@ def start_on_shared_pools(seed_key: Key[Array, ""], replicates: Int[Array, " B"]
     """Initial states in which replicate i has pool i mod `NUM_POOLS`, drawn by a replicate of that number + 2^31."""
 
     def start(key: Key[Array, ""], params: Params) -> State:
-        pool = draw_pool(key, SINGLE_DIMS.num_tasks, SINGLE_DIMS.num_features, params.pool_scales)
+        pool = draw_pool(key, SINGLE_DIMS.num_tasks, SINGLE_DIMS.num_features, params)
         return begin(SINGLE_DIMS, params, pool)
 
     names = replicates.astype(jnp.uint32) % NUM_POOLS + np.uint32(2**31)
