@@ -178,7 +178,7 @@ def system(
 
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
-        pool = draw_pool(key, dims.num_tasks, dims.num_features, params.pool_scales)
+        pool = draw_pool(key, dims.num_tasks, dims.num_features, params)
         return begin(dims, params, pool, optimizer, locality)
 
     def step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Info]:
@@ -290,9 +290,7 @@ def draw(key: Key[Array, ""], dims: Dims, pool: Pool, params: Params) -> tuple[A
     """
     shape, dtype = (dims.num_features, dims.num_samples - 1), pool.truths.dtype
     units, noise = draws(key, 3 + dims.max_experts, math.prod(shape), dtype)
-    arrival = make_arrival(
-        units[:3], noise.reshape(shape), pool, params.noise_scale, params.min_strength, params.max_strength
-    )
+    arrival = make_arrival(units[:3], noise.reshape(shape), pool, params)
     return arrival, rounded_positive(params.perturbation_scale * units[3:])
 
 

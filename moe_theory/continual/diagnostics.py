@@ -216,15 +216,15 @@ def system_with_tally(dims: Dims, **parts: Any) -> System:
     return System(init, step)
 
 
-def with_common_part(base: System, truths: float = 0.0, signals: float = 1.0) -> System:
-    """The system with so much more in each entry of all truths, and of all signals: they differ as before. For systems
-    whose start makes nothing else of the pool.
+def with_common_part(base: System, truths: float = 0.0) -> System:
+    """The system with so much more in each entry of all truths, and 1 in those of all signals: they differ as before.
+    For systems whose start makes nothing else of the pool.
     """
 
     def init(key: Key[Array, ""], params: Params) -> Any:
         begun = base.init(key, params)
         state = getattr(begun, "state", begun)
-        pool = state.pool._replace(truths=state.pool.truths + truths, signals=state.pool.signals + signals)
+        pool = state.pool._replace(truths=state.pool.truths + truths, signals=state.pool.signals + 1.0)
         shifted = state._replace(pool=pool)
         return begun._replace(state=shifted) if state is not begun else shifted
 
@@ -273,7 +273,8 @@ class Expecting(NamedTuple):
     state: State
     errors: Float[Array, "M N"]
     projections: Float[Array, "M N"]
-    round: Int[Array, ""]
+
+    pool, round = _POOL, _ROUND
 
 
 def system_with_expected_costs(dims: Dims) -> System:
@@ -290,22 +291,18 @@ def system_with_expected_costs(dims: Dims) -> System:
 
     def init(key: Key[Array, ""], params: Params) -> Expecting:
         state = base.init(key, params)
-        return Expecting(state, *untaught(state.pool, dims.max_experts), state.round)
+        return Expecting(state, *untaught(state.pool, dims.max_experts))
 
     def step(key: Key[Array, ""], before: Expecting, params: Params) -> tuple[Expecting, Info]:
-        pool = before.state.pool
-        arrival, perturbation = draw(key, dims, pool, params)
+        arrival, perturbation = draw(key, dims, before.pool, params)
         errors, projections, squared_moves = jax.vmap(
-            lambda errors, projections: taught(pool, arrival.task, errors, projections, contraction)
+            lambda errors, projections: taught(before.pool, arrival.task, errors, projections, contraction)
         )(before.errors, before.projections)
         charged = before.state._replace(memory=jnp.sqrt(squared_moves))
         state, info = learn(charged, arrival, perturbation, params, locality=charging)
         chosen = info.chosen[:, None]
         after = Expecting(
-            state,
-            jnp.where(chosen, errors, before.errors),
-            jnp.where(chosen, projections, before.projections),
-            before.round + 1,
+            state, jnp.where(chosen, errors, before.errors), jnp.where(chosen, projections, before.projections)
         )
         return after, info
 

@@ -111,7 +111,7 @@ def start_on_shared_pools(seed_key: Key[Array, ""], replicates: Int[Array, " B"]
     """Initial states in which replicate i has pool i mod `NUM_POOLS`, drawn by a replicate of that number + 2^31."""
 
     def start(key: Key[Array, ""], params: Params) -> State:
-        pool = draw_pool(key, SINGLE_DIMS.num_tasks, SINGLE_DIMS.num_features, params.pool_scales)
+        pool = draw_pool(key, SINGLE_DIMS.num_tasks, SINGLE_DIMS.num_features, params)
         return begin(SINGLE_DIMS, params, pool)
 
     names = replicates.astype(jnp.uint32) % NUM_POOLS + np.uint32(2**31)
@@ -435,26 +435,28 @@ LIMIT_MANY, LIMIT_FEW = _limit(
     replicates=4096,
     is_double=True,
 )
-ENDLESS_MANY, ENDLESS_FEW = _limit(
-    "endless-limit",
-    T1_LIMIT_SCALES,
-    system_with_endless_tally(SPECIALIZATION_DIMS),
-    lambda params: stage_rounds(params, T2_POWER),
-    lambda scale: {"terminate": False},
-    record_every=LAST_ROUND,
-    observe=observe_gate_span,
-    replicates=8192,
-)
-RETURN_MANY, RETURN_FEW = _limit(
-    "return-limit",
-    T2_LIMIT_SCALES,
-    system(SPECIALIZATION_DIMS),
-    lambda params: stage_rounds(params, RETURN_POWER),
-    lambda scale: {"terminate": False},
-    record_every=SPAN_STRIDE,
-    observe=observe_gate_span,
-    replicates=1024,
-)
+# While the gates learn for ever: up to t_1, of which a tally remains, and up to t_2.
+TO_FIRST: dict[str, Any] = {
+    "system": system_with_endless_tally(SPECIALIZATION_DIMS),
+    "length": lambda params: stage_rounds(params, T2_POWER),
+    "record_every": LAST_ROUND,
+    "observe": observe_gate_span,
+}
+TO_SECOND: dict[str, Any] = {
+    "system": system(SPECIALIZATION_DIMS),
+    "length": lambda params: stage_rounds(params, RETURN_POWER),
+    "record_every": SPAN_STRIDE,
+    "observe": observe_gate_span,
+}
+
+
+def endless(scale: float) -> Mapping[str, Any]:
+    del scale
+    return {"terminate": False}
+
+
+ENDLESS_MANY, ENDLESS_FEW = _limit("endless-limit", T1_LIMIT_SCALES, changes=endless, replicates=8192, **TO_FIRST)
+RETURN_MANY, RETURN_FEW = _limit("return-limit", T2_LIMIT_SCALES, changes=endless, replicates=1024, **TO_SECOND)
 
 # The same for gates that step less, which eta = O(sigma_0^0.5) allows: eta = Theta(sigma_0^1.25). t_2 is then a million
 # rounds at the least sigma_0; signals are along the truths whatever the reading, so that it is run once.
@@ -467,31 +469,14 @@ def slow_gates(factor: float) -> Callable[[float], Mapping[str, Any]]:
     return lambda scale: {"terminate": False, "learning_rate": factor * scale**1.25, "signal_law": PROPORTIONAL}
 
 
-SLOW_MANY, SLOW_FEW = _limit(
-    "endless-slow",
-    SLOW_SCALES,
-    system_with_endless_tally(SPECIALIZATION_DIMS),
-    lambda params: stage_rounds(params, T2_POWER),
-    slow_gates(2),
-    record_every=LAST_ROUND,
-    observe=observe_gate_span,
-    replicates=2048,
-)
+SLOW_MANY, SLOW_FEW = _limit("endless-slow", SLOW_SCALES, changes=slow_gates(2), replicates=2048, **TO_FIRST)
 SLOW_RETURN_MANY, SLOW_RETURN_FEW = _limit(
-    "return-slow",
-    SLOW_RETURN_SCALES,
-    system(SPECIALIZATION_DIMS),
-    lambda params: stage_rounds(params, RETURN_POWER),
-    slow_gates(6),
-    record_every=SPAN_STRIDE,
-    observe=observe_gate_span,
-    replicates=1024,
+    "return-slow", SLOW_RETURN_SCALES, changes=slow_gates(6), replicates=1024, **TO_SECOND
 )
 
 # Lemma 11 at the end of exploration, with as many experts as its proof asks for: N ln(N / delta) and K ln(K / delta),
 # which are fewer than tasks where a cluster has six. Of two sets both have an expert by Lemma 4 alone.
 COVERAGE_SETS, COVERAGE_SCALE, MEMBERS = 15, 0.01, 6
-COVERAGE_EXPERTS = int(np.ceil(COVERAGE_SETS * np.log(COVERAGE_SETS / FAILURE)))
 COVERED = f"{COVERAGE_SETS} sets"
 
 
@@ -654,31 +639,23 @@ def exact_of_pool(truths: bytes, signals: bytes, num_tasks: int, num_samples: in
     return corrected.single_expert(Pool(own, seen, np.arange(num_tasks)), num_samples, num_rounds)
 
 
-def exact_of(run: Run, dims: Dims) -> corrected.Exact:
+def exact_of(run: Run) -> corrected.Exact:
     pools, places = shared_pools_of(run)
-    of = len(pools[0].truths), dims.num_samples, int(run.rounds[-1])
+    of = len(pools[0].truths), run.dims.num_samples, int(run.rounds[-1])
     moments = [exact_of_pool(pool.truths.tobytes(), pool.signals.tobytes(), *of) for pool in pools]
     by_pool = corrected.Exact(*(np.stack(leaves, axis=-1)[run.rounds - 1] for leaves in zip(*moments, strict=True)))
     return corrected.Exact(*(leaf[:, places] for leaf in by_pool))
 
 
-def few_samples_forgetting(run: Run) -> Float[np.ndarray, " B"]:
-    """What is expected of the last round's forgetting, along the routes of `FEW_SAMPLES`."""
-    pool = getattr(run.state, "state", run.state).pool
-    return corrected.given_routes(pool, FEW_SAMPLES_DIMS.num_samples, run.records.task, run.records.expert).forgetting[
-        -1
-    ]
-
-
-def given_routes_of(run: Run, dims: Dims) -> corrected.Exact:
+def given_routes_of(run: Run) -> corrected.Exact:
     """Expected metrics in each round of a run, given the tasks and routes of all rounds (T, B)."""
     assert len(run.records.task) == run.rounds[-1], "a run that records every round"
-    return corrected.given_routes(run.state.pool, dims.num_samples, run.records.task, run.records.expert)
+    return corrected.given_routes(run.state.pool, run.dims.num_samples, run.records.task, run.records.expert)
 
 
 def expected(name: str, *rounds: int) -> Callable[[Run], np.ndarray]:
     """Expectation of a metric after some rounds, given the tasks and routes of a run (V, B)."""
-    return lambda run: getattr(given_routes_of(run, JUST_EXPLORED.dims), name)[np.array(rounds) - 1]
+    return lambda run: getattr(given_routes_of(run), name)[np.array(rounds) - 1]
 
 
 def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R B"]:
@@ -687,13 +664,12 @@ def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R
     return np.exp(-np.sum(shares * np.log(np.where(shares > 0, shares, 1)), axis=1))
 
 
-MORE_EXPERTS = Hypothesis("more experts than tasks, M > N", lambda dims, run: run.params.num_experts > dims.num_tasks)
-FEWER_EXPERTS = Hypothesis("fewer experts than tasks, M < N", lambda dims, run: run.params.num_experts < dims.num_tasks)
+MORE = (Hypothesis("more experts than tasks, M > N", lambda dims, run: run.params.num_experts > dims.num_tasks),)
+FEWER = (Hypothesis("fewer experts than tasks, M < N", lambda dims, run: run.params.num_experts < dims.num_tasks),)
 SMALL_NOISE = Hypothesis("sigma_t = O(sigma_0)", lambda dims, run: run.params.noise_scale <= run.params.truth_scale)
 IN_RANGE = Hypothesis("0 < sigma_0 < 1", lambda dims, run: 0 < run.params.truth_scale < 1)
 PAST_T1 = Hypothesis("the run goes on past T1", lambda dims, run: run.rounds[-1] > stage_rounds(run.params))
 ENDLESS = Hypothesis("gates are never fixed", lambda dims, run: not run.params.terminate)
-MORE, FEWER = (MORE_EXPERTS,), (FEWER_EXPERTS,)
 SMALL_TRUTHS = Hypothesis(
     "truths of size O(sigma_0), as in the proof of Lemma 5: Section 3 is about their differences", has_small_truths
 )

@@ -4,7 +4,7 @@ They are of one law of signals, along the truths unless a cell says otherwise, w
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import jax
@@ -129,7 +129,7 @@ def variant(
     experiment: Experiment,
     name: str,
     changes: Callable[[float], Mapping[str, Any]] = lambda scale: {},
-    cells: Sequence[str] = (),
+    cells: Collection[str] = (),
     **about: Any,
 ) -> Experiment:
     """An experiment, or some of its cells, with parameters that are changed by sigma_0, and with other fields."""
@@ -164,7 +164,7 @@ AT_ONCE_MANY, AT_ONCE_FEW = over_limit(
     variant(LIMIT, "limit-at-once", system=system_with_tally(LIMIT.dims, fit=whole_truth))
 )
 UNEXPLORED = over_limit(variant(LIMIT, "limit-unexplored", system=unexplored(system_with_tally(LIMIT.dims))))
-OPEN = over_limit(variant(LIMIT, "limit-open", lambda scale: {"terminate": False}))
+OPEN = over_limit(variant(LIMIT, "limit-open", experiments.endless))
 TINY = over_limit(variant(LIMIT, "limit-tiny", lambda scale: {"termination_threshold": scale**6}))
 HABIT = over_limit(variant(LIMIT, "limit-habit", system=system_with_tally(LIMIT.dims, router=by_habit)))
 ENDLESS_APART_MANY, ENDLESS_APART_FEW = experiments.over_scales(
@@ -206,7 +206,7 @@ EXPLORED_BLINDLY = dataclasses.replace(
 )
 
 # Lemma 11 with twice the experts that its proof asks for.
-LATER_EXPERTS, LATER_SCALE, LATER_STRIDE = 2 * experiments.COVERAGE_EXPERTS, 0.001, 40  # a divisor of T1
+LATER_EXPERTS, LATER_SCALE, LATER_STRIDE = 2 * experiments.COVERAGE.dims.max_experts, 0.001, 40  # a divisor of T1
 
 
 def _later(experiment: Experiment, members: int) -> Experiment:
@@ -262,7 +262,7 @@ FIGURE_9_SHORT = variant(
     experiments.FIGURE_9,
     "figure-9-short",
     lambda scale: AS_DEFAULT | {"signal_scale": 1.0},
-    tuple(experiments.THRESHOLDS),
+    experiments.THRESHOLDS,
     replicates=131072,
 )
 GAUSSIAN, SORTED_LATER, BOTH = (
@@ -279,24 +279,20 @@ GAUSSIAN, SORTED_LATER, BOTH = (
         "sorted-gaussian": {"router": by_kind_past_exploration, "stream": without_signal},
     }.items()
 )
+ROUTER_CELLS = {experiments.router_cell(scale): scale for scale in experiments.ROUTER_SCALES}
 COMMON_BY_SCALE = variant(
     experiments.ROUTER_GRID,
     "router-grid-common",
-    cells=tuple(map(experiments.router_cell, experiments.ROUTER_SCALES)),
+    cells=ROUTER_CELLS,
     system=with_common_part(experiments.ROUTER_GRID.system, truths=1),
-).over({experiments.router_cell(scale): scale for scale in experiments.ROUTER_SCALES})
+).over(ROUTER_CELLS)
+QUIET_BY_SCALE = variant(experiments.ROUTER_GRID, "router-grid-quiet", small_alpha, ROUTER_CELLS).over(ROUTER_CELLS)
 COMMON_MANY, COMMON_FEW = (
     variant(
         experiments.NO_TERMINATION,
         f"no-termination-common-{name}",
-        cells=tuple(cells),
+        cells=cells,
         system=with_common_part(experiments.NO_TERMINATION.system, truths=1),
     ).over(cells)
     for name, cells in {"many": experiments.MANY_CELLS, "few": experiments.FEW_CELLS}.items()
 )
-QUIET_BY_SCALE = variant(
-    experiments.ROUTER_GRID,
-    "router-grid-quiet",
-    small_alpha,
-    tuple(map(experiments.router_cell, experiments.ROUTER_SCALES)),
-).over({experiments.router_cell(scale): scale for scale in experiments.ROUTER_SCALES})

@@ -39,7 +39,6 @@ from moe_theory.core.tasks import (
     INDEPENDENT,
     ORTHOGONAL,
     PROPORTIONAL,
-    PoolScales,
     SignalLaw,
     mean_norm,
     mean_square_strength,
@@ -128,11 +127,6 @@ class Params(NamedTuple):
     noise_scale: Scale = 0.1  # sigma_t, the deviation of a noise entry of X_t
     cluster_spread: Scale = SIGMA_0**1.5  # deviation of an entry of w_n inside its cluster
     num_clusters: Count = 3  # K; at least N means no clusters
-
-    @property
-    def pool_scales(self) -> PoolScales:
-        """The parameters that decide the pool's distribution."""
-        return PoolScales(*(getattr(self, name) for name in PoolScales._fields))
 
 
 def check_params(dims: Dims, params: Params) -> None:

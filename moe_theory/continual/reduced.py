@@ -73,7 +73,7 @@ def system(dims: Dims) -> System:
 
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
-        pool = draw_pool(key, dims.num_tasks, dims.num_features, params.pool_scales)
+        pool = draw_pool(key, dims.num_tasks, dims.num_features, params)
         errors, projections = untaught(pool, dims.max_experts)
         gates = jnp.zeros((dims.max_experts, dims.num_features), pool.truths.dtype)
         return State(

@@ -3,20 +3,13 @@
 `print(repaired.table())` runs both and shows them. In `endless` the printed locality loss is alone: without auxiliary
 loss and end of the gate updates, as in `repaired`, so that these two differ in the baseline only.
 
-With orthogonal signals and M >= N each task gets an expert of its own, and all other experts are left idle. Less helps:
-
-- M < N: some expert has two tasks, which go on to change it.
-- Signals that are not orthogonal: what rewards an expert for one task raises its outputs for others, too.
-- Signals of unequal lengths, and beta near 0: a lead is beta |v|^2 times a number, and must exceed lambda.
-- Noise as long as the signals: the outputs are those of noise.
-- The end of the gate updates at T1 (`rows(terminate=True)`), which keeps what chance has made.
+With orthogonal signals and M >= N each task gets an expert of its own, and all other experts are left idle. Where it
+helps less: `docs/pages/derivations/repaired.md`.
 """
 
 import functools
 import itertools
 import math
-import time
-from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -109,18 +102,14 @@ def cell_name(variant: str, law: str, num_experts: int, scale: float) -> str:
     return f"{variant}, {law}, M = {num_experts}, sigma_0 = {scale:g}"
 
 
-def experiment(num_tasks: int, **changes: Any) -> Experiment:
-    """The runs with N tasks, of all variants and laws, M and sigma_0.
-
-    Args:
-        changes: of `Params`, in all cells.
-    """
+def experiment(num_tasks: int) -> Experiment:
+    """The runs with N tasks, of all variants and laws, M and sigma_0."""
     dims = Dims(max(EXPERTS), num_tasks, NUM_FEATURES, NUM_SAMPLES)
     systems = {variant: system_with_sorting(dims, locality) for variant, (locality, _) in VARIANTS.items()}
     cells, systems_of = {}, {}
     for law, num_experts, scale, variant in itertools.product(LAWS, EXPERTS, SCALES, VARIANTS):
-        name, own = cell_name(variant, law, num_experts, scale), VARIANTS[variant][1] | changes
-        cells[name] = params_of(scale, num_experts, num_tasks, LAWS[law], **own)
+        name = cell_name(variant, law, num_experts, scale)
+        cells[name] = params_of(scale, num_experts, num_tasks, LAWS[law], **VARIANTS[variant][1])
         systems_of[name] = systems[variant]
     lengths = {name: math.ceil(horizon(Params()._replace(**own), num_tasks)) for name, own in cells.items()}
     return Experiment(
@@ -159,77 +148,29 @@ def settling_time(run: Run) -> Float[np.ndarray, " B"]:
     return np.where(run.state.changed > LATE * run.rounds[-1], np.inf, run.state.changed)
 
 
-class TableRow(NamedTuple):
-    """A cell of the table, over its replicates."""
-
-    law: str
-    num_tasks: int
-    num_experts: int
-    scale: float
-    variant: str
-    relative_error: tuple[float, ...]  # quantiles `SPREAD` of G_T / Delta
-    own_share: tuple[float, ...]  # of the share of late tasks whose expert had the same one before
-    idle: float  # mean number of experts without a late task
-    settled: float  # the share of runs in which no expert has changed past `LATE`
-    settling_time: float  # the median of settling times; infinite where fewer than half have settled
-    num_rounds: int
-    seconds: float  # of the cell's replicates on this machine, compiling included
-
-
-def rows(
-    replicates: int = 64,
-    seed: int = 0,
-    *,
-    laws: Sequence[str] = tuple(LAWS),
-    tasks: Sequence[int] = TASKS,
-    experts: Sequence[int] = EXPERTS,
-    scales: Sequence[float] = SCALES,
-    variants: Sequence[str] = tuple(VARIANTS),
-    **changes: Any,
-) -> Iterator[TableRow]:
-    """Run the cells one after the other; what each shows.
-
-    Args:
-        laws, tasks, experts, scales, variants: those of the module unless given.
-        changes: of `Params`, in all cells.
-    """
-    for num_tasks in tasks:
-        runs = experiment(num_tasks, **changes) if changes else REPAIRED[num_tasks]
-        cells = {cell.name: cell for cell in runs.cells_under(READINGS["unit-signal"])}
-        for law, num_experts, scale, variant in itertools.product(laws, experts, scales, variants):
-            name, began = cell_name(variant, law, num_experts, scale), time.monotonic()
-            run = run_cells([cells[name]], replicates, seed=seed)[name]
-            times = settling_time(run)
-            yield TableRow(
-                law,
-                num_tasks,
-                num_experts,
-                scale,
-                variant,
-                tuple(np.quantile(relative_error(run), SPREAD).tolist()),
-                tuple(np.quantile(own_share(run), SPREAD).tolist()),
-                float(idle_experts(run).mean()),
-                float(np.isfinite(times).mean()),
-                float(np.quantile(times, 0.5, method="higher")),
-                int(run.rounds[-1]),
-                time.monotonic() - began,
-            )
-
-
-def table(*args: Any, **kwargs: Any) -> str:
-    """The rows as lines of Markdown; arguments as for `rows`."""
-    lines = [
-        "| signals | N | M | sigma_0 | variant | G/Delta, 10, 50, 90 % | own share | idle | settled | after "
-        "| rounds | s |",
-        "| --- |" + " ---: |" * 3 + " --- |" + " ---: |" * 7,
-    ]
-    for row in rows(*args, **kwargs):
-        error, own = (", ".join(f"{value:.3f}" for value in each) for each in (row.relative_error, row.own_share))
-        lines.append(
-            f"| {row.law} | {row.num_tasks} | {row.num_experts} | {row.scale:g} | {row.variant} | {error} | {own} | "
-            f"{row.idle:.1f} | {row.settled:.2f} | {row.settling_time:.0f} | {row.num_rounds} | {row.seconds:.1f} |"
-        )
-    return "\n".join(lines)
-
-
 REPAIRED = {num_tasks: experiment(num_tasks) for num_tasks in TASKS}
+
+
+def table(replicates: int = 64, seed: int = 0) -> str:
+    """The cells of `REPAIRED` as lines of Markdown.
+
+    Of G_T / Delta and `own_share` the quantiles `SPREAD` over replicates, of idle experts the mean; then the share of
+    runs that have settled, the median of their settling times, and the rounds of a run.
+    """
+    lines = [
+        "| N | cell | G/Delta, 10, 50, 90 % | own share | idle | settled | after | rounds |",
+        "| ---: | --- |" + " ---: |" * 6,
+    ]
+    for num_tasks, runs in REPAIRED.items():
+        for name, run in run_cells(runs.cells_under(READINGS["unit-signal"]), replicates, seed=seed).items():
+            error, own = (
+                ", ".join(f"{value:.3f}" for value in np.quantile(measure(run), SPREAD))
+                for measure in (relative_error, own_share)
+            )
+            times = settling_time(run)
+            settled, median = np.isfinite(times).mean(), np.quantile(times, 0.5, method="higher")
+            lines.append(
+                f"| {num_tasks} | {name} | {error} | {own} | {idle_experts(run).mean():.1f} | {settled:.2f} | "
+                f"{median:.0f} | {run.rounds[-1]} |"
+            )
+    return "\n".join(lines)

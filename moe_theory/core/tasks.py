@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key, Shaped
+from jaxtyping import Array, Float, Int, Key, Shaped
 
 from moe_theory.core import random
 from moe_theory.core.constraints import OneOf
@@ -62,19 +62,8 @@ def has_small_truths(dims: Any, run: Any) -> bool:
     return pool is None or bool(np.abs(pool.truths).max() <= FARTHEST * deviation)
 
 
-class PoolScales(NamedTuple):
-    """Parameters of a pool's distribution; every leaf may be traced."""
-
-    truth_scale: Float[Scalar, ""]  # sigma_0 of N(0, sigma_0)
-    scale_is_variance: Bool[Scalar, ""]  # whether sigma_0 is the variance of an entry, or its deviation
-    signal_scale: Float[Scalar, ""]  # c of v_n = c w_n
-    signal_law: Int[Scalar, ""]  # v_n = c w_n, or one v_k a cluster: orthogonal ones, or drawn apart from the truths
-    cluster_spread: Float[Scalar, ""]  # deviation of an entry of w_n around its cluster's centre
-    num_clusters: Int[Scalar, ""]  # K; K >= N gives N tasks without clusters
-
-
-def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, scales: PoolScales) -> Pool:
-    """Draw the ground truths and feature signals of a replicate.
+def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, params: Any) -> Pool:
+    """Draw the ground truths and feature signals of a replicate; `params` are those of `continual`, traced or not.
 
     Task n belongs to cluster n mod K, as in Fig. 8 of the paper. Centres are N(0, sigma_0) entrywise; members add
     N(0, spread^2). With K >= N a cluster has one member and the spread is not added. Signals that are not c times the
@@ -85,16 +74,16 @@ def draw_pool(key: Key[Array, ""], num_tasks: int, num_features: int, scales: Po
     dtype = jnp.result_type(float)
     shape = (3, num_tasks, num_features)
     centres, members, others = random.normals(key, math.prod(shape), dtype).reshape(shape)
-    truth_scale = jnp.asarray(scales.truth_scale, dtype)
-    deviation = jnp.where(jnp.asarray(scales.scale_is_variance, bool), jnp.sqrt(truth_scale), truth_scale)
-    num_clusters = jnp.asarray(scales.num_clusters, int)
+    truth_scale = jnp.asarray(params.truth_scale, dtype)
+    deviation = jnp.where(jnp.asarray(params.scale_is_variance, bool), jnp.sqrt(truth_scale), truth_scale)
+    num_clusters = jnp.asarray(params.num_clusters, int)
     clusters = jnp.arange(num_tasks) % num_clusters
-    spread = jnp.where(num_clusters < num_tasks, scales.cluster_spread, 0.0)
+    spread = jnp.where(num_clusters < num_tasks, params.cluster_spread, 0.0)
     truths = deviation * centres[clusters] + spread * members
-    law = jnp.asarray(scales.signal_law)
+    law = jnp.asarray(params.signal_law)
     orthogonal = math.sqrt(num_features) * orthonormal(others)
     apart = deviation * jnp.where(law == ORTHOGONAL, orthogonal, others)[clusters]
-    return Pool(truths, scales.signal_scale * jnp.where(law == PROPORTIONAL, truths, apart), clusters)
+    return Pool(truths, params.signal_scale * jnp.where(law == PROPORTIONAL, truths, apart), clusters)
 
 
 def orthonormal(vectors: Float[Array, "N p"]) -> Float[Array, "N p"]:
@@ -158,14 +147,7 @@ def streamed(given: Any, *names: str) -> tuple[Any, ...]:
     return given
 
 
-def make_arrival(
-    units: Float[Array, "3"],
-    normals: Float[Array, "d s-1"],
-    pool: Pool,
-    noise_scale: Float[Scalar, ""],
-    min_strength: Float[Scalar, ""],
-    max_strength: Float[Scalar, ""],
-) -> Arrival:
+def make_arrival(units: Float[Array, "3"], normals: Float[Array, "d s-1"], pool: Pool, params: Any) -> Arrival:
     """One task, uniform on the pool, and its features: beta v_n in a random column, N(0, sigma_t^2 I) in the others.
 
     The strength beta is uniform on (min_strength, max_strength]; equal ends give a constant. Nothing here indexes by
@@ -174,12 +156,14 @@ def make_arrival(
     Args:
         units: independent numbers, uniform on (0, 1), as `random.uniforms` gives them.
         normals: independent standard normals, as `random.normals` gives them, for all columns but the signal's.
+        params: those of `continual`.
     Source: Definition 1 of `continual`. Shapes: features (d, s).
     """
     task = uniform_index(units[0], pool.truths.shape[0])
-    strength = max_strength - rounded_positive((max_strength - min_strength) * units[2])
+    most, least = params.max_strength, params.min_strength
+    strength = most - rounded_positive((most - least) * units[2])
     signal = strength * select_row(pool.signals, task)
-    return Arrival(task=task, features=hide_signal(signal, noise_scale * normals, units[1]))
+    return Arrival(task=task, features=hide_signal(signal, params.noise_scale * normals, units[1]))
 
 
 def hide_signal(

@@ -38,8 +38,6 @@ from moe_theory.edge.params import gate_drive as gate_drive
 from moe_theory.edge.servers import DROPPED as DROPPED
 from moe_theory.edge.servers import WAITING as WAITING
 
-exact = corrected  # its former name
-
 # The one place that names the paper: whatever lists papers asks for this.
 PAPER = Paper(
     name="edge",

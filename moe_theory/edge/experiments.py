@@ -399,7 +399,7 @@ def proposition_4(run: Run, dims: Dims, formula: Callable = theory.proposition_4
     return np.asarray(formula(gaps_of(run), ratio, loads, loads.sum(axis=-1)))
 
 
-def exact_errors(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
+def exact_errors(run: Run) -> Float[np.ndarray, "R B"]:
     """The exact E[G_t | loads] of each replicate's pool, for routing that ignores the content of tasks."""
     loads = loads_of(run)
     follows_truth = int(run.params.signal_law) == PROPORTIONAL
@@ -407,10 +407,23 @@ def exact_errors(run: Run, dims: Dims) -> Float[np.ndarray, "R B"]:
     for index, pool in enumerate(pools_of(run)):
         own = loads[:, index]
         by_load = corrected.generalization_error(
-            pool, dims.num_samples, int(own.max()), float(run.params.cluster_spread), follows_truth
+            pool, run.dims.num_samples, int(own.max()), float(run.params.cluster_spread), follows_truth
         )
         errors[:, index] = corrected.by_loads(by_load, own)
     return errors
+
+
+def exact_error_at(time: int) -> Callable[[Run], np.ndarray]:
+    """The same at round `time` (B,): what routing that is blind to the task but has the same loads would have, and less
+    noisy than the error of such routing itself.
+    """
+
+    def error(run: Run) -> np.ndarray:
+        place = np.searchsorted(run.rounds, time)
+        records = run.records._replace(loads=run.records.loads[place : place + 1])
+        return exact_errors(run._replace(records=records))[0]
+
+    return error
 
 
 def error_given_routes(run: Run, num_samples: int = FIGURE_3_DIMS.num_samples) -> Float[np.ndarray, "T B"]:

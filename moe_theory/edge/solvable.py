@@ -7,13 +7,13 @@ for word those of `continual` at alpha = 0, whatever the delays are: a server's 
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from moe_theory.core.numerics import Numbers
 from moe_theory.core.solvable import Solvable
 from moe_theory.core.solvable import SolvableCell as SolvableCell
 from moe_theory.core.tasks import INDEPENDENT
-from moe_theory.edge.algorithm import State, on_pool
+from moe_theory.edge.algorithm import on_pool
 from moe_theory.edge.params import Dims, Params, Reading
 from moe_theory.edge.policies import Policy, adaptive
 
@@ -63,19 +63,3 @@ def cell(
     )
     params = Reading("solvable", "a pool that is solved exactly", orders).params(**choices)
     return SolvableCell(on_pool(dims, solvable.pool, delays, policy), params, dims)
-
-
-def settled_gates(state: State, learning_rate: float) -> Float[Numbers, "M d *batch"]:
-    """The gates once the step of the tasks completed last is taken, with which `telescoped_gates` compares.
-
-    Examples:
-        >>> import moe_theory as mt
-        >>> from moe_theory import continual, edge
-        >>> system, params, dims = edge.solvable.cell(continual.solvable.opposite_truths(), num_experts=2)
-        >>> state, info = mt.simulate(system, mt.root_key(0), params, num_rounds=9)
-        >>> gates = edge.solvable.settled_gates(state, params.learning_rate)
-        >>> expected = continual.solvable.telescoped_gates(state.experts, params.learning_rate)
-        >>> bool(abs(gates - expected).max() < 1e-5)
-        True
-    """
-    return state.gates - learning_rate * state.gate_step

@@ -188,6 +188,6 @@ SETTLES = settling(
 SETTLES_MANY = settling("settles-many", {f"M = {number}": (SCALE, number, NUM_TASKS) for number in MANY})
 
 
-def settling_time(run: Run) -> Int[np.ndarray, " B"]:
+def settling_time(run: Run) -> Float[np.ndarray, " B"]:
     """The round after which a run had settled, or its length if it has not."""
-    return np.where(run.state.settled > 0, run.state.settled, run.rounds[-1])
+    return np.where(run.state.settled > 0, run.state.settled, run.rounds[-1]).astype(float)

@@ -7,28 +7,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from moe_theory import continual
 from moe_theory.core import tasks
 
 NUM_POOLS = 400
-SCALES = tasks.PoolScales(
-    truth_scale=0.5,
-    scale_is_variance=False,
-    signal_scale=3.0,
-    signal_law=tasks.PROPORTIONAL,
-    cluster_spread=0.1,
-    num_clusters=3,
-)
+PARAMS = continual.Params(truth_scale=0.5, signal_scale=3.0, cluster_spread=0.1, num_clusters=3)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def draw_pools(num_tasks, num_features, scales):
-    """NUM_POOLS pools, with every scale traced."""
+def draw_pools(num_tasks, num_features, params):
+    """NUM_POOLS pools, with every parameter traced."""
     keys = jax.random.split(jax.random.key(1), NUM_POOLS)
-    return jax.vmap(lambda key: tasks.draw_pool(key, num_tasks, num_features, scales))(keys)
+    return jax.vmap(lambda key: tasks.draw_pool(key, num_tasks, num_features, params))(keys)
 
 
 def pools(num_tasks=8, num_features=5, **changes):
-    return jax.device_get(draw_pools(num_tasks, num_features, SCALES._replace(**changes)))
+    return jax.device_get(draw_pools(num_tasks, num_features, PARAMS._replace(**changes)))
 
 
 @pytest.mark.parametrize("num_clusters", [1, 3, 7, 8, 50])
@@ -89,6 +83,7 @@ POOL = tasks.Pool(jnp.arange(12.0).reshape(4, 3), 10 + jnp.arange(12.0).reshape(
 
 
 make_arrival = jax.jit(tasks.make_arrival)
+STRENGTHS = PARAMS._replace(noise_scale=2.0, min_strength=0.5, max_strength=1.5)
 
 
 @pytest.mark.parametrize(("unit", "task"), [(0.0, 0), (0.249, 0), (0.251, 1), (0.74, 2), (0.76, 3), (1.0, 3)])
@@ -96,7 +91,7 @@ make_arrival = jax.jit(tasks.make_arrival)
 def test_an_arrival_is_made_of_its_units(unit, task, slot_unit, slot):
     """Would catch an index beyond the end, a column that is not the signal's, or noise that is lost or comes twice."""
     noise = np.array([[0.3, -1.0], [0.0, 2.0], [-0.7, 0.1]])
-    arrival = make_arrival(np.float32([unit, slot_unit, 0.25]), np.float32(noise), POOL, 2.0, 0.5, 1.5)
+    arrival = make_arrival(np.float32([unit, slot_unit, 0.25]), np.float32(noise), POOL, STRENGTHS)
     assert arrival.task == task
     expected = np.insert(2 * noise, slot, (1.5 - 0.25) * np.asarray(POOL.signals)[task], axis=1)
     assert np.abs(arrival.features - expected).max() < 1e-5
@@ -104,7 +99,7 @@ def test_an_arrival_is_made_of_its_units(unit, task, slot_unit, slot):
 
 def test_a_single_sample_is_the_signal():
     """Would catch a system of one sample a task that has noise, or none at all."""
-    arrival = make_arrival(np.float32([0.6, 0.5, 0.25]), np.zeros((3, 0), np.float32), POOL, 2.0, 0.5, 1.5)
+    arrival = make_arrival(np.float32([0.6, 0.5, 0.25]), np.zeros((3, 0), np.float32), POOL, STRENGTHS)
     assert np.array_equal(arrival.features[:, 0], 1.25 * np.asarray(POOL.signals)[2])
 
 

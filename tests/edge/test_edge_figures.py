@@ -173,7 +173,7 @@ def test_phase_runs_at_its_gate_drives(data):
         params = READING.params(num_experts=4)
         scaled = params._replace(signal_scale=phase.signal_scale(params, drive, DIMS))
         np.testing.assert_allclose(edge.gate_drive(scaled, DIMS.num_features), drive, rtol=1e-12)
-    run = run_directly(edge.system(DIMS), 4, phase.observe, NUM_ROUNDS, signal_scale=scaled.signal_scale)
+    run = run_directly(edge.system(DIMS), 4, phase.flushed_error, NUM_ROUNDS, signal_scale=scaled.signal_scale)
     spread = float(scaled.cluster_spread)
     ratios = [run.records[-1, i] / theory.gaps(pool_of(run, i), spread).task_gap for i in range(REPLICATES)]
     np.testing.assert_allclose(data["phase"].ratio.sel(drive=5.0, experts=4), np.mean(ratios), rtol=1e-6)

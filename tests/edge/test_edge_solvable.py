@@ -54,7 +54,7 @@ def test_settled_gates_are_minus_the_models(name, lag):
     """Theorem 2: within its constant, and only once the last step is taken."""
     instance, params, (state, _) = run(name, lag=lag)
     expected = solvable.telescoped_gates(state.experts, params.learning_rate)
-    settled = edge.solvable.settled_gates(state, params.learning_rate)
+    settled = state.gates - params.learning_rate * state.gate_step
     bound = solvable.gate_remainder(instance, M, params.learning_rate, min(ROUNDS, 3 * M if "one" in name else ROUNDS))
     assert 0 < np.linalg.norm(settled - expected, axis=1).max() <= bound < np.inf
     if lag == 0:

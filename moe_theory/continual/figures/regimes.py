@@ -1,9 +1,4 @@
-"""Where experts specialise, over the gate drive and the perturbation apart: a picture the paper lacks.
-
-The gate drive kappa says how far one step of the gates moves an output, lambda how far chance does. Drive and
-perturbation are set by the signals' scale and lambda, noise and threshold along with them, so that nothing else moves.
-Beside Algorithm 1 stands its reduced model, with the same pools and draws.
-"""
+"""Where experts specialise, over the gate drive and the perturbation apart: a picture the paper lacks."""
 
 import math
 

@@ -257,7 +257,7 @@ SLOWER.figure(
     next sentence is about; behind a router that looks at nothing it rises to its end.""")(excess_of_fewer)
 
 
-def error_of_first(fewer, more) -> np.ndarray:
+def error_of_fewer(fewer, more) -> np.ndarray:
     return ERROR(fewer)
 
 
@@ -266,7 +266,7 @@ AT_END = experiments.at_rounds(experiments.FIGURE_2.num_rounds)
 NO_BETTER.competitor(
     "figure-2.more-experts-no-better-below", interventions.FIGURE_2_BELOW.together(*BELOW), no_worse, labels=AT_END
 ).says("With fewer experts than tasks, too, more do not improve the result: M = 1 ends no worse than M = 5.")(
-    error_of_first
+    error_of_fewer
 )
 NO_BETTER.literal(
     "figure-2.more-experts-just-above",
@@ -274,7 +274,7 @@ NO_BETTER.literal(
     no_worse,
     labels=AT_END,
 ).says("Just above N = 6, too, more experts do not improve the result: M = 7 ends no worse than M = 14, within 5 %.")(
-    error_of_first
+    error_of_fewer
 )
 NO_BETTER.figure(
     "figure-2.more-experts-no-better",
@@ -283,5 +283,5 @@ NO_BETTER.figure(
     where="Sec. 6, Fig. 2 (c)",
     labels=AT_END,
 ).says("Beyond M > N more experts do not improve the result: M = 10 ends no worse than M = 20, within 5 %.")(
-    error_of_first
+    error_of_fewer
 )

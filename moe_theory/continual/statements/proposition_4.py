@@ -86,7 +86,7 @@ def printed(name: str) -> Callable[[Run], np.ndarray]:
 
 
 def exact(name: str) -> Callable[[Run], np.ndarray]:
-    return lambda run: getattr(experiments.exact_of(run, experiments.SINGLE_EXPERT.dims), name)
+    return lambda run: getattr(experiments.exact_of(run), name)
 
 
 FORGETTING.charitable(

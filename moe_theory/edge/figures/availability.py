@@ -1,19 +1,15 @@
-"""Proposition 1: how often an arriving task finds no idle server of its own kind, over the number of servers.
+"""Proposition 1: how often an arriving task finds no idle server of its own kind, over the number of servers."""
 
-A server's kind is the one it specialises in (15). Counted in the second half of the runs, in two settings: the delays
-of Fig. 3, and the worst case of the proof, in which every task takes d_u rounds.
-"""
-
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Bool
 from scipy import stats
 
 from moe_theory import plot
+from moe_theory.core.system import fields
 from moe_theory.edge import corrected, theory
-from moe_theory.edge.algorithm import Info, State, system
+from moe_theory.edge.algorithm import system
 from moe_theory.edge.experiments import FAILURE, MAX_DELAY, figure_3_dims
 from moe_theory.plot import roles
 from moe_theory.runs import Cell
@@ -38,19 +34,10 @@ THEORY = {
     "unserved_random": (roles.RIGHT, "Binomial($M$, 1/$N$) specialists, all busy"),
 }
 UNSEEN = roles.HALF_ENDED(markersize=5, clip_on=False)
-
-
-class Supply(NamedTuple):
-    """Availability of specialists to an arrival."""
-
-    none_idle: Bool[Array, ""]
-    none_exists: Bool[Array, ""]
-
-
-def observe(state: State, info: Info) -> Supply:
-    """Whether an arrival of this kind has no idle specialist, and whether it has none at all."""
-    del state
-    return Supply(~info.specialist_idle, ~info.specialist_exists)
+observe = fields(
+    none_idle=lambda state, info: ~info.specialist_idle,
+    none_exists=lambda state, info: ~info.specialist_exists,
+)
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:

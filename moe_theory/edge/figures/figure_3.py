@@ -5,16 +5,17 @@ compares with sigma_0^2 and sigma_0, as in Section VI. G_t is flushed: pending t
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float
 
 from moe_theory import plot
+from moe_theory.core.system import fields
 from moe_theory.core.tasks import Pool
 from moe_theory.edge import corrected, theory
-from moe_theory.edge.algorithm import Info, State, generalization_error_flushed, system
+from moe_theory.edge.algorithm import system
 from moe_theory.edge.experiments import (
     FAILURE,
     FIGURE_3_DIMS,
@@ -23,6 +24,7 @@ from moe_theory.edge.experiments import (
     cell_name,
     error_given_routes,
     exploration_rounds,
+    flushed_error,
     gaps_of,
     loads_of,
     pools_of,
@@ -44,31 +46,8 @@ LABELS = {"theory": "(a) Theorem 1, (b) Proposition 4", "exact": "(a) theory alo
 # A single expert's exact moments converge as ((p - s)/(p - 1))^L: here to 13 digits within so many arrivals.
 CONVERGED = 32
 
-
-class Records(NamedTuple):
-    """Records of a round."""
-
-    flushed: Float[Array, ""]
-    loads: Int[Array, " M"]
-
-
-def observe(state: State, info: Info) -> Records:
-    """The flushed error, computed at the recorded rounds alone, and the loads."""
-    del info
-    return Records(generalization_error_flushed(state), state.visits)
-
-
-class AdaptiveRoutes(NamedTuple):
-    """Records of every round of the adaptive policy."""
-
-    truth: Float[Array, " p"]
-    task: Int[Array, ""]
-    expert: Int[Array, ""]
-
-
-def observe_routes(state: State, info: Info) -> AdaptiveRoutes:
-    del state
-    return AdaptiveRoutes(info.truth, info.task, info.expert)
+observe = fields(flushed=flushed_error, loads="state.visits")
+observe_routes = fields("info.truth", "info.task", "info.expert")  # of every round of the adaptive policy
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:

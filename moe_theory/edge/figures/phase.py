@@ -1,21 +1,16 @@
-"""Where Algorithm 1 works: the final error over the gate drive and the number of servers, a picture the paper lacks.
-
-The error is G_T / Delta, with Delta the mean squared distance of two arrivals of the replicate's pool: policies that
-ignore the task approach 1. The gate drive kappa is set through the signals' scale, its square root.
-"""
+"""Where Algorithm 1 works: the final error over the gate drive and the number of servers, a picture the paper lacks."""
 
 import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
 
 from moe_theory import plot
 from moe_theory.core.linear import error_contraction
 from moe_theory.edge import corrected, theory
-from moe_theory.edge.algorithm import Info, State, generalization_error_flushed, system
-from moe_theory.edge.experiments import FAILURE, FIGURE_3_EXPERTS, MAX_DELAY, figure_3_dims, gaps_of
+from moe_theory.edge.algorithm import system
+from moe_theory.edge.experiments import FAILURE, FIGURE_3_EXPERTS, MAX_DELAY, figure_3_dims, flushed_error, gaps_of
 from moe_theory.edge.params import Dims, gate_drive
 from moe_theory.runs import Cell, Run
 
@@ -25,24 +20,12 @@ if TYPE_CHECKING:
 EXPERTS = (5, 8, 12, 20, 33, 52, 83, 130)  # beyond all of Proposition 1's lines, and off them
 DRIVES = (0.05, 0.12, 0.28, 0.66, 1.5, 3.6, 8.5, 20.0)
 DIMS = figure_3_dims(EXPERTS[-1])
-LINES: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("needed", {"quantile": "normal"}),
-    ("stated", {"quantile": "normal", "rule": "stated"}),
-    ("stated", {"quantile": "binomial", "rule": "stated"}),
-    ("chernoff", {"quantile": "normal", "rule": "chernoff"}),
-    ("chernoff", {"quantile": "binomial", "rule": "chernoff"}),
-)
+RULES = {"stated": r"$N M_{th}\,\ln(1/\delta)$", "chernoff": "Chernoff"}  # of `theory.experts_needed`
 LEVELS = (0.3, 1.0)  # of the colours; 1 is blind routing
 CRITICAL: dict[str, Any] = {"color": "black", "linewidth": 1.4}
 PATH: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": (0, (1, 2))}
 LINE: dict[str, Any] = {"color": "C1", "linewidth": 1.1}
 POINT: dict[str, Any] = {"marker": "o", "markersize": 4.5, "markerfacecolor": "white", "markeredgecolor": "black"}
-
-
-def observe(state: State, info: Info) -> Float[Array, ""]:
-    """The flushed error."""
-    del info
-    return generalization_error_flushed(state)
 
 
 def signal_scale(params: Any, drive: float, dims: Dims) -> float:
@@ -57,7 +40,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         for number in EXPERTS:
             params = setup.params(num_experts=number, signal_scale=1.0)  # which the drive decides
             params = params._replace(signal_scale=signal_scale(params, drive, DIMS))
-            cells.append(Cell(_name(drive, number), system(DIMS), params, length, length, observe))
+            cells.append(Cell(_name(drive, number), system(DIMS), params, length, length, flushed_error))
     runs = setup.run(cells)
 
     def drives(numbers: tuple[int, ...]) -> list[float]:
@@ -94,16 +77,11 @@ def critical_drive(num_experts: int) -> float:
 
 def servers_by_line() -> list[tuple[str, float]]:
     """The numbers of servers that Proposition 1 speaks of, with their names, in order."""
-    lines = []
-    for kind, choices in LINES:
-        quantile = choices["quantile"]
-        if kind == "needed":
-            number = DIMS.num_tasks * theory.specialists_needed(MAX_DELAY, DIMS.num_tasks, FAILURE, quantile)
-            lines.append(("$N M_{th}$", float(number)))
-        else:
-            number = theory.experts_needed(MAX_DELAY, DIMS.num_tasks, FAILURE, **choices)
-            rule = r"$N M_{th}\,\ln(1/\delta)$" if kind == "stated" else "Chernoff"
-            lines.append((f"{rule}, {quantile}", float(number)))
+    asked = MAX_DELAY, DIMS.num_tasks, FAILURE
+    lines = [("$N M_{th}$", DIMS.num_tasks * theory.specialists_needed(*asked))]
+    for rule, words in RULES.items():
+        for quantile in theory.QUANTILES:
+            lines.append((f"{words}, {quantile}", float(theory.experts_needed(*asked, quantile, rule))))
     return sorted(lines, key=lambda line: line[1])
 
 

@@ -1,8 +1,4 @@
-"""Where servers specialise, over the gate drive and the perturbation apart: a picture the paper lacks.
-
-As the figure of this name of the paper on continual learning: drive and perturbation are set by the signals' scale and
-lambda, noise along with them, and beside Algorithm 1 stands its reduced model, with the same pools and draws.
-"""
+"""Where servers specialise, over the gate drive and the perturbation apart: a picture the paper lacks."""
 
 import xarray as xr
 

@@ -1,17 +1,14 @@
-"""The servers of one network at work: which task each is busy with, before and after they specialise.
+"""The servers of one network at work: which task each is busy with, before and after they specialise."""
 
-Two policies meet the same arrivals. A bar is a task from the round in which it is routed to the one in which it is
-done; its number and colour are its kind, which the router does not know.
-"""
-
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Int
+from jaxtyping import Int
 
 from moe_theory import plot
-from moe_theory.edge.algorithm import DROPPED, Info, State, system
+from moe_theory.core.system import fields
+from moe_theory.edge.algorithm import DROPPED, system
 from moe_theory.edge.experiments import MAX_DELAY, figure_3_dims
 from moe_theory.edge.policies import POLICIES
 from moe_theory.plot import roles
@@ -25,20 +22,7 @@ COLOURS = tuple("#332288 #88ccee #44aa99 #117733 #999933 #ddcc77 #cc6677 #882255
 DARK = (0, 3, 7, 8)  # colours that need white numbers
 HEIGHT = 0.84  # of a bar, of its row
 LEAST_NUMBERED = 2  # rounds of a bar that is long enough for its number
-
-
-class ServerRoutes(NamedTuple):
-    """Which server got which arrival, and for how long."""
-
-    task: Int[Array, ""]
-    expert: Int[Array, ""]
-    delay: Int[Array, ""]
-
-
-def observe(state: State, info: Info) -> ServerRoutes:
-    """The arrival's kind, its server and its delay."""
-    del state
-    return ServerRoutes(info.task, info.expert, info.delay)
+observe = fields("info.task", "info.expert", "info.delay")
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:

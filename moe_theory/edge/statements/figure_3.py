@@ -3,13 +3,10 @@
 Per coordinate is the reading in which most of them can be true, and decides; the raw distance is the literal one.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from moe_theory.edge import experiments
 from moe_theory.edge.params import FIGURE_3_FEATURES, SIGMA_0
-from moe_theory.runs import Run
 from moe_theory.verify.statement import bound, ordering, probability, ranged, statement
 
 VARIANCE = SIGMA_0**2
@@ -149,19 +146,7 @@ INCREASES = statement(
 )
 
 
-def exact_at(time: int) -> Callable[[Run], np.ndarray]:
-    """The exact expected error at round `time`, given the pool and the loads: less noisy than the error itself (B,)."""
-
-    def expected(run: Run) -> np.ndarray:
-        place = np.searchsorted(run.rounds, time)
-        loads = run.records.loads[place : place + 1]
-        return experiments.exact_errors(
-            run._replace(records=run.records._replace(loads=loads)), experiments.FIGURE_3_DIMS
-        )[0]
-
-    return expected
-
-
+EXACT_AT_END = experiments.exact_error_at(experiments.FIGURE_3_ROUNDS)
 for server, cells, condition, models in (
     ("nearest", BY_NEAREST, "nearest", "a squared distance of models"),
     ("fastest", BY_FASTEST, "most powerful", "a squared distance"),
@@ -177,8 +162,8 @@ for server, cells, condition, models in (
         f"Always choosing the {condition} server ends with {models} above sigma_0 = 0.6, for every M."
         rf"$$\mathbb{{E}}[G_T \mid {given}] \ge \sigma_0 = 0.6, {grid}$$"
     )(experiments.final_error)
-    INCREASES.figure(f"figure-3.{server}-increases", cells, ordering(below=exact_at(experiments.FIGURE_3_ROUNDS))).says(
+    INCREASES.figure(f"figure-3.{server}-increases", cells, ordering(below=EXACT_AT_END)).says(
         f"Under the {condition.replace(' ', '-')}-server strategy the exact expected error is higher at the end than "
         rf"after 100 rounds, for every M.$$\mathbb{{E}}[G_{{100}} \mid {given}] < \mathbb{{E}}[G_T \mid {given}], "
         rf"{grid}$$"
-    )(exact_at(100))
+    )(experiments.exact_error_at(100))

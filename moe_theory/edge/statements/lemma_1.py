@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core.system import System
 from moe_theory.edge import delays
-from moe_theory.edge.algorithm import Arrival, Info, State, draw, learn, system
+from moe_theory.edge.algorithm import State, draw, learn, system
 from moe_theory.edge.params import SIGMA_0, Dims, Params
 from moe_theory.verify.claim import Experiment
 from moe_theory.verify.statement import identity, statement
@@ -26,15 +26,10 @@ class Updates(NamedTuple):
     experts: Float[Array, "M p"]
 
 
-def _step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, tuple[Info, Arrival]]:
+def _step(key: Key[Array, ""], state: State, params: Params) -> tuple[State, Updates]:
     arrival = draw(key, DIMS, state.pool, state.positions, params, delays.uniform)
     after, info = learn(state, arrival, params, dims=DIMS)
-    return after, (info, arrival)
-
-
-def _observe(state: State, shown: tuple[Info, Arrival]) -> Updates:
-    info, arrival = shown
-    return Updates(arrival.features, arrival.truth, info.expert, info.delay, state.experts)
+    return after, Updates(arrival.features, arrival.truth, info.expert, info.delay, after.experts)
 
 
 UPDATES = Experiment(
@@ -43,9 +38,7 @@ UPDATES = Experiment(
     System(system(DIMS).init, _step),
     {"M = 4": {"num_experts": 4, "max_transfer_delay": 2, "max_execution_delay": 2}},
     NUM_ROUNDS,
-    1,
-    _observe,
-    64,
+    replicates=64,
     is_double=True,
 )
 

@@ -30,9 +30,6 @@ COMPUTED = Selection(UPDATES, ("M = 4",), tuple(f"delta = {delta:g}" for delta i
 NORMAL_QUANTILE = r"M_{th} = \frac{d_u}{N} + \Phi^{-1}(1 - \delta) \sqrt{\frac{d_u}{N} \left( 1 - \frac{1}{N} \right)}"
 BINOMIAL_QUANTILE = r"M_{th} = \min\left\{ k : \mathbb{P}[\text{Binomial}(d_u, 1/N) > k] < \delta \right\}"
 TAIL = r"\mathbb{P}[A_n > %s] \le \delta, \quad %s"
-BETWEEN = """A set (15) has the experts whose output is largest for its kind. Outputs are linear in the signals, so that
-a signal between others never has the largest, at no gate."""
-HALF_WAY = "Three kinds, v_3 = (v_1 + v_2)/2: the third has no specialist, whatever gates, M and delta are."
 CEILING = r"\lceil M_{th} \rceil"
 
 QUANTILE = statement(
@@ -114,7 +111,7 @@ def unserved_excess(run) -> np.ndarray:
     return alike(run, [max(chances[np.argmax(chances < delta)] / delta - 1, 0) for delta in DELTAS])
 
 
-@statement(
+SPECIALISTS = statement(
     "proposition-1-specialists",
     where="Proposition 1 and the end of Appendix B",
     says=r"""Omega(N M_th ln(1/delta)) servers give every kind at least M_th specialists, except with vanishing
@@ -123,11 +120,15 @@ def unserved_excess(run) -> np.ndarray:
     hypotheses=ENOUGH_SERVERS,
     note="""The proof lets every expert choose its kind by itself and evenly, though all follow the same tasks; there
     are so many more than M_th of each kind that this does no harm. Tried: all signals, weak and strong.""",
-    why=BETWEEN,
-    instance=HALF_WAY,
+    why="""A set (15) has the experts whose output is largest for its kind. Outputs are linear in the signals, so that
+    a signal between others never has the largest, at no gate.""",
+    instance="Three kinds, v_3 = (v_1 + v_2)/2: the third has no specialist, whatever gates, M and delta are.",
     disproof="signal_between.py",
     amendment="no signal in the convex hull of the others",
-).charitable(
+)
+
+
+@SPECIALISTS.charitable(
     "proposition-1.specialists",
     BY_FAILURE,
     limit_probability(to=0, margin=0.1),
@@ -141,19 +142,14 @@ def too_few_specialists(run) -> np.ndarray:
     return run.records.num_specialists[-1] < theory.specialists_needed(FEW_DELAYS, FEW_TASKS, failure)
 
 
-@statement(
+@SPECIALISTS.twin(
     "proposition-1-availability",
     where="Proposition 1",
     says=r"""With so many servers a task that arrives after convergence finds an idle specialist, except with vanishing
     probability. $$\mathbb{P}\left[ \exists\, m \in \mathcal{M}_n : \gamma_t^{(m)} = 1 \right] = 1 - o(1),
     \quad \mathbf{w}_t \in \mathcal{W}_n$$""",
-    hypotheses=ENOUGH_SERVERS,
     note="""With delta falling, so that M grows as the proposition has it. Tried: all signals, weak and strong. A
     specialist in the sense of (15) is an expert whose output is largest for the kind, and need not know the task.""",
-    why=BETWEEN,
-    instance=HALF_WAY,
-    disproof="signal_between.py",
-    amendment="no signal in the convex hull of the others",
 ).charitable("proposition-1.availability", BY_FAILURE, limit_probability(to=0, margin=0.1))
 def no_idle_specialist(run) -> np.ndarray:
     r"""As delta falls, with M = N M_th ln(1/delta), ever more rarely no idle server specialises in the arriving kind.

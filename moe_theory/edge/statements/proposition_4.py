@@ -28,7 +28,7 @@ def by(formula: Callable) -> Callable[[Run], np.ndarray]:
 
 
 def exact(run) -> np.ndarray:
-    return steady(run, experiments.exact_errors(run, FIGURE_3_DIMS))
+    return steady(run, experiments.exact_errors(run))
 
 
 EQUATION_22 = r"""$$

@@ -42,10 +42,7 @@ def below(formula: Callable, floor: Callable, trivial: Callable = experiments.ta
     return bound(at_most=value, margin=0.02, trivial=trivial)
 
 
-def blind_error(run) -> np.ndarray:
-    """The exact error, at the end, of routing that is blind to the task but has the same loads (B,)."""
-    final = run._replace(records=run.records._replace(loads=run.records.loads[-1:]))
-    return experiments.exact_errors(final, experiments.FIGURE_3_DIMS)[0]
+blind_error = experiments.exact_error_at(experiments.FIGURE_3_ROUNDS)
 
 
 EQUATION_23 = r"""$$
