@@ -46,7 +46,6 @@ IMPOSSIBLE = {
         "fixed_router": "InvalidDimsError InvalidSystemError UnknownNameError",
         "learned_router": "InvalidDimsError InvalidSystemError UnknownNameError",
         "dense_router": "InvalidDimsError InvalidSystemError UnknownNameError",
-        "natural": "UnknownNameError",
     },
     "moe_theory.deep.Dims": {"servers": "InvalidDimsError UnknownNameError"},
 }
