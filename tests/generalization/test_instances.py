@@ -68,10 +68,10 @@ def brute_force(cells: np.ndarray, labels: np.ndarray, num_experts: int) -> dict
         values["paired"].append(risks[0] - risks[1])
         values["mean"].append(np.mean(labels[0] * outputs[0]))
         values["memory"].append(plain[1] - plain[0])
+    assert abs(max(values["paired"]) - np.max(np.abs(values["paired"]))) < 1e-12
     return {
         "gap": np.max(np.abs(values["difference"])),
         "paired_gap": max(values["paired"]),
-        "paired_absolute": np.max(np.abs(values["paired"])),
         "masked": max(values["mean"]),
         "lone": max(np.mean(labels[0]), -np.mean(labels[0])),
         "memorised": max(values["memory"]),
