@@ -82,8 +82,7 @@ def log_mask_patterns(num_experts: Real, num_active: Real, num_samples: Real, nu
         0.0
     """
     require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples)
-    require(Count, num_features=num_features)
+    require(Count, num_samples=num_samples, num_features=num_features)
     experts, samples = np.asarray(num_experts, float), np.asarray(num_samples, float)
     parameters = (experts - 1) * num_features
     forms = samples * experts * (experts - 1) / 2
@@ -288,9 +287,7 @@ def log_network_patterns(
         True
     """
     require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples)
-    require(Count, num_features=num_features)
-    require(Count, widths=widths)
+    require(Count, num_samples=num_samples, num_features=num_features, widths=widths)
     sizes, total, weights = (num_features, *widths, num_experts), 0.0, 0
     compared = (*widths, num_experts * (num_experts - 1) / 2)
     for degree, (inputs, outputs, count) in enumerate(zip(sizes, sizes[1:], compared, strict=False), start=1):

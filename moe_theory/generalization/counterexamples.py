@@ -211,8 +211,7 @@ def quantile_lines(
 
 def _check(num_experts: int, num_active: int, num_samples: int, num_draws: int, delta: float) -> None:
     require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples)
-    require(Count, num_draws=num_draws)
+    require(Count, num_samples=num_samples, num_draws=num_draws)
     if np.ndim(delta):
         raise InvalidParamsError(f"delta={delta} must be one number: a frequency is compared with it. Give one.")
     require(OpenProbability, delta=delta)
