@@ -29,8 +29,6 @@ from moe_theory.deep.layers import (
     groups,
     he_kernels,
     max_pool,
-    ones,
-    zeros,
 )
 
 _KERNEL_SIDE = 3
@@ -263,7 +261,7 @@ def _dense_shapes(num_inputs: int, widths: tuple[int, ...]) -> list[tuple[int, i
 
 
 def _drawn(key: Key[Array, ""], shapes: list) -> Weights:
-    return Weights(tuple(_Layer(kernel, zeros(kernel.shape[-1])) for kernel in he_kernels(key, shapes)), ())
+    return Weights(tuple(_Layer(kernel, jnp.zeros(kernel.shape[-1])) for kernel in he_kernels(key, shapes)), ())
 
 
 def _dense(values: Array, layers: tuple[_Layer, ...] | list[_Layer]) -> Float[Array, "n outputs"]:
@@ -319,11 +317,13 @@ def resnet(
             shapes += [(3, 3, num_in, num_out), (3, 3, num_out, num_out)]
             shapes += [(1, 1, num_in, num_out)] if stride != 1 else []
         *convolved, last = he_kernels(key, [*shapes, (widths[-1], num_outputs)])
-        layers = [_Normed(kernel, Affine(ones(kernel.shape[-1]), zeros(kernel.shape[-1]))) for kernel in convolved]
+        layers = [
+            _Normed(kernel, Affine(jnp.ones(kernel.shape[-1]), jnp.zeros(kernel.shape[-1]))) for kernel in convolved
+        ]
         rest = iter(layers[1:])
         blocks = tuple(_Block(next(rest), next(rest), next(rest) if stride != 1 else None) for stride in strides)
         statistics = tuple(normalization.begin(layer.kernel.shape[-1]) for layer in layers)
-        params = _Params(layers[0], blocks, _Layer(last, zeros(num_outputs)))
+        params = _Params(layers[0], blocks, _Layer(last, jnp.zeros(num_outputs)))
         return Weights(params, statistics if jax.tree.leaves(statistics) else ())
 
     def apply(

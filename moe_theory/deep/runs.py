@@ -314,11 +314,7 @@ def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
     coordinates = {"cell": cells, "round": first.rounds, "replicate": first.replicates}
     coordinates[EXPERT] = np.arange(plan.preset.dims.max_experts)
     coordinates[CLASS] = [plan.data.class_names[label] for label in plan.preset.classes]
-    return xr.Dataset(variables, coordinates, _attributes(plan, command))
-
-
-def _attributes(plan: Plan, command: str) -> dict[str, Any]:
-    return {
+    attributes = {
         "preset": plan.preset.name,
         "source": f"{plan.preset.where} of {plan.preset.paper}",
         "data": plan.data.title,
@@ -329,6 +325,7 @@ def _attributes(plan: Plan, command: str) -> dict[str, Any]:
         "versions": json.dumps(versions()),
         "command": command,
     }
+    return xr.Dataset(variables, coordinates, attributes)
 
 
 class RunCheckpoint(NamedTuple):
