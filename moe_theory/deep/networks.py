@@ -11,7 +11,7 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +31,7 @@ from moe_theory.deep.layers import (
     max_pool,
 )
 
+Stack = TypeVar("Stack")  # weights of M experts, or what else there is of each: leaves (M, ...)
 _KERNEL_SIDE = 3
 _POOL_SIDE = 2
 
@@ -93,7 +94,7 @@ def stacked(
     return jax.lax.map(lambda own: network.init(own, shape, num_outputs), keys)
 
 
-def expert(stack: Weights, index: Int[Array, ""]) -> Weights:
+def expert(stack: Stack, index: Int[Array, ""]) -> Stack:
     """Expert `index` of a stack; an index outside [0, M), such as the -1 of a dropped task, is clipped."""
     last = num_experts(stack) - 1
     return jax.tree.map(
@@ -101,7 +102,7 @@ def expert(stack: Weights, index: Int[Array, ""]) -> Weights:
     )
 
 
-def with_expert(stack: Weights, index: Int[Array, ""], one: Weights) -> Weights:
+def with_expert(stack: Stack, index: Int[Array, ""], one: Stack) -> Stack:
     """The stack with `one` as its expert `index`, all others bitwise unchanged.
 
     An index outside [0, M), such as the -1 of a dropped task, changes nothing.
@@ -115,7 +116,7 @@ def with_expert(stack: Weights, index: Int[Array, ""], one: Weights) -> Weights:
     return jax.tree.map(put, stack, one, expert(stack, index))
 
 
-def num_experts(stack: Weights) -> int:
+def num_experts(stack: PyTree) -> int:
     """M, of a stack with leaves (M, ...)."""
     return jax.tree.leaves(stack)[0].shape[0]
 
