@@ -439,14 +439,11 @@ def _write_folder(
 
 def _request(job: _MergeJob, form: str) -> str:
     """A digest of what a merge is of, in place of the mark of a temporary name."""
-    files = [path for each in (job.found.checkpoint, job.base) if each for path in _paths(each)]
+    read = [each.tensors.values() for each in (job.found.checkpoint, job.base) if each]
+    files = [path for tensors in read for path in sorted({tensor.path for tensor in tensors})]
     facts = [(str(path.absolute()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
     wanted = [job.weights.tolist(), job.method, job.found.patterns, form, facts]
     return hashlib.sha256(json.dumps(wanted).encode()).hexdigest()[:12]
-
-
-def _paths(checkpoint: Checkpoint) -> list[Path]:
-    return sorted({tensor.path for tensor in checkpoint.tensors.values()})
 
 
 def _write_file(out: Path, header: Header, plan: Sequence[_Output], report: _Report) -> None:

@@ -51,14 +51,6 @@ def nothing_kept(dims: Dims, parameters: PyTree) -> Kept:
     return Kept(rows, jax.tree.map(jnp.zeros_like, parameters) if dims.consolidates else ())
 
 
-def of_expert(kept: Kept, expert: Int[Array, ""]) -> Kept:
-    return jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, expert, keepdims=False), kept)
-
-
-def with_expert(kept: Kept, expert: Int[Array, ""], own: Kept) -> Kept:
-    return jax.tree.map(lambda leaf, new: leaf.at[expert].set(new), kept, own)
-
-
 def held(kept: Kept, parameters: PyTree, before: PyTree, rate: Float[Scalar, ""], params: Params) -> PyTree:
     """The parameters after a gradient step, moved back toward their values before the task by the penalty on the
     distance of important weights, lambda / 2 sum F (w - w_before)^2.

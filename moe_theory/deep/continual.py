@@ -208,10 +208,10 @@ def learn(
     def experts(routing: Routing) -> Learned:
         expert = routing.ranked[0]
         before = networks.expert(state.experts, expert)
-        kept = None if state.kept is None else baselines.of_expert(state.kept, expert)
+        kept = None if state.kept is None else networks.expert(state.kept, expert)
         trained = training.train_on_arrival(before, arrival, pixels, state.pool, time, params, dims, kept)
         if state.kept is not None and trained.kept is not None:
-            kept = baselines.with_expert(state.kept, expert, trained.kept)
+            kept = networks.with_expert(state.kept, expert, trained.kept)
         after = state._replace(
             experts=networks.with_expert(state.experts, expert, trained.weights),
             tables=evaluation.with_rows(state.tables, expert, trained.rows),

@@ -209,11 +209,7 @@ def deviation_of(plan: Plan) -> float:
 
 
 def at_drive(plan: Plan, target: float) -> FittedPlan:
-    """The scale of the gate's input at which the pilot's median kappa is the target: kappa goes as its square.
-
-    Raises: InvalidParamsError for a target that is not above 0, or where gate_scale is set as well.
-    """
-    check(plan, None, target)
+    """The scale of the gate's input at which the pilot's median kappa is the target: kappa goes as its square."""
     cell, params = _largest(plan)
     records = pilot(plan, cell, _pilot_rounds(plan)).records
     found = float(np.median(records.drive[records.expert >= 0]))
@@ -267,7 +263,6 @@ def within(plan: Plan, given: Sizes, minutes: float, num_claims: int, error: flo
         num_claims, error: of the preset's figure, to say what the seeds can decide.
     Raises: InvalidRunError for minutes that are too few.
     """
-    check(plan, minutes, None)
     told, seconds, sizes, began = [], math.inf, Sizes(), time.monotonic()
     cells, budget = len(plan.preset.cells()), MARGIN * 60 * minutes
     for sizes in ladder(plan.preset, given):

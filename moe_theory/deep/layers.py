@@ -145,11 +145,7 @@ def group_normalized(values: Float[Array, "n h w c"], affine: Affine, num_groups
 
 @functools.cache  # equal settings give the same functions, so that their networks are equal too
 def batches() -> Normalization:
-    def begin(channels: int) -> RunningStatistics:
-        dtype = jnp.result_type(float)
-        return RunningStatistics(jnp.zeros(channels, dtype), jnp.ones(channels, dtype))
-
-    return Normalization(begin, batch_normalized)
+    return Normalization(lambda channels: RunningStatistics(jnp.zeros(channels), jnp.ones(channels)), batch_normalized)
 
 
 @functools.cache
@@ -182,11 +178,3 @@ def he_kernels(key: Key[Array, ""], shapes: Sequence[tuple[int, ...]]) -> list[F
         math.sqrt(2 / math.prod(shape[:-1])) * values.reshape(shape)
         for shape, values in zip(shapes, normals, strict=True)
     ]
-
-
-def zeros(size: int) -> Float[Array, " size"]:
-    return jnp.zeros(size, jnp.result_type(float))
-
-
-def ones(size: int) -> Float[Array, " size"]:
-    return jnp.ones(size, jnp.result_type(float))

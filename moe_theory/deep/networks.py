@@ -11,7 +11,7 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -29,10 +29,9 @@ from moe_theory.deep.layers import (
     groups,
     he_kernels,
     max_pool,
-    ones,
-    zeros,
 )
 
+Stack = TypeVar("Stack")  # weights of M experts, or what else there is of each: leaves (M, ...)
 _KERNEL_SIDE = 3
 _POOL_SIDE = 2
 
@@ -95,7 +94,7 @@ def stacked(
     return jax.lax.map(lambda own: network.init(own, shape, num_outputs), keys)
 
 
-def expert(stack: Weights, index: Int[Array, ""]) -> Weights:
+def expert(stack: Stack, index: Int[Array, ""]) -> Stack:
     """Expert `index` of a stack; an index outside [0, M), such as the -1 of a dropped task, is clipped."""
     last = num_experts(stack) - 1
     return jax.tree.map(
@@ -103,7 +102,7 @@ def expert(stack: Weights, index: Int[Array, ""]) -> Weights:
     )
 
 
-def with_expert(stack: Weights, index: Int[Array, ""], one: Weights) -> Weights:
+def with_expert(stack: Stack, index: Int[Array, ""], one: Stack) -> Stack:
     """The stack with `one` as its expert `index`, all others bitwise unchanged.
 
     An index outside [0, M), such as the -1 of a dropped task, changes nothing.
@@ -117,7 +116,7 @@ def with_expert(stack: Weights, index: Int[Array, ""], one: Weights) -> Weights:
     return jax.tree.map(put, stack, one, expert(stack, index))
 
 
-def num_experts(stack: Weights) -> int:
+def num_experts(stack: PyTree) -> int:
     """M, of a stack with leaves (M, ...)."""
     return jax.tree.leaves(stack)[0].shape[0]
 
@@ -263,7 +262,7 @@ def _dense_shapes(num_inputs: int, widths: tuple[int, ...]) -> list[tuple[int, i
 
 
 def _drawn(key: Key[Array, ""], shapes: list) -> Weights:
-    return Weights(tuple(_Layer(kernel, zeros(kernel.shape[-1])) for kernel in he_kernels(key, shapes)), ())
+    return Weights(tuple(_Layer(kernel, jnp.zeros(kernel.shape[-1])) for kernel in he_kernels(key, shapes)), ())
 
 
 def _dense(values: Array, layers: tuple[_Layer, ...] | list[_Layer]) -> Float[Array, "n outputs"]:
@@ -319,11 +318,13 @@ def resnet(
             shapes += [(3, 3, num_in, num_out), (3, 3, num_out, num_out)]
             shapes += [(1, 1, num_in, num_out)] if stride != 1 else []
         *convolved, last = he_kernels(key, [*shapes, (widths[-1], num_outputs)])
-        layers = [_Normed(kernel, Affine(ones(kernel.shape[-1]), zeros(kernel.shape[-1]))) for kernel in convolved]
+        layers = [
+            _Normed(kernel, Affine(jnp.ones(kernel.shape[-1]), jnp.zeros(kernel.shape[-1]))) for kernel in convolved
+        ]
         rest = iter(layers[1:])
         blocks = tuple(_Block(next(rest), next(rest), next(rest) if stride != 1 else None) for stride in strides)
         statistics = tuple(normalization.begin(layer.kernel.shape[-1]) for layer in layers)
-        params = _Params(layers[0], blocks, _Layer(last, zeros(num_outputs)))
+        params = _Params(layers[0], blocks, _Layer(last, jnp.zeros(num_outputs)))
         return Weights(params, statistics if jax.tree.leaves(statistics) else ())
 
     def apply(

@@ -112,11 +112,6 @@ def on_data(name: str | None, found: Sequence[str] | None) -> Preset:
     Args:
         found: names of data sets, the likeliest first; None or none at all leaves the preset's own.
     Raises: UnknownNameError for an unknown name; InvalidRunError where neither names a preset.
-
-    Examples:
-        >>> from moe_theory.deep import presets
-        >>> presets.on_data(None, ["fashion-mnist"]).name, presets.on_data("edge-mnist", ["fashion-mnist"]).data
-        ('continual-mnist', 'fashion-mnist')
     """
     if name is None:
         like = [ALIKE.get(data, data) for data in found or ()]
@@ -127,9 +122,9 @@ def on_data(name: str | None, found: Sequence[str] | None) -> Preset:
                 "the numbers of the classes that are tasks, such as 0,1, beside what you have typed."
             )
     own = preset(name)
-    original = PRESETS.get(name.removesuffix(SMALL), own).data
     if found is None:
         return own
+    original = PRESETS.get(name.removesuffix(SMALL), own).data
     data = original if original in found or not found else found[0]
     return dataclasses.replace(own, data=data)
 

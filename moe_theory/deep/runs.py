@@ -15,7 +15,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -170,31 +170,30 @@ class Plan:
     @functools.cached_property
     def stored(self) -> Counter[Stored]:
         """How many of its runs the folder had, by how far they were, when this was first read."""
+        return Counter(load(self, *own)[0] for own in self._tasks())
+
+    def _tasks(self) -> Iterator[tuple[str, int, dict[str, Any]]]:
+        """Cell, replicate and what decides the numbers of each run; of none where nothing is stored."""
         cells, common = self.params(), _common_key(self)
-        return Counter(
-            load(self, cell, replicate, _task(common, cell, replicate, params))[0]
-            for replicate in range(self.replicates if self.store is not None else 0)
-            for cell, params in cells.items()
-        )
+        for replicate in range(self.replicates if self.store is not None else 0):
+            for cell, params in cells.items():
+                yield cell, replicate, _task(common, cell, replicate, params)
 
     def difference(self) -> dict[str, tuple[Any, Any]]:
         """By name what decides numbers and differs between the first run of something else in the folder and the plan's
         own: there and here. Empty unless there is one.
         """
-        common = _common_key(self)
-        for replicate in range(self.replicates if self.store is not None else 0):
-            for cell, params in self.params().items():
-                own = _task(common, cell, replicate, params)
-                try:
-                    assert self.store is not None
-                    self.store.read(name_of(cell, replicate), own)
-                except OtherChunkError as failure:
-                    there, here = _flat(failure.task), _flat(plain(own))
-                    names = [*dict.fromkeys((*here, *there))]
-                    pairs = {name: (there.get(name), here.get(name)) for name in names}
-                    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-                except (MissingChunkError, DamagedChunkError):
-                    continue
+        for cell, replicate, own in self._tasks():
+            try:
+                assert self.store is not None
+                self.store.read(name_of(cell, replicate), own)
+            except OtherChunkError as failure:
+                there, here = _flat(failure.task), _flat(plain(own))
+                names = [*dict.fromkeys((*here, *there))]
+                pairs = {name: (there.get(name), here.get(name)) for name in names}
+                return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+            except (MissingChunkError, DamagedChunkError):
+                continue
         return {}
 
     def forget(self) -> None:
@@ -314,11 +313,7 @@ def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
     coordinates = {"cell": cells, "round": first.rounds, "replicate": first.replicates}
     coordinates[EXPERT] = np.arange(plan.preset.dims.max_experts)
     coordinates[CLASS] = [plan.data.class_names[label] for label in plan.preset.classes]
-    return xr.Dataset(variables, coordinates, _attributes(plan, command))
-
-
-def _attributes(plan: Plan, command: str) -> dict[str, Any]:
-    return {
+    attributes = {
         "preset": plan.preset.name,
         "source": f"{plan.preset.where} of {plan.preset.paper}",
         "data": plan.data.title,
@@ -329,6 +324,7 @@ def _attributes(plan: Plan, command: str) -> dict[str, Any]:
         "versions": json.dumps(versions()),
         "command": command,
     }
+    return xr.Dataset(variables, coordinates, attributes)
 
 
 class RunCheckpoint(NamedTuple):

@@ -5,7 +5,6 @@ that do not apply to the given experts or router are left out.
 """
 
 import dataclasses
-import functools
 import itertools
 import math
 import re
@@ -399,13 +398,9 @@ def _have_norms(setting: Setting) -> bool:
 
 
 def _stored(setting: Setting) -> Iterator[Form]:
-    if setting.stored_bits is not None:
-        at = functools.partial(_stored_at, setting.stored_bits, setting.delta)
-        yield Form("stored", "", None, HOLDS, (), _guarded(at), (LOSS, SAMPLES, SIZES, ONE))
-
-
-def _stored_at(num_bits: int, delta: float, num_samples: int) -> float:
-    return float(corrected.stored(num_bits, 1, num_samples, delta))
+    if (bits := setting.stored_bits) is not None:
+        at = _guarded(lambda num_samples: float(corrected.stored(bits, 1, num_samples, setting.delta)))
+        yield Form("stored", "", None, HOLDS, (), at, (LOSS, SAMPLES, SIZES, ONE))
 
 
 def _norms(setting: Setting, num_samples: int) -> float:

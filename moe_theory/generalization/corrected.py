@@ -1,4 +1,4 @@
-"""Bounds that hold instead of Theorem 1 and its lemmas, derived step by step in their docstrings.
+"""Bounds that hold instead of Theorem 1 and its lemmas, derived in `statements/proofs` or step by step here.
 
 T experts, k active, m i.i.d. samples, a loss in [0, 1] that is C-Lipschitz in the model's output; linear experts
 w_j.x with |w_j| <= B, linear routers with logits v_j.x, |v_j| <= W, inputs with |x| <= c. R_S(F) is the empirical
@@ -28,23 +28,14 @@ EPSILONS = (1e-9, 2.0)  # in units of B c: the range of cover radii that `coveri
 def uniform(complexity: Real, log_patterns: Real, num_samples: Real, lipschitz: Real = 1.0, delta: Real = 0.05) -> Real:
     """2 C rho + 2 sqrt(log Gamma / (2m)) + sqrt(log(2/delta) / (2m)), a bound on sup_f |L_S(f) - L_D(f)|.
 
-    It fails with probability at most delta. Derivation:
-    1. Phi(S) = sup_f (L_D(f) - L_S(f)) changes by at most 1/m with one sample, so that by McDiarmid
-       P(Phi >= E Phi + x) <= exp(-2 m x^2). The same for sup_f (L_S - L_D). Each gets delta/2: the last term.
-    2. Symmetrization (Lemma 8): E Phi <= 2 E_S R_S(l o F).
-    3. Given S, the router's masks on S take at most Gamma(m) patterns mu, and F is the union of the F|mu. So
-       R_S(l o F) = E_sigma max_mu Z_mu with Z_mu = sup_{F|mu} (1/m) sum_i sigma_i l_i.
-    4. Centred Massart over masks: sum_i sigma_i l_i = sum_i sigma_i (l_i - 1/2) + (1/2) sum_i sigma_i, whose last part
-       is the same for all f and mu and has mean 0. The rest of Z_mu changes by at most 1/m with one sign, so that
-       E exp(s (Z_mu - E Z_mu)) <= exp(s^2 / (8m)) (McDiarmid's martingale), and the maximum of Gamma such variables
-       exceeds the largest mean by at most sqrt(log(Gamma) / (2m)).
-    5. Contraction (Lemma 9) for each mu: E Z_mu = R_S(l o F|mu) <= C R_S(F|mu) <= C rho.
+    It fails with probability at most delta: McDiarmid's inequality and symmetrization, Massart's lemma over the masks
+    that a router leaves on the sample, and contraction by the loss.
 
     Args:
         complexity: rho, at least R_S(F|mu) for every mask pattern of every sample.
         log_patterns: log Gamma(m); 0 where the mask cannot change. The mean of log Gamma(S) over samples will do
-            (Jensen, in step 4), as the mean of R_S(F|mu) does for rho where there is but one mask.
-    Source: replaces Eq. (8) and (23); dimensionless.
+            (Jensen), as the mean of R_S(F|mu) does for rho where there is but one mask.
+    Source: replaces Eq. (8) and (23); derivation in `proofs/theorem_1_instead.py`; dimensionless.
     Raises: InvalidParamsError for a negative number or a delta outside (0, 1).
 
     Examples:
@@ -68,13 +59,12 @@ def _spread(log_count: Real, num_samples: Real, delta: Real) -> np.ndarray:
 def log_mask_patterns(num_experts: Real, num_active: Real, num_samples: Real, num_features: Real) -> Real:
     """log Gamma(m): number of top-k mask patterns that linear routers can give m inputs with d features.
 
-    A mask depends on the order of the logits alone, so on the signs of (v_i - v_j).x_s for i < j and every sample s.
-    With u_i = v_i - v_T these are N = m T(T-1)/2 linear forms in D = (T-1) d parameters. Signs {>= 0, < 0} of linear
-    forms have VC dimension at most D, so that (Sauer, Shelah) at most sum_{i<=D} binom(N, i) <= (e N/D)^D occur:
-    log Gamma <= (T-1) d log(e m T / (2d)) once N >= D. Ties, which the lower index wins, are counted.
-    At most m log binom(T, k), all masks of all samples; 0 at k = T.
+    (T-1) d log(e m T / (2d)), Sauer and Shelah's count of the signs of the N = m T(T-1)/2 differences of logits, linear
+    in D = (T-1) d parameters, once N >= D; at most m log binom(T, k), all masks of all samples; 0 at k = T. Ties, which
+    the lower index wins, are counted.
 
-    Source: replaces Eq. (16). Raises: InvalidParamsError for sizes out of range.
+    Source: replaces Eq. (16); derivation in `proofs/remark_masks.py`.
+    Raises: InvalidParamsError for sizes out of range.
 
     Examples:
         >>> from moe_theory.generalization import corrected
@@ -82,8 +72,7 @@ def log_mask_patterns(num_experts: Real, num_active: Real, num_samples: Real, nu
         0.0
     """
     require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples)
-    require(Count, num_features=num_features)
+    require(Count, num_samples=num_samples, num_features=num_features)
     experts, samples = np.asarray(num_experts, float), np.asarray(num_samples, float)
     parameters = (experts - 1) * num_features
     forms = samples * experts * (experts - 1) / 2
@@ -101,12 +90,10 @@ def fixed_router_complexity(
 ) -> Real:
     """Upper bound on R_S(F|a) for a given router a: B c sqrt(T A / m), A the mean of |a(x_i)|^2 over the sample.
 
-    sup over |w_j| <= B of sum_i sigma_i sum_j a_j(x_i) w_j.x_i is B sum_j |sum_i sigma_i a_j(x_i) x_i|. By Jensen its
-    mean is at most B sum_j sqrt(sum_i a_j(x_i)^2 |x_i|^2) <= B c sum_j sqrt(n_j) with n_j = sum_i a_j(x_i)^2, and by
-    Cauchy-Schwarz sum_j sqrt(n_j) <= sqrt(T sum_j n_j) = sqrt(T m A). With k active experts 1/k <= A <= 1, and the
-    bound falls with A as more experts share an input. It is at most B c, since a(x) is a convex combination.
+    With k active experts 1/k <= A <= 1, and the bound falls with A as more experts share an input. It is at most B c,
+    since a(x) is a convex combination.
 
-    Source: replaces Eqs. (29) to (32) for a given router.
+    Source: replaces Eqs. (29) to (32) for a given router; derivation in `proofs/fixed_router.py`.
     Raises: InvalidParamsError for sizes or norms out of range.
 
     Examples:
@@ -146,12 +133,10 @@ def cells_complexity(num_experts: int, num_samples: int) -> float:
 def product_complexity(num_experts: Real, num_samples: Real, expert_norm: Real = 1.0, feature_norm: Real = 1.0) -> Real:
     """rho for k = 1: B c sqrt(min(T, m) / m).
 
-    Given the mask, F|mu is a product of T balls, each on its own n_j inputs, so that sum_j n_j = m and
-    R_S(F|mu) = (B/m) sum_j E|sum_{i in S_j} sigma_i x_i| <= (B c / m) sum_j sqrt(n_j) <= (B c / m) sqrt(min(T, m) m),
-    since at most min(T, m) of the n_j are not 0. With orthogonal inputs and equal n_j all three are equalities, so
-    that the factor sqrt(T) is necessary.
+    Given the mask, F|mu is a product of T balls, each on its own inputs. With orthogonal inputs and as many in each the
+    bound is reached, so that the factor sqrt(T) is necessary.
 
-    Source: replaces Eqs. (29) to (32) at k = 1.
+    Source: replaces Eqs. (29) to (32) at k = 1; derivation in `proofs/fixed_router.py`.
     Raises: InvalidParamsError for sizes or norms out of range.
 
     Examples:
@@ -288,9 +273,7 @@ def log_network_patterns(
         True
     """
     require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples)
-    require(Count, num_features=num_features)
-    require(Count, widths=widths)
+    require(Count, num_samples=num_samples, num_features=num_features, widths=widths)
     sizes, total, weights = (num_features, *widths, num_experts), 0.0, 0
     compared = (*widths, num_experts * (num_experts - 1) / 2)
     for degree, (inputs, outputs, count) in enumerate(zip(sizes, sizes[1:], compared, strict=False), start=1):
@@ -345,7 +328,7 @@ def covering(
        the logits has the 1-norm sum_j a_j |h_j - f|, at most 4 p (1 - p) B c <= B c for outputs within +-B c.
     3. With eps/2 for each, covers at eps/(2c) and eps/(2 B c^2) approximate every f, given the mask, to eps.
     4. So R_S(l o F) is at most C eps plus that of a finite class of Gamma N losses, and Massart's lemma, centred as in
-       `uniform`, bounds that by sqrt((log Gamma + log N) / (2m)). Steps 1 and 2 of `uniform` give the rest.
+       `uniform`, bounds that by sqrt((log Gamma + log N) / (2m)). The rest is as there.
 
     Chaining covers of ever smaller radii, which would spare the logarithm, has larger constants: 1.65, 1.34 and 1.2
     times the terms in eps and N at m = 10^3, 10^6 and 10^9 T d (k = 1, C B c = 1, the best ratio of radii).
@@ -431,12 +414,9 @@ def bounds(
 
 
 def tail(num_samples: Real, excess: Real) -> Real:
-    """exp(-m x^2), a bound on P(phi(S, S') - E phi >= x).
+    """exp(-m x^2), a bound on P(phi(S, S') - E phi >= x), of McDiarmid's inequality for 2m samples.
 
-    phi depends on 2m independent samples and changes by at most 1/m with each: McDiarmid's exponent is
-    -2 x^2 / (2m / m^2) = -m x^2.
-
-    Source: replaces Eq. (20).
+    Source: replaces Eq. (20); derivation in `proofs/equation_20.py`.
     Raises: InvalidParamsError unless m is whole and at least 1.
 
     Examples:

@@ -1,4 +1,4 @@
-"""Four classes of sparse MoE whose gap exceeds Theorem 1's bound far more often than delta.
+"""Three classes of sparse MoE whose gap exceeds Theorem 1's bound far more often than delta.
 
 The theorem claims that sup_f |L_S(f) - L_D(f)| exceeds its bound with probability at most delta. Here the loss is the
 ramp, clip((1 - y f)/2, 0, 1), 1/2-Lipschitz and in [0, 1], and y = +1 or -1 is a fair coin, independent of x. So
@@ -9,18 +9,14 @@ whole router (Theorem 1), and `Counterexample.bounds` has both. Where they diffe
 masks. `corrected.py` has what holds instead.
 """
 
-import functools
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float, Key
 
-from moe_theory.core import programs
-from moe_theory.core.constraints import Count, OpenProbability, Whole, require, require_active
+from moe_theory.core.constraints import Count, OpenProbability, require, require_active
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.fields import documented
 from moe_theory.core.random import replicate_keys, step_key, typed_key
@@ -33,15 +29,13 @@ TRUE_RISK = 0.5  # L_D of every f
 REFUTED = "mask-dimension"  # the reading whose bound gaps are compared with
 GRANTED = 1.0  # d_N that `fixed_router` puts for a class of one router, which has 0
 ERROR = 0.05  # of the intervals of frequencies
-ROUTER_NORM = 100.0  # of `natural`
-TINY = 1e-30  # keeps the gradient of a norm finite at 0, where an expert has no input
 
 
 @documented
 class Counterexample(NamedTuple):
     """Gaps of independent samples, and the bounds that they should not exceed."""
 
-    gap: Float[np.ndarray, " draws"]  # sup_f |L_S(f) - L_D(f)| of each sample, or a lower bound on it by search
+    gap: Float[np.ndarray, " draws"]  # sup_f |L_S(f) - L_D(f)| of each sample
     bound: float  # of the reading "mask-dimension"
     bounds: dict[str, float]  # Theorem 1, for each reading of d_N; NaN where the class has no finite d_N
     frequency: float  # share of samples whose gap exceeds `bound`
@@ -50,7 +44,7 @@ class Counterexample(NamedTuple):
     refutes: bool  # whether the lower end exceeds `delta`
     delta: float
     true_risk: float  # L_D of every f
-    rademacher: float  # R_m(H), or an upper bound on it
+    rademacher: float  # R_m(H)
     natarajan: dict[str, float]  # d_N, or an upper bound on it, for each reading
     num_samples: int  # m
     num_experts: int  # T
@@ -189,57 +183,6 @@ def dense_router(
     )
 
 
-def natural(
-    key: Key[Array, ""],
-    num_samples: int = 1000,
-    num_experts: int = 32,
-    num_features: int = 10,
-    num_draws: int = 24,
-    delta: float = 0.05,
-    num_steps: int = 300,
-) -> Counterexample:
-    """Counterexample D: an ordinary dense MoE, k = T, by gradient ascent. It refutes the reading of d_N of masks.
-
-    x is uniform on the unit sphere; logits are linear with rows |v_j| <= `ROUTER_NORM`, experts linear with |w_j| <= 1.
-    Outputs are in [-1, 1], where the loss is linear, so that the gap of f is half the mean of y_i f(x_i). The best
-    experts for a router have a closed form, and Adam searches for the router. The gap found is a lower bound on the
-    supremum, computed from the weights in float64.
-
-    There is one mask, so d_N = 0. R_m(H) is replaced by 1/sqrt(m), its upper bound by Jensen, as |x| = 1. The bound
-    with d_N = d of the whole router is not exceeded; nor is that with d_N = 1.
-
-    Args:
-        num_steps: of gradient ascent.
-    Returns: `instance` has features (m, d), labels (m,), experts (T, d) and router (T, d).
-    Source: against Theorem 1 and Eq. (23), with d_N of Definition 4.
-    Raises: InvalidParamsError for sizes below 1, fewer than two experts, or a delta outside (0, 1); InvalidRunError for
-        what is no key.
-
-    Examples:
-        >>> import moe_theory as mt
-        >>> from moe_theory.generalization import counterexamples
-        >>> found = counterexamples.natural(mt.root_key(0), num_samples=20, num_experts=2, num_draws=2, num_steps=2)
-        >>> found.gap.shape, bool((found.gap < 0.5).all())
-        ((2,), True)
-    """
-    _check(num_experts, num_experts, num_samples, num_draws, delta)
-    require(Count, num_features=num_features)
-    require(Count, num_steps=num_steps)
-    require(Whole(2), num_experts=num_experts)
-    sizes = (num_samples, num_experts, num_features, num_steps)
-    keys = replicate_keys(typed_key(key), jnp.arange(num_draws))
-    # Not batched: batched matrix products are slower on a CPU.
-    found = [{name: np.asarray(array, float) for name, array in _ascend(each, *sizes).items()} for each in keys]
-    return _counterexample(
-        np.asarray([_dense_gap(**arrays) for arrays in found]),
-        (num_experts, num_experts, num_samples),
-        1 / np.sqrt(num_samples),
-        {name: natarajan("linear", num_experts, num_experts, num_features, name) for name in READINGS},
-        delta,
-        found[0],
-    )
-
-
 def quantile_lines(
     coordinate: Float[np.ndarray, " m"], num_experts: int
 ) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"], np.ndarray]:
@@ -268,8 +211,7 @@ def quantile_lines(
 
 def _check(num_experts: int, num_active: int, num_samples: int, num_draws: int, delta: float) -> None:
     require_active(num_experts, num_active)
-    require(Count, num_samples=num_samples)
-    require(Count, num_draws=num_draws)
+    require(Count, num_samples=num_samples, num_draws=num_draws)
     if np.ndim(delta):
         raise InvalidParamsError(f"delta={delta} must be one number: a frequency is compared with it. Give one.")
     require(OpenProbability, delta=delta)
@@ -325,48 +267,3 @@ def _counterexample(
         num_active=num_active,
         instance=instance,
     )
-
-
-@functools.partial(programs.jit, static_argnums=(1, 2, 3, 4))
-def _ascend(
-    key: Key[Array, ""], num_samples: int, num_experts: int, num_features: int, num_steps: int
-) -> dict[str, Array]:
-    """A sample, the router that gradient ascent finds, and the best experts for that router.
-
-    The mean of y_i f(x_i) is sum_j w_j.s_j with s_j = sum_i a_j(x_i) y_i x_i / m, so that w_j = s_j / |s_j| is best and
-    makes it sum_j |s_j|, a function of the router alone.
-    """
-    feature_key, label_key, router_key = jax.random.split(key, 3)
-    features = _on_sphere(feature_key, num_samples, num_features)
-    labels = instances.draw_labels(label_key, num_samples)
-    start = _on_sphere(router_key, num_experts, num_features) * ROUTER_NORM / 20
-
-    def shares(router: Array) -> tuple[Array, Array]:
-        gates = jax.nn.softmax(router @ features.T, axis=0)
-        vectors = (gates * labels) @ features / num_samples
-        return vectors, jnp.sqrt(jnp.sum(vectors**2, axis=1, keepdims=True) + TINY)
-
-    optimizer = optax.adam(optax.cosine_decay_schedule(ROUTER_NORM / 100, num_steps))
-
-    def step(carry: Any, _: None) -> tuple[Any, None]:
-        router, state = carry
-        updates, state = optimizer.update(jax.grad(lambda router: -jnp.sum(shares(router)[1]))(router), state)
-        router = router + updates
-        norms = jnp.linalg.norm(router, axis=1, keepdims=True)
-        return (router * jnp.minimum(1, ROUTER_NORM / norms), state), None
-
-    (router, _), _ = jax.lax.scan(step, (start, optimizer.init(start)), None, length=num_steps)
-    vectors, norms = shares(router)
-    return {"features": features, "labels": labels, "experts": vectors / norms, "router": router}
-
-
-def _on_sphere(key: Key[Array, ""], count: int, num_features: int) -> Float[Array, "n d"]:
-    normals = jax.random.normal(key, (count, num_features))
-    return normals / jnp.linalg.norm(normals, axis=1, keepdims=True)
-
-
-def _dense_gap(features: np.ndarray, labels: np.ndarray, experts: np.ndarray, router: np.ndarray) -> float:
-    logits = features @ router.T
-    gates = np.exp(logits - logits.max(axis=1, keepdims=True))
-    outputs = np.sum(gates * (features @ experts.T), axis=1) / gates.sum(axis=1)
-    return float(abs(np.mean(np.clip((1 - labels * outputs) / 2, 0, 1)) - TRUE_RISK))

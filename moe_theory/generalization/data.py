@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
+from moe_theory.core.digits import handwritten_digits
 from moe_theory.core.errors import InvalidDimsError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Scalar, stored
@@ -123,7 +124,6 @@ def _points(num_features: int) -> np.ndarray:
 @functools.lru_cache
 def _digits() -> tuple[np.ndarray, np.ndarray]:
     """Scikit-learn's 1,797 images of digits as rows scaled to |x| <= 1, labelled 1 where odd and -1 where even."""
-    from sklearn.datasets import load_digits  # takes a second to import
-
-    images, digits = load_digits(return_X_y=True)
-    return images / np.linalg.norm(images, axis=1).max(), np.where(digits % 2 == 1, 1.0, -1.0)
+    images, digits, _ = handwritten_digits()
+    rows = images.reshape(-1, DIGITS_PIXELS)
+    return rows / np.linalg.norm(rows, axis=1).max(), np.where(digits % 2 == 1, 1.0, -1.0)

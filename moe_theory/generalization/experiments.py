@@ -211,7 +211,7 @@ MANY_FITS = _trained(
     "random-labels-many", Dims(8, FIT_FEATURES, 8192), _settings(MANY_SIZES, learning_rate=FIT_RATE), num_rounds=30
 )
 
-# The natural counterexample D: dense, k = T = 32 linear experts, router rows of norm 100.
+# An ordinary dense mixture: k = T = 32 linear experts, router rows of norm 100.
 NATURAL_EXPERTS, NATURAL_FEATURES = 32, 10
 NATURAL = _trained(
     "natural",

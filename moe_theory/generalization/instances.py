@@ -76,17 +76,16 @@ class Cells(NamedTuple):
     """Observables of `cells`. S_j is the sum of the labels in cell j, S'_j that of the ghost sample, n_j the count."""
 
     gap: Float[Array, ""]  # sup_f |L_S - L_D| = sum_j |S_j| / (2m)
-    paired_gap: Float[Array, ""]  # phi(S, S') = sup_f (L_S - L_S') = sum_j |S_j - S'_j| / (2m), Eq. (17)
-    paired_absolute: Float[Array, ""]  # sup_f |L_S - L_S'|, the same for that reason
+    paired_gap: Float[Array, ""]  # phi(S, S') of (17) = sup_f |L_S - L_S'| = sum_j |S_j - S'_j| / (2m)
     masked: Float[Array, ""]  # sup_f sum_i y_i f(x_i) / m = sum_j |S_j| / m, whose mean is R_m(F|mu)
     lone: Float[Array, ""]  # |sum_i y_i| / m, whose mean is R_m(H)
     memorised: Float[Array, ""]  # sup_f (L_D - L_S) = sum_j max(1/T - n_j/m, 0) if all labels were +1, without noise
 
 
 class Gap(NamedTuple):
-    """Observables of `learned_cells` and `dense`."""
+    """Observables of `learned_cells`, `dense` and `lone_points`."""
 
-    gap: Float[Array, ""]  # sup_f |L_S - L_D|
+    gap: Float[Array, ""]  # sup_f |L_S - L_D|; of `lone_points` sup_f |L_S - L_S'| over all masks
 
 
 class Coin(NamedTuple):
@@ -124,7 +123,6 @@ def cells(dims: Dims) -> System:
         return Cells(
             gap=masked / 2,
             paired_gap=paired,
-            paired_absolute=paired,
             masked=masked,
             lone=jnp.abs(jnp.sum(labels[:, 0])) / samples,
             memorised=jnp.sum(jnp.where(exists, missing, 0)),
@@ -300,12 +298,6 @@ class Growth(NamedTuple):
     masks: ClassCapacity
 
 
-class PairedGap(NamedTuple):
-    """Observables of `lone_points`."""
-
-    gap: Float[Array, ""]  # sup_f |L_S - L_S'| over all masks
-
-
 @functools.lru_cache
 def function_classes(dims: Dims) -> System:
     """T masks of k functions each at m inputs and m ghosts: normal values of one scale a draw, labels fair coins.
@@ -452,7 +444,7 @@ def lone_points(dims: Dims) -> System:
     Raises: InvalidParamsError for any other number of experts.
     """
 
-    def instance(key: Key[Array, ""], params: Params) -> PairedGap:
+    def instance(key: Key[Array, ""], params: Params) -> Gap:
         inputs = jax.random.bits(key, (2, dims.max_samples), jnp.uint32)
         is_drawn = jnp.arange(dims.max_samples) < params.num_samples
         everywhere, exists = inputs.reshape(-1), jnp.tile(is_drawn, 2)
@@ -462,7 +454,7 @@ def lone_points(dims: Dims) -> System:
         difference = jnp.sum(jnp.where(ours, 1, -1) * is_same, axis=1, dtype=jnp.int32) * is_first
         largest = [jnp.sum(jnp.sort(jnp.maximum(sign * difference, 0))[-NUM_LONE:]) for sign in (1, -1)]
         gap = jnp.maximum(*largest).astype(jnp.result_type(float))
-        return PairedGap(gap=gap / jnp.asarray(params.num_samples, jnp.result_type(float)))
+        return Gap(gap=gap / jnp.asarray(params.num_samples, jnp.result_type(float)))
 
     def check(params: Params) -> None:
         if is_known((params.num_experts, params.num_active)) and params.num_experts != 2:

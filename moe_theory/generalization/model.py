@@ -246,16 +246,10 @@ def outputs(
     features: Float[Array, "m d"],
     num_active: Int[Scalar, ""],
     num_experts: Int[Scalar, ""],
-    *,
-    straight_through: bool = False,
 ) -> Float[Array, " m"]:
-    """f(x) of Eq. (4).
-
-    Args:
-        straight_through: use `gates_straight_through`; the value is the same.
-    """
-    gate = gates_straight_through if straight_through else gates
-    return jnp.sum(gate(logits(weights, features), num_active, num_experts) * expert_outputs(weights, features), axis=1)
+    """f(x) of Eq. (4)."""
+    routed = gates(logits(weights, features), num_active, num_experts)
+    return jnp.sum(routed * expert_outputs(weights, features), axis=1)
 
 
 def ramp_loss(labels: Float[Array, "*shape"], outputs: Float[Array, "*shape"]) -> Float[Array, "*shape"]:

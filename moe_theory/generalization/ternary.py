@@ -54,8 +54,8 @@ def train(
         >>> from moe_theory.generalization import ternary
         >>> features = np.float32([[1, -1], [1, 1], [-1, 1], [-1, -1]])
         >>> weights = ternary.train(features, np.array([1, 1, 0, 0]), num_experts=1)
-        >>> ternary.classes(weights, features)
-        array([1, 1, 0, 0])
+        >>> ternary.outputs(weights, features)[:, 0] > 0
+        array([ True,  True, False, False])
     """
     require(Count, num_experts=num_experts, num_steps=num_steps)
     features, labels = np.asarray(features, np.float32), np.asarray(labels)
@@ -82,7 +82,7 @@ def train(
 
 
 def outputs(weights: Ternary, features: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m K"]:
-    """Outputs of the expert that the router's largest logit chooses.
+    """Outputs of the expert that the router's largest logit chooses; of two classes the second, 1, is above 0.
 
     Source: Eq. (5) at k = 1.
 
@@ -97,22 +97,6 @@ def outputs(weights: Ternary, features: Float[np.ndarray, "m d"]) -> Float[np.nd
     chosen = np.argmax(features @ weights.router, axis=1)
     every = np.einsum("md,tdk->mtk", features, weights.experts)
     return every[np.arange(len(features)), chosen]
-
-
-def classes(weights: Ternary, features: Float[np.ndarray, "m d"]) -> Int[np.ndarray, " m"]:
-    """The class with the largest output; of two, 1 where the one output is above 0.
-
-    Source: the example of `certificate`.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.generalization import ternary
-        >>> weights = ternary.Ternary(router=np.float32([[1]]), experts=np.float32([[[1]]]))
-        >>> ternary.classes(weights, np.float32([[2], [-3]]))
-        array([1, 0])
-    """
-    found = outputs(weights, features)
-    return (found[:, 0] > 0).astype(int) if found.shape[1] == 1 else np.argmax(found, axis=1)
 
 
 def _loss(weights: Ternary, features: Array, labels: Array) -> Array:

@@ -70,18 +70,15 @@ def corollary_4(
     operator_norms: Sequence[float],
     row_norms: Sequence[float],
     num_parameters: Real,
-    num_outputs: Real | None = None,
     lipschitz: Real = 1.0,
     delta: Real = 0.05,
-    form: str = "printed",
 ) -> Real:
     """Theorem 1 with Lemma 3 for the experts and Lemma 2 for the router, whose O() is taken with the constant 1.
 
     Args:
         feature_norm: c, the largest |x|.
         operator_norms, row_norms: K_i and b_i of an expert's layers.
-        num_parameters: p of the router network.
-        num_outputs: d of Lemma 2, outputs of the router's last layer; T unless given.
+        num_parameters: p of the router network, whose outputs, d of Lemma 2, are T.
     Source: Eq. (9).
     Raises: as `theorem_1` and `lemma_3`.
 
@@ -93,17 +90,9 @@ def corollary_4(
         >>> bound == theory.theorem_1(8, 1, 10**6, experts, router)
         True
     """
-    outputs = num_experts if num_outputs is None else num_outputs
-    return theorem_1(
-        num_experts,
-        num_active,
-        num_samples,
-        lemma_3(num_samples, feature_norm, operator_norms, row_norms),
-        lemma_2(num_parameters, outputs),
-        lipschitz,
-        delta,
-        form,
-    )
+    experts = lemma_3(num_samples, feature_norm, operator_norms, row_norms)
+    router = lemma_2(num_parameters, num_experts)
+    return theorem_1(num_experts, num_active, num_samples, experts, router, lipschitz, delta)
 
 
 def lemma_2(num_parameters: Real, num_outputs: Real) -> Real:

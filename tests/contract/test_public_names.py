@@ -42,12 +42,10 @@ IMPOSSIBLE = {
     "moe_theory.edge": {"learn": "UnknownNameError"},
     "moe_theory.edge.solvable": {"cell": "UnknownNameError"},
     "moe_theory.generalization": {"gap": "InvalidDimsError", "true_risk": "InvalidDimsError"},
-    "moe_theory.generalization.complexity": {"learned": "InvalidSystemError UnknownNameError"},
     "moe_theory.generalization.counterexamples": {
         "fixed_router": "InvalidDimsError InvalidSystemError UnknownNameError",
         "learned_router": "InvalidDimsError InvalidSystemError UnknownNameError",
         "dense_router": "InvalidDimsError InvalidSystemError UnknownNameError",
-        "natural": "UnknownNameError",
     },
     "moe_theory.deep.Dims": {"servers": "InvalidDimsError UnknownNameError"},
 }

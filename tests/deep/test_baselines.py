@@ -11,7 +11,7 @@ import moe_theory as mt
 from moe_theory import deep
 from moe_theory.core import baseline
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
-from moe_theory.deep import baselines, datasets, presets, tasks, training
+from moe_theory.deep import baselines, datasets, networks, presets, tasks, training
 
 LABELS = np.arange(90) % 3
 FEATURES = (np.random.default_rng(0).normal(size=(90, 5)) + 2 * np.eye(5)[LABELS]).astype(np.float32)
@@ -63,7 +63,7 @@ def test_importance_is_the_fisher_information_of_what_is_predicted():
     """
     rng, params = np.random.default_rng(1), deep.Params(num_experts=1)
     expected, kept = np.zeros(5), baselines.nothing_kept(DIMS, jnp.zeros((1, 5)))
-    kept = baselines.of_expert(kept, jnp.int32(0))
+    kept = networks.expert(kept, jnp.int32(0))
     for task in range(2):
         weights, inputs = rng.normal(size=5), rng.normal(size=(10, 5))
         chances = 1 / (1 + np.exp(-inputs @ weights))

@@ -384,10 +384,10 @@ def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
     """Would catch a traceback where the disk fails."""
     files.mnist(tmp_path)
 
-    def failing(*_):
+    def failing(*_, **__):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(mnist, "_unpacked", failing)
+    monkeypatch.setattr(mnist.np, "frombuffer", failing)
     assert "train-images-idx3-ubyte is damaged: it cannot be read (Input/output error)" in raised(
         DamagedDataError, "mnist", tmp_path
     )

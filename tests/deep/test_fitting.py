@@ -147,7 +147,7 @@ def test_too_few_minutes_shorten_runs_and_then_are_refused(monkeypatch):
     with pytest.raises(InvalidRunError, match="take about 1"):
         fitting.within(plan_of(PUBLISHED), Sizes(), 0.5, 4, 0.01)
     with pytest.raises(InvalidRunError, match=r"minutes=0\.0"):
-        fitting.within(plan_of(), Sizes(), 0.0, 4, 0.01)
+        fitting.check(plan_of(), 0.0, None)
 
 
 def test_the_gates_scale_reaches_a_drive():
@@ -159,9 +159,9 @@ def test_the_gates_scale_reaches_a_drive():
         assert np.median(records.drive) == pytest.approx(target, rel=0.5)
         assert f"for {target:g}" in told[0]
     with pytest.raises(InvalidParamsError, match="kappa=0"):
-        fitting.at_drive(plan, 0.0)
+        fitting.check(plan, None, 0.0)
     with pytest.raises(InvalidParamsError, match="drop one"):
-        fitting.at_drive(plan_of(settings={"gate_scale": 3.0}), 3.0)
+        fitting.check(plan_of(settings={"gate_scale": 3.0}), None, 3.0)
 
 
 def test_experts_that_diverge_get_smaller_steps_or_are_told_of():

@@ -1,5 +1,6 @@
 """The paper's bound and the one that holds, in plain Python: shared by tests, none of the package's code."""
 
+import itertools
 import math
 
 
@@ -42,3 +43,17 @@ def stored(weights, bits, m, delta=0.05):
 def uniform(rho, patterns, m, C=1.0, delta=0.05):
     """The corrected bound."""
     return 2 * C * rho + 2 * math.sqrt(patterns / (2 * m)) + math.sqrt(math.log(2 / delta) / (2 * m))
+
+
+def natarajan_dimension(labelings):
+    """Definition 3 as it stands: every set of points, every f_0 and f_1 of the class, every choice between them."""
+    best = 0
+    for size in range(1, labelings.shape[1] + 1):
+        for points in itertools.combinations(range(labelings.shape[1]), size):
+            rows = {tuple(row) for row in labelings[:, list(points)].tolist()}
+            for first, second in itertools.combinations(sorted(rows), 2):
+                if all(a != b for a, b in zip(first, second, strict=True)) and rows >= set(
+                    itertools.product(*zip(first, second, strict=True))
+                ):
+                    best = size
+    return best

@@ -23,7 +23,7 @@ from moe_theory.core import random
 from moe_theory.core.tasks import INDEPENDENT, ORTHOGONAL, PROPORTIONAL
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import draw_execution
-from moe_theory.generalization import complexity, data, instances, model
+from moe_theory.generalization import data, instances, model
 from moe_theory.merging import network, rewards, tree, weights
 from moe_theory.merging import params as merging
 from moe_theory.merging.testbed import tasks as testbed
@@ -280,10 +280,6 @@ def kinds_of_cells() -> np.ndarray:
     return (cells() >= 0.5).astype(int) @ [8, 4, 2, 1]
 
 
-def signs() -> np.ndarray:
-    return ((np.concatenate(list(complexity._blocks_of_draws(4, SIZE, seed=3))) + 1) / 2).astype(int)
-
-
 # Of `merging`.
 REQUESTS = merging.Dims(max_experts=M, num_tasks=N)
 SLOTS = merging.Params(num_experts=N, max_active=2, noise_scale=NOISE, slot_size=130, mix_concentration=0.7)
@@ -423,8 +419,6 @@ ROWS = [
         lambda: cells()[:, :2], UNIT),
     Row("generalization: cells' labels", "instances.draw_cells", "fair labels; sample and ghost are independent",
         kinds_of_cells, even(16)),
-    Row("generalization: signs", "complexity.monte_carlo", "Definition 2: -1 or 1, equally likely, independent",
-        signs, even(2)),
     Row("merging: mixes", "rewards.draw_tasks", "Sec. III: proportions of tasks; Dirichlet of `mix_concentration`",
         mixes, dirichlet(0.7), False),
     Row("merging: phases", "rewards.draw_tasks", "uniform on the circle", lambda: mix_draws(SLOTS).phases,

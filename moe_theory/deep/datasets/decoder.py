@@ -21,9 +21,9 @@ from jaxtyping import UInt8
 from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError, InvalidRunError, shortened
 from moe_theory.core.fields import documented
 from moe_theory.core.machine import available_cores
-from moe_theory.deep.datasets.files import reading
+from moe_theory.deep.datasets.files import read_bounded, reading
 from moe_theory.runs.arrays import most_bytes
-from moe_theory.runs.reading import open_file, read_bytes
+from moe_theory.runs.reading import open_file
 
 ENDINGS = frozenset(
     ".avif .bmp .gif .jfif .jpe .jpeg .jpg .pbm .pgm .png .pnm .ppm .tif .tiff .webp".split()
@@ -285,8 +285,7 @@ def _opened(path: Path) -> Iterator[Any]:
         many scans of a JPEG, each of which goes over all pixels, that decoding would take minutes.
     """
     pillow = _pillow()
-    with reading(path):
-        data = read_bytes(path, _MOST_BYTES)
+    data = read_bounded(path, _MOST_BYTES)
     try:
         with pillow.open(io.BytesIO(data), formats=_formats()) as image:
             width, height = image.size

@@ -6,7 +6,7 @@ The format: two zero bytes, a type code, the number of dimensions, each as a big
 import math
 import string
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -118,29 +118,24 @@ def _split(version: Idx, images: Path, labels: Path) -> Images:
 
 
 def _read(path: Path, shape: tuple[int, ...]) -> np.ndarray:
-    with opened(path) as file:
-        return _unpacked(path, file, shape)
-
-
-def _unpacked(path: Path, file: BinaryIO, shape: tuple[int, ...]) -> np.ndarray:
     magic = bytes([0, 0, _BYTES, 1 + len(shape)])
-    header = file.read(len(magic) + 4 * (1 + len(shape)))
-    if header[:4] != magic:
-        begins = header[:4].hex(" ") or "nothing"
-        raise DamagedDataError(
-            path, f"it begins with {begins}, not with {magic.hex(' ')} as an IDX file of bytes in {magic[3]} dimensions"
-        )
-    dimensions = [int(size) for size in np.frombuffer(header[4:], ">u4", count=len(header[4:]) // 4)]
-    if len(dimensions) <= len(shape):
-        raise DamagedDataError(path, f"it ends after {len(header)} bytes, within its header")
-    count = dimensions[0]
-    if tuple(dimensions[1:]) != shape:
-        raise DamagedDataError(path, f"its images have shape {tuple(dimensions[1:])}, not {shape} as in {MNIST.title}")
-    if not 0 < count <= _MAX_IMAGES:
-        raise DamagedDataError(path, f"it claims {count:,} images or labels; between 1 and {_MAX_IMAGES:,} are read")
-    size = count * math.prod(shape)
-    data = file.read(size + 1)  # one byte more, to find trailing data and let gzip compare its checksum
+    with opened(path) as file:
+        header = file.read(len(magic) + 4 * (1 + len(shape)))
+        if header[:4] != magic:
+            begins, wanted = header[:4].hex(" ") or "nothing", f"{magic.hex(' ')} as an IDX file of bytes"
+            raise DamagedDataError(path, f"it begins with {begins}, not with {wanted} in {magic[3]} dimensions")
+        dimensions = [int(size) for size in np.frombuffer(header[4:], ">u4", count=len(header[4:]) // 4)]
+        if len(dimensions) <= len(shape):
+            raise DamagedDataError(path, f"it ends after {len(header)} bytes, within its header")
+        count, found = dimensions[0], tuple(dimensions[1:])
+        if found != shape:
+            raise DamagedDataError(path, f"its images have shape {found}, not {shape} as in {MNIST.title}")
+        if not 0 < count <= _MAX_IMAGES:
+            reason = f"it claims {count:,} images or labels; between 1 and {_MAX_IMAGES:,} are read"
+            raise DamagedDataError(path, reason)
+        size = count * math.prod(shape)
+        data = file.read(size + 1)  # one byte more, to find trailing data and let gzip compare its checksum
     if len(data) != size:
-        found = "more" if len(data) > size else f"{len(data):,}"
-        raise DamagedDataError(path, f"its header promises {size:,} bytes after it; there are {found}")
+        there = "more" if len(data) > size else f"{len(data):,}"
+        raise DamagedDataError(path, f"its header promises {size:,} bytes after it; there are {there}")
     return np.frombuffer(data, np.uint8).reshape(count, *shape)

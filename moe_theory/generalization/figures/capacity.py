@@ -12,11 +12,11 @@ from jaxtyping import Float
 
 from moe_theory import plot
 from moe_theory.generalization import theory
-from moe_theory.generalization.experiments import FIT_RATE, best_gaps, cell_name
+from moe_theory.generalization.experiments import FIT_RATE, best_gaps, cell_name, shown
 from moe_theory.generalization.instances import linear_router
 from moe_theory.generalization.model import Dims
 from moe_theory.plot import roles
-from moe_theory.runs import Cell, Run, run_cells
+from moe_theory.runs import Cell, run_cells
 
 DIMS = Dims(max_experts=16, num_features=10, max_samples=256)
 ACTIVE = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -35,10 +35,10 @@ def compute(setup: plot.Setup) -> xr.Dataset:
     router = linear_router(DIMS)
     parts = [Cell(names[place], router, values, 1) for place, values in params.items()]
     runs = run_cells(parts, INSTANCES * setup.replicates, seed=setup.seed, progress=setup.progress, what=setup.name)
-    lone = float(np.mean(next(iter(runs.values())).records.lone, dtype=np.float64))
+    lone = float(np.mean(shown(next(iter(runs.values())), "lone")))
     fitted = by_inclusion(np.array([[gaps[names[norm, active]] for active in ACTIVE] for norm in NORMS]))
-    routed = np.array([[_routed(runs[names[norm, active]]) for active in ACTIVE] for norm in NORMS])
-    squares = [[_mean_square_gate(runs[names[norm, active]]) for active in ACTIVE] for norm in NORMS]
+    routed = np.array([[shown(runs[names[norm, active]], "routed") for active in ACTIVE] for norm in NORMS])
+    squares = [[np.mean(shown(runs[names[norm, active]], "mean_square_gate")) for active in ACTIVE] for norm in NORMS]
     growth = np.asarray(theory.sparsity_term(DIMS.max_experts, np.array(ACTIVE)))
     growth = growth / theory.sparsity_term(DIMS.max_experts, 1)
     variables: dict[str, Any] = {}
@@ -66,14 +66,6 @@ def by_inclusion(gaps: Float[np.ndarray, "W k B"]) -> Float[np.ndarray, "W k B"]
 def _params(setup: plot.Setup, norm: float, active: int) -> Any:
     sizes = {"num_experts": DIMS.max_experts, "num_active": active, "num_samples": DIMS.max_samples}
     return setup.params(**sizes, router_norm=norm, learning_rate=FIT_RATE)
-
-
-def _routed(run: Run) -> Float[np.ndarray, " B"]:
-    return run.records.routed[-1].astype(np.float64)
-
-
-def _mean_square_gate(run: Run) -> float:
-    return float(np.mean(run.records.mean_square_gate, dtype=np.float64))
 
 
 @plot.figure(

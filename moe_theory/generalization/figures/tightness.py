@@ -25,7 +25,9 @@ VIOLATED: dict[str, Any] = {"facecolor": "none", "edgecolor": "C1", "linewidth":
 def compute(setup: plot.Setup) -> xr.Dataset:
     """The mean gap, both bounds, their ratios to it and the share of replicates beyond each; NaN where k > T."""
     places = [(num_experts, active) for num_experts in EXPERTS for active in ACTIVE if active <= num_experts]
-    settings = {cell_name(T=T, k=k): (_dims(T), _params(setup, T, k)) for T, k in places}
+    # Not padded, since few experts would cost as much as many.
+    dims = {number: Dims(number, NUM_FEATURES, NUM_SAMPLES) for number in EXPERTS}
+    settings = {cell_name(T=T, k=k): (dims[T], _params(setup, T, k)) for T, k in places}
     gaps = best_gaps(settings, setup.rounds, setup.replicates, setup.seed, setup.progress, setup.name)
 
     def values_of(num_experts: int, active: int) -> dict[str, Any]:
@@ -48,11 +50,6 @@ def bounds_of(setup: plot.Setup, num_experts: int, active: int) -> dict[str, flo
     radius = float(params.expert_norm) / np.sqrt(NUM_SAMPLES)
     printed = theorem_1_at(params, radius, "linear", NUM_FEATURES)
     return {"printed": printed, "repaired": corrected_bounds_at(params, NUM_FEATURES).best}
-
-
-def _dims(num_experts: int) -> Dims:
-    """Not padded, since few experts would cost as much as many."""
-    return Dims(num_experts, NUM_FEATURES, NUM_SAMPLES)
 
 
 def _params(setup: plot.Setup, num_experts: int, active: int) -> Any:

@@ -19,7 +19,7 @@ def gaps_of(run) -> np.ndarray:
 
 @ranged(0, 2)
 def twice_beyond_half(run) -> np.ndarray:
-    return 2 * is_beyond(run, "paired_absolute", gaps_of(run) / 2)
+    return 2 * is_beyond(run, "paired_gap", gaps_of(run) / 2)
 
 
 @statement(

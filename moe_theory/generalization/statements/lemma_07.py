@@ -44,7 +44,7 @@ def weighted(run, name: str) -> np.ndarray:
 
 @ranged(0, 1)
 def is_beyond_half(run) -> np.ndarray:
-    return is_beyond(run, "paired_absolute", gaps_of(run) / 2)
+    return is_beyond(run, "paired_gap", gaps_of(run) / 2)
 
 
 @LEMMA_7.literal("lemma-7.as-printed", BY_CELLS, identity(within=0.0), labels=OF_CELLS)
@@ -53,7 +53,7 @@ def excess_as_printed(run) -> np.ndarray:
     $$\left(1 - 2 e^{-\epsilon^2 m / 2}\right) \mathbb{P}\left[ \sup_h \left\lvert L_{\mathcal{S}}(h) -
     L_{\mathcal{S}'}(h) \right\rvert > \epsilon \right] \le \mathbb{P}\left[ \sup_h \left\lvert
     L_{\mathcal{S}}(h) - L_{\mathcal{S}'}(h) \right\rvert > \frac{\epsilon}{2} \right]$$"""
-    return excess(weighted(run, "paired_absolute"), is_beyond_half(run))
+    return excess(weighted(run, "paired_gap"), is_beyond_half(run))
 
 
 LEMMA_7.charitable(
