@@ -117,20 +117,6 @@ def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
     return is_below, side in {"lower_bound", "at_least"}
 
 
-def headline(verdict: Verdict) -> str:
-    """The reason for a verdict, with the trivial value, the failed hypothesis or the message, by status."""
-    if verdict.kind == "counterexample" and verdict.status in {Status.REFUTED, Status.INCONCLUSIVE}:
-        return sentence(verdict)
-    reason = verdict.reason.strip().rstrip(".")
-    if verdict.status is Status.VACUOUS and math.isfinite(verdict.trivial):
-        return f"{reason}. True anyway: {number(verdict.trivial)}."
-    if verdict.status is Status.INAPPLICABLE:
-        return f"The hypothesis that failed: {reason}."
-    if verdict.status is Status.ERROR:
-        return f"Its message: {verdict.reason.strip()}"
-    return f"{reason}."
-
-
 def claimed(verdict: Verdict) -> str:
     """The claimed value, with its relation and margin: "≤ 0.239 (+0.01)", "= 0.007 ± 0.065", "slope ≤ 0.5 (+0.1)"."""
     value = verdict.predicted
@@ -229,7 +215,11 @@ def sentence(verdict: Verdict) -> str:
             where = verdict.at if "end" in verdict.at else "slope"
             claim = " ".join(f"claimed {side} {number(verdict.predicted)}".split())
             return f"The {where} is {number(verdict.observed)} ({low} to {high}); {claim}{_in_brackets(verdict)}."
-    return _begun(headline(verdict))
+    return _reason(verdict)
+
+
+def _reason(verdict: Verdict) -> str:
+    return f"{_begun(verdict.reason.strip().rstrip('.'))}."
 
 
 def _begun(text: str) -> str:
@@ -241,10 +231,8 @@ def _open(verdict: Verdict) -> str:
     low, high = verdict.interval
     if verdict.kind == "counterexample":
         return f"{measured(verdict)} instances violate it, which decides nothing."
-    if verdict.kind in {"identity", *LIMITS} or not math.isfinite(verdict.observed):
-        return _begun(headline(verdict))
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return _begun(headline(verdict))
+    if verdict.kind in {"identity", *LIMITS} or not all(map(math.isfinite, (verdict.observed, low, high))):
+        return _reason(verdict)
     is_share = verdict.kind == "probability"
     what = {"rate": verdict.at or "slope", "probability": "frequency"}.get(verdict.kind, "difference")
     shift = verdict.predicted if what != "difference" else 0.0
