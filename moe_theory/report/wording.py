@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from moe_theory.report.numbers import number, percentage, with_error
 from moe_theory.verify.claim import LIMITS
-from moe_theory.verify.recorded import recorded_searches
-from moe_theory.verify.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, deciding, judged, listed
+from moe_theory.verify.recorded import judged_with_searches
+from moe_theory.verify.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, deciding, listed
 from moe_theory.verify.verdict import Report, Role, Statement, Status, Stop, Verdict
 
 STATEMENT_MEANINGS: dict[str, str] = {
@@ -388,8 +388,7 @@ def arranged(report: Report) -> list[Chapter]:
 
 def judged_statements(report: Report) -> list[Judged]:
     """The report's statements with their statuses."""
-    searches = recorded_searches(report.statements)
-    return [judged(statement, report.verdicts, searches.get(statement.name)) for statement in report.statements]
+    return judged_with_searches(report.statements, report.verdicts)
 
 
 def statement_counts(known: Sequence[Judged]) -> dict[str, int]:

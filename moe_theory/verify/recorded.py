@@ -10,7 +10,7 @@ import functools
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,8 +95,13 @@ def elsewhere() -> list[Verdict]:
 def judged_statements(pattern: str = "*") -> list[Judged]:
     """The statements whose names match, with the statuses that follow from the recorded runs; as `statements`."""
     chosen = statements(pattern)
-    verdicts, searches = recorded_verdicts(chosen), recorded_searches(chosen)
-    return [judged(each, verdicts, searches.get(each.name)) for each in chosen]
+    return judged_with_searches(chosen, recorded_verdicts(chosen))
+
+
+def judged_with_searches(of: Sequence[Statement], verdicts: Sequence[Verdict]) -> list[Judged]:
+    """Statements with the statuses that follow from these verdicts and from the recorded searches."""
+    searches = recorded_searches(of)
+    return [judged(each, verdicts, searches.get(each.name)) for each in of]
 
 
 def recorded_verdicts(of: Iterable[Statement] | None = None) -> list[Verdict]:
