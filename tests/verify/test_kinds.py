@@ -279,7 +279,7 @@ def test_size_and_power_of_a_rate_are_as_declared():
 
     def decide(slope):
         samples = slope_samples(power_law(slope, generator.standard_normal((256, 4))))
-        return judgement.judge_upper_bound(samples, 0 * samples + 1.5, 0 * samples, error)
+        return judgement.judge_means(samples - 1.5, 0 * samples, error, "upper_bound")
 
     at_edge = [decide(1.5) for _ in range(num_trials)]
     seen = np.mean([result.smallest_discrepancy for result in at_edge])
