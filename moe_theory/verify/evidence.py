@@ -89,13 +89,7 @@ class Samples(NamedTuple):
     def num_replicates(self) -> int:
         return len(self.observed)
 
-    def first(self, count: int) -> "Samples":
-        return self._rows(slice(count))
-
-    def from_place(self, place: int) -> "Samples":
-        return self._rows(slice(place, None))
-
-    def _rows(self, rows: slice) -> "Samples":
+    def rows(self, rows: slice) -> "Samples":
         return Samples(*(None if part is None else part[rows] for part in self))  # pyright: ignore[reportArgumentType]
 
     def after(self, earlier: "Samples | None") -> "Samples":

@@ -67,7 +67,7 @@ class Axis:
 
     def between(self, lower: Number, upper: Number) -> Number | None:
         """The value halfway between two; None where there is none."""
-        return None if self.is_listed else self._span.between(lower, upper)
+        return None if self.is_listed else self.span.between(lower, upper)
 
     def most_values(self, levels: int) -> int:
         """Largest number of values after `levels` halvings between neighbours."""
@@ -76,16 +76,8 @@ class Axis:
         count = (len(self.values) - 1) * 2**levels + 1
         return min(count, int(self.high - self.low) + 1) if isinstance(self.low, int) else count
 
-    def place(self, values: Any) -> np.ndarray:
-        """Positions of values on the axis: 0 at the smallest, 1 at the largest."""
-        return self._span.place(values)
-
-    def value_at(self, places: Any) -> np.ndarray:
-        """The inverse of `place`, as real numbers."""
-        return self._span.value_at(places)
-
     @property
-    def _span(self) -> Span:
+    def span(self) -> Span:
         return Span(self.low, self.high)
 
 
@@ -157,7 +149,7 @@ class Exploration:
     def nearest(self) -> tuple[list[np.ndarray], np.ndarray]:
         """Borders of cells, 0 to 1 along each axis, and in every cell the index of the point nearest to it."""
         places = np.stack(
-            [axis.place([point.coordinates[i] for point in self.points]) for i, axis in enumerate(self.axes)]
+            [axis.span.place([point.coordinates[i] for point in self.points]) for i, axis in enumerate(self.axes)]
         )
         centres = [np.unique(row) for row in places]
         borders = [np.r_[0.0, (row[1:] + row[:-1]) / 2, 1.0] for row in centres]

@@ -106,7 +106,7 @@ class SequentialTest:
             for part in parts:
                 if part.samples is not None and self.count < part.last:
                     self.labels = self.labels if self.samples is not None else list(part.labels)
-                    self.samples = part.samples.from_place(max(self.count - part.first, 0)).after(self.samples)
+                    self.samples = part.samples.rows(slice(max(self.count - part.first, 0), None)).after(self.samples)
             self.cells = set().union(*(part.cells for part in parts))
         except OWN_CODE as failure:  # of the claim's own code: an ERROR of this claim alone
             self.fail(failure, last)
@@ -116,7 +116,7 @@ class SequentialTest:
         assert self.samples is not None  # a test without samples has ended
         error = self.blank.error if self.is_single_look else alpha_spent(self.blank.error, len(self.looks) + 1)
         try:
-            samples = self.samples.first(count)
+            samples = self.samples.rows(slice(count))
             verdict, look = judgement.examine(self.claim, samples, self.labels, error, self.blank)
         except OWN_CODE as failure:
             self.fail(failure, count)
