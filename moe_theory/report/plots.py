@@ -85,8 +85,8 @@ def figure(
         raise undeclared("figure", name, [f"{paper}.{known}" for known in figures_of(paper)])
     look = style_of(width, style, tex)
     ((spec, compute),) = _planned(paper, [own], reading, replicates, seed, rounds, experts, dims, settings)
-    with shown(progress) as told:
-        data = _with_look(compute(told), look)
+    with shown(progress) as listener:
+        data = _with_look(compute(listener), look)
     with our_style(look.settings):
         return data, layout.drawn(spec, data, look.width)
 

@@ -33,8 +33,8 @@ from moe_theory.report.wording import (
 )
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.premises import footings, premises_of
-from moe_theory.verify.recorded import elsewhere
 from moe_theory.verify.recorded import judged_statements as recorded
+from moe_theory.verify.recorded import on_other_data
 from moe_theory.verify.status import Judged, StatementStatus, listed
 from moe_theory.verify.verdict import Proof, Report, Statement, Status, Verdict
 
@@ -129,7 +129,7 @@ def why_document(found: Sequence[Standing]) -> Document:
         return [facts(each) | {"found": sentence(verdict) if verdict else None} for each, verdict in decided]
 
     def parts(_: int) -> Iterator[Group]:
-        others, failing = elsewhere(), failing_premises([each.known.statement for each in found])
+        others, failing = on_other_data(), failing_premises([each.known.statement for each in found])
         yield from (why_card(each, others, failing.get(each.known.statement.name, ())) for each in found)
 
     return Document(body, parts)

@@ -358,10 +358,10 @@ class RegionSearch:
             self._note(point, verdicts)
             self.flipped.append(point)
             borders = {axis.name: border for axis, _ in point if (border := self._border(point, axis))}
-            flips.append(Flip(_values(point), [*verdicts, *self._elsewhere(point, share)], borders))
+            flips.append(Flip(_values(point), [*verdicts, *self._under_others(point, share)], borders))
         return flips
 
-    def _elsewhere(self, point: Point, error: float) -> list[Verdict]:
+    def _under_others(self, point: Point, error: float) -> list[Verdict]:
         """The verdicts at a setting under the other readings, but those known to disagree at the recorded point, as far
         as there is time.
         """

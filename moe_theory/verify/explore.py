@@ -25,9 +25,9 @@ from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.runs.workers import WorkerPool
 from moe_theory.verify import registry
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
-from moe_theory.verify.elsewhere import Elsewhere, pool_elsewhere, reached
 from moe_theory.verify.interim import SequentialTest
 from moe_theory.verify.region import Choice, FreeAxis, Number, Span, tidy
+from moe_theory.verify.remote import RemoteSampler, remote_pool, remote_sampler
 from moe_theory.verify.request import FAMILY_ERROR, Study, check_request, require_free, require_one, resolve, set_to
 from moe_theory.verify.session import StudyMonitor, take_looks
 from moe_theory.verify.verdict import Status, Verdict
@@ -270,7 +270,7 @@ def explore(
         [(0.05, 'REFUTED'), (0.5, 'REFUTED')]
     """
     search = plan_search(claim, over, reading, points, refine, replicates, seed, error)
-    pool = pool_elsewhere(search.studies(), executor, dask, security)
+    pool = remote_pool(search.studies(), executor, dask, security)
     with shown_progress(progress) as listener:
         return carry_out_search(search, pool=pool, progress=listener, on_point=on_point)
 
@@ -327,8 +327,8 @@ def carry_out_search(
     """Judge the coarse grid, then halve boxes until the refinements are spent or nothing changes any more. A pool of
     workers elsewhere is closed. Raises: with a pool as `explore`.
     """
-    with reached(pool) as elsewhere:
-        found = _found(search, elsewhere, progress, on_point)
+    with remote_sampler(pool) as remote:
+        found = _found(search, remote, progress, on_point)
     claim, experiment = search.claim, search.claim.experiment
     free = {axis.name: axis for axis in claim.free}
     first, defaults = experiment.cells_under(search.reading)[0].params, search.reading.params()
@@ -363,7 +363,7 @@ def _coarse(search: Search) -> list[Coordinates]:
 
 
 def _found(
-    search: Search, elsewhere: Elsewhere | None, progress: Progress, on_point: OnPoint | None
+    search: Search, remote: RemoteSampler | None, progress: Progress, on_point: OnPoint | None
 ) -> dict[Coordinates, Point]:
     """The points of all levels. Of a level all points are looked at once, then those undecided again, and so on."""
     pace: dict[Experiment, float] = {}
@@ -371,7 +371,7 @@ def _found(
     boxes: list[Box] = list(itertools.product(*(pairwise(axis.values) for axis in search.axes)))
     wanted = _coarse(search)
     for level in range(search.refine + 1):
-        monitors = {StudyMonitor(search.study(each), None, pace, elsewhere): each for each in wanted}
+        monitors = {StudyMonitor(search.study(each), None, pace, remote): each for each in wanted}
 
         def end(monitor: StudyMonitor, test: SequentialTest, monitors: Any = monitors, level: int = level) -> None:
             point = found[monitors[monitor]] = Point(monitors[monitor], level, test.latest)

@@ -85,7 +85,7 @@ def kept_at(path: Path) -> Recorded:
     return parsed(path.read_text(encoding="utf-8"), str(path))
 
 
-def elsewhere() -> list[Verdict]:
+def on_other_data() -> list[Verdict]:
     """The verdicts of recorded runs on other data than the papers' own runs are on."""
     patterns = [file_of(paper, "recorded-*.json") for paper in all_papers().values()]
     found = [path for pattern in patterns for path in sorted(pattern.parent.glob(pattern.name))]

@@ -85,7 +85,7 @@ def test_a_statement_is_found_by_what_the_paper_calls_it(asked):
 
 
 def test_every_card_fits_on_a_screen():
-    known, others, failing = recorded.recorded_verdicts(), recorded.elsewhere(), failing_premises(statements())
+    known, others, failing = recorded.recorded_verdicts(), recorded.on_other_data(), failing_premises(statements())
     for each in recorded.judged_statements():
         console = Console(width=120, file=io.StringIO())
         console.print(why_card(Standing(each, known), others, failing.get(each.statement.name, ())))
