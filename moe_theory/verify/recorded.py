@@ -9,7 +9,6 @@ import dataclasses
 import functools
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from moe_theory.verify.claim import whole_verdict
 from moe_theory.verify.registry import declared_claims
 from moe_theory.verify.statement import statements
 from moe_theory.verify.status import Judged, judged
-from moe_theory.verify.verdict import Statement, Status, Verdict
+from moe_theory.verify.verdict import Statement, Verdict
 
 NAME = "recorded.json"
 SEARCHES = "challenged.json"
@@ -46,11 +45,6 @@ class Recorded:
     def of(self, claim: str) -> dict[str, dict[str, Any]]:
         """The verdicts on a claim, by reading."""
         return {verdict["reading"]: verdict for verdict in self.verdicts if verdict["claim"] == claim}
-
-    def counts(self) -> dict[str, int]:
-        """Number of verdicts of each status that occurs, in the order of `Status`."""
-        found = Counter(verdict["status"] for verdict in self.verdicts)
-        return {str(status): found[status] for status in Status if found[status]}
 
     def whole(self) -> list[Verdict]:
         """The verdicts, with what their claims say; those on claims that are gone are left out."""
