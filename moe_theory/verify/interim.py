@@ -86,9 +86,6 @@ class SequentialTest:
     def count(self) -> int:
         return 0 if self.samples is None else self.samples.num_replicates
 
-    def resume(self, samples: Samples, labels: list[str]) -> None:
-        self.samples, self.labels = samples, labels
-
     def extend(self, runs: Runs, overflows: Mapping[str, str]) -> None:
         """Take samples from the runs of further replicates; those known already are passed over. `overflows` says what
         is wrong with runs, by name: reading one of these is an error.

@@ -311,7 +311,7 @@ class StudyMonitor:
         for test in self.tests:
             kept = self.archive.load(test.claim, *of)
             if kept is not None:
-                test.resume(*kept)
+                test.samples, test.labels = kept
         return True
 
     def release(self) -> None:
