@@ -170,7 +170,7 @@ def replaced(paper: str) -> list[tuple[Judged, str, str, Counter[str], Verdict |
 @functools.cache
 def on_data() -> dict[str, dict[str, dict[str, Verdict]]]:
     """Verdicts on each claim that was judged on several data, under the first reading, by statement, claim, data."""
-    others, judged = recorded.elsewhere(), {}
+    others, judged = recorded.on_other_data(), {}
     for statement in (each for paper in all_papers() for each in statements(paper)):
         for id in statement.roles:
             own: dict[str, Verdict] = {}

@@ -128,7 +128,7 @@ def proved(papers: Sequence[str]) -> str:
 
 def on_other_data(among: Mapping[str, Paper], page: str) -> str:
     """How many claims have the same verdict on other data than the recorded runs are on, under the first reading."""
-    own, said, others = {}, "", recorded.elsewhere()
+    own, said, others = {}, "", recorded.on_other_data()
     for each in recorded.recorded_verdicts():
         if each.data and each.paper in among:
             own.setdefault(each.claim, each)

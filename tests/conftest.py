@@ -225,12 +225,11 @@ def keeps_its_words() -> Callable[[Any, Any], None]:
     """Asserts that a figure drawn from its data, a column or a page wide, keeps its words whole and apart."""
 
     def check(spec: Any, data: Any) -> None:
-        from moe_theory.plot import style
+        from moe_theory.plot import layout, style
 
         for width in (3.25,):
-            look = style.style_of(width, None, False)
-            with style.our_style(look.settings):
-                figure = look.drawn(spec, data)
+            with style.our_style(style.style_of(width, None, False).settings):
+                figure = layout.drawn(spec, data, width)
                 figure.draw_without_rendering()
                 box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()
                 over = [pair for axes in figure.axes if axes.axison for pair in laid_over(figure, axes)]

@@ -55,14 +55,14 @@ def explore(
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
-    from moe_theory.verify.elsewhere import pool_elsewhere
     from moe_theory.verify.explore import carry_out_search, plan_search
     from moe_theory.verify.registry import load_claims
+    from moe_theory.verify.remote import remote_pool
 
     if module is not None:
         load_claims(module)
     plan = plan_search(claim, **asked, module=None if module is None else str(module))
-    pool = pool_elsewhere(plan.studies(), dask=dask, security=security)
+    pool = remote_pool(plan.studies(), dask=dask, security=security)
     folder = prepare_folder(out, [path.name for path in exploration.paths_of(out, plan.claim.id)])
     keep_programs(fallback=folder / "programs")
     judged: list = []

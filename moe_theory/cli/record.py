@@ -32,7 +32,7 @@ def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
 
     searched = [] if elsewhere else [each for each in folders if (each / FOLDER).is_dir()]
     run = [each for each in folders if each not in searched or (each / NUMBERS).is_file()]
-    kept = [records.elsewhere(folders)] if elsewhere else [*records.of_papers(run), *records.of_searches(searched)]
+    kept = [records.of_other_data(folders)] if elsewhere else [*records.of_papers(run), *records.of_searches(searched)]
     told = records.documented(kept)
     for each in kept:
         records.write(each)

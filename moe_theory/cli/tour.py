@@ -105,7 +105,7 @@ def _walk(plan: "Sequence[TourStep]", wanted: range, script: Path, console: "Con
 
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import write_whole
-    from moe_theory.tour import page, steps
+    from moe_theory.tour import steps
 
     folder = script.parent
     keep_programs(fallback=folder / "programs")
@@ -128,7 +128,7 @@ def _walk(plan: "Sequence[TourStep]", wanted: range, script: Path, console: "Con
                 for line in result.output.splitlines():
                     console.print(line, style="bold", highlight=False, soft_wrap=True)
                 print_lines(console, *(f"picture: {path}" for path in result.pictures))
-                write_whole(folder / PAGE, page.to_html(taken, command_line(), script))
+                write_whole(folder / PAGE, steps.to_html(taken, command_line(), script))
             is_between = step.number in wanted[:-1]
             if pauses and is_between and not _is_wanted(console, f"\nEnter goes on to step {step.number + 1}, q ends"):
                 break

@@ -166,13 +166,13 @@ def _judge(request: "Request", out: Path, cluster: Mapping[str, Any], fresh: boo
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
     from moe_theory.verify.archive import Archive, clear_samples
-    from moe_theory.verify.elsewhere import pool_elsewhere
+    from moe_theory.verify.remote import remote_pool
     from moe_theory.verify.session import SAMPLES, carry_out
 
     if request.budget is not None:
         reserve = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget)
         request = dataclasses.replace(request, reserve=reserve)
-    pool = pool_elsewhere(request.studies, **cluster)
+    pool = remote_pool(request.studies, **cluster)
     folder = prepare_folder(out, (pages.NUMBERS, *pages.PAGE_NAMES))
     keep_programs(fallback=folder / "programs")
     if fresh:

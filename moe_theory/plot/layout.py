@@ -121,7 +121,8 @@ def _repeat_labels(figure: Figure) -> None:
 def _fit_titles(figure: Figure, axes: Axes) -> None:
     """Titles and the label below in lines that end before the next panel begins."""
     left, right = _slot(figure, axes)
-    at_left, at_right = _outer_titles(axes)
+    at_left: Text = axes._left_title  # pyright: ignore[reportAttributeAccessIssue]
+    at_right: Text = axes._right_title  # pyright: ignore[reportAttributeAccessIssue]
     both = [axes.get_title("left"), axes.get_title("right")]
     aside = sum(text.get_window_extent().width for text in (at_left, at_right))
     if all(both) and aside + 4 * GAP > axes.bbox.width:
@@ -132,11 +133,6 @@ def _fit_titles(figure: Figure, axes: Axes) -> None:
     middle = (axes.bbox.x0 + axes.bbox.x1) / 2
     for text in (axes.title, axes.xaxis.label):
         _wrap(text, 2 * min(middle - left, right - middle))
-
-
-def _outer_titles(axes: Axes) -> tuple[Text, Text]:
-    """The titles at the left and at the right."""
-    return axes._left_title, axes._right_title  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _slot(figure: Figure, axes: Axes) -> tuple[float, float]:

@@ -23,10 +23,8 @@ from moe_theory.runs.files import plain
 from moe_theory.runs.reading import read_text
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.figure import Figure, FigureBase
 
-    from moe_theory.plot.spec import FigureSpec
 
 Form = Literal["svg", "pdf", "png"]
 FORMS: tuple[Form, ...] = ("svg", "pdf", "png")
@@ -52,32 +50,17 @@ def our_style(more: Mapping[str, Any] = EMPTY) -> Iterator[None]:
         yield
 
 
-def render(
-    title: str,
-    size: tuple[float, float],
-    draw: Callable[["FigureBase"], None],
-    caption: str = "",
-    settings: Mapping[str, Any] = EMPTY,
-) -> str:
-    """An SVG document of what `draw` puts on a figure of `size` inches; the caption is its description.
-
-    Args:
-        settings: matplotlib's, on top of our style.
-    """
-    return render_as("svg", title, size, draw, caption, settings).decode()
+def render(title: str, size: tuple[float, float], draw: Callable[["FigureBase"], None], caption: str = "") -> str:
+    """An SVG document of what `draw` puts on a figure of `size` inches; the caption is its description."""
+    return render_as("svg", title, size, draw, caption).decode()
 
 
 def render_as(
-    form: Form,
-    title: str,
-    size: tuple[float, float],
-    draw: Callable[["FigureBase"], None],
-    caption: str = "",
-    settings: Mapping[str, Any] = EMPTY,
+    form: Form, title: str, size: tuple[float, float], draw: Callable[["FigureBase"], None], caption: str = ""
 ) -> bytes:
     from matplotlib.figure import Figure
 
-    with our_style(settings):
+    with our_style():
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
         return saved(figure, form, title, caption)
@@ -113,12 +96,6 @@ class PictureStyle:
     width: float | None  # inches; None: the figure's own size
     settings: Mapping[str, Any]  # matplotlib's, on top of our style
     options: tuple[str, ...]  # of the command that asks for it
-
-    def drawn(self, spec: "FigureSpec", data: "xr.Dataset") -> "Figure":
-        """The figure, in the style that is in force."""
-        from moe_theory.plot import layout
-
-        return layout.drawn(spec, data, self.width)
 
 
 def style_of(width: float | str | None, style: str | Path | None, tex: bool) -> PictureStyle:

@@ -25,6 +25,7 @@ from moe_theory.verify import explore
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.registry import declared_claims, select_claims
 from moe_theory.verify.statement import statements
+from moe_theory.verify.status import listed
 from moe_theory.verify.verdict import Status, Verdict
 
 UNJUDGED = "Nothing is judged here: "
@@ -268,7 +269,7 @@ def _labels(found: Sequence[CitedStatement]) -> str:
     names = list(dict.fromkeys(label[0] for label in labels)) or ["statements"]
     if len(names) > MOST_LABELS:
         names = [*names[:MOST_LABELS], f"{len(names) - MOST_LABELS} other statements"]
-    return escaped(", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + names[-1])
+    return escaped(listed(names))
 
 
 def bibtex(bearing: Bearing) -> str:

@@ -128,7 +128,7 @@ def _draw_map(figure: "FigureBase", exploration: Exploration) -> None:
     panel = figure.subplots()
     first, second = exploration.axes
     borders, nearest = exploration.nearest()
-    edges = [axis.value_at(border) for axis, border in zip(exploration.axes, borders, strict=True)]
+    edges = [axis.span.value_at(border) for axis, border in zip(exploration.axes, borders, strict=True)]
     panel.pcolormesh(*edges, _shades(exploration, nearest.T), edgecolors="face", linewidth=0.2, zorder=0)
     for point in _by_status(exploration):
         panel.plot(*(float(value) for value in point.coordinates), **_marker(point))
@@ -146,7 +146,7 @@ def _draw_line(figure: "FigureBase", exploration: Exploration) -> None:
     (axis,) = exploration.axes
     borders, nearest = exploration.nearest()
     strip.pcolormesh(
-        axis.value_at(borders[0]), [-1, 1], _shades(exploration, nearest[None]), edgecolors="face", linewidth=0.2
+        axis.span.value_at(borders[0]), [-1, 1], _shades(exploration, nearest[None]), edgecolors="face", linewidth=0.2
     )
     for point in _by_status(exploration):
         strip.plot(float(point.coordinates[0]), 0, **_marker(point))
@@ -253,5 +253,5 @@ def _set_axis(panel: "Axes", axis: Axis, direction: str) -> None:
             str(value).lower() if isinstance(value, bool) else f"{value:g}" for value in axis.values
         ]
         set_["ticks"]([float(value) for value in axis.values], labels)
-    set_["lim"](*axis.value_at([-0.02, 1.02]))
+    set_["lim"](*axis.span.value_at([-0.02, 1.02]))
     set_["label"](axis.name, labelpad=4)

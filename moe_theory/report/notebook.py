@@ -1,6 +1,5 @@
 """Verdicts, claims, statements and sweeps in notebooks: parts of a report's page, each with its own style."""
 
-import base64
 import functools
 import html as markup
 import re
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from moe_theory.core.notebook import Listing
 from moe_theory.plot.symbols import marked
 from moe_theory.report import pages, panels
-from moe_theory.report.rendering import mathml, templates
+from moe_theory.report.rendering import mathml, picture_of, templates
 from moe_theory.report.wording import claimed, measured, sentence
 from moe_theory.runs.files import prepare_folder
 from moe_theory.verify.verdict import Report, Verdict
@@ -89,12 +88,8 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _image(verdict: Verdict) -> str:
-    svg = panels.Pictures().of(verdict)
-    if svg is None or verdict.curve is None:
-        return ""
-    source = base64.b64encode(svg.encode()).decode()
-    alt = _safe(panels.picture_words(verdict, verdict.curve))
-    return f'<img src="data:image/svg+xml;base64,{source}" alt="{alt}" style="background:#fff">'
+    shown = picture_of(verdict, panels.Pictures())
+    return f'<img src="{shown["source"]}" alt="{_safe(shown["alt"])}" style="background:#fff">' if shown else ""
 
 
 def _facts(kind: str, row: dict[str, Any], formula: str) -> str:

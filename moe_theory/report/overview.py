@@ -1,8 +1,9 @@
 """One picture of all papers: a printed statement, its status, what holds instead and Monte-Carlo means."""
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,9 +12,7 @@ import xarray as xr
 from moe_theory.core.papers import Reading, all_papers
 from moe_theory.plot import Axes, Canvas, Curves, FigureSpec, Panel, Setup, curve, legend, over, style, svg
 from moe_theory.plot.roles import MEASURED, PRINTED, RIGHT
-from moe_theory.report.palette import DARK as DARK
-from moe_theory.report.palette import LIGHT, Theme
-from moe_theory.report.wording import statement_status
+from moe_theory.report.wording import BY_READING, statement_status
 from moe_theory.verify import recorded
 from moe_theory.verify.registry import select_readings
 from moe_theory.verify.request import FAMILY_ERROR, check_request
@@ -23,6 +22,50 @@ from moe_theory.verify.verdict import Status
 NAME = "overview"
 NARROW, WIDE = (5.0, 4.6), (10.4, 3.0)  # inches, two panels a row for a phone or all of them in one
 FONTS = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"  # as narrow as what was laid out, or more
+
+
+class Theme(NamedTuple):
+    """Colours on a light or on a dark page, which shows through; those of statuses are the report's."""
+
+    ink: str
+    soft: str
+    measured: str
+    printed: str
+    statuses: Mapping[str, tuple[str, str]]  # of a badge and of the words on it
+
+
+LIGHT = Theme(
+    ink="#1c1d20",
+    soft="#55585f",
+    measured="#14457f",
+    printed="#c24d00",
+    statuses={
+        "holds": ("#e0f0e5", "#14512c"),
+        "holds amended": ("#e0f0e5", "#14512c"),
+        "false": ("#9c1c22", "#ffffff"),
+        "vacuous": ("#e3eaf5", "#1d3d6b"),
+        "open": ("#fbefc8", "#624400"),
+        BY_READING: ("#fbefc8", "#624400"),
+        "not judged": ("#ffffff", "#55585f"),
+        "not testable": ("#ffffff", "#55585f"),
+    },
+)
+DARK = Theme(
+    ink="#e9e8e5",
+    soft="#b0b2b8",
+    measured="#8fc0ff",
+    printed="#ff9a4d",
+    statuses={
+        "holds": ("#17382a", "#a3e2bb"),
+        "holds amended": ("#17382a", "#a3e2bb"),
+        "false": ("#f08a8c", "#2a0406"),
+        "vacuous": ("#1f2f4b", "#b5cff7"),
+        "open": ("#3d3210", "#f3d680"),
+        BY_READING: ("#3d3210", "#f3d680"),
+        "not judged": ("#1e2024", "#b0b2b8"),
+        "not testable": ("#1e2024", "#b0b2b8"),
+    },
+)
 
 
 def panels() -> dict[str, Panel]:

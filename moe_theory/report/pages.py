@@ -16,8 +16,6 @@ from moe_theory.verify.statement import answered
 from moe_theory.verify.verdict import ID_WORDS, Report, Statement, Status, Verdict, is_id
 
 SCHEMA = "moe-theory/verdicts/6"
-# Earlier ones: without statements, and what came with them; without proofs.
-OLDER, UNPROVED = "moe-theory/verdicts/3", "moe-theory/verdicts/4"
 NUMBERS = "verdicts.json"  # what verifying writes
 DEPTH = 3  # folders below the one that is named in which reports are looked for
 PAGE_NAMES = ("report.html", "report.md")  # what is made of it
@@ -176,18 +174,7 @@ def _read(path: Path) -> Report:
     except (OSError, ValueError) as failure:
         reason = " ".join(str(getattr(failure, "strerror", None) or failure).split())
         raise InvalidReportError(f"{path} cannot be read as JSON ({reason}). Run `moe-theory verify` again.") from None
-    schema = document.get("schema")
-    if schema == OLDER:
-        document |= {"statements": []}
-        for verdict in document.get("verdicts") or ():
-            if isinstance(verdict, dict):
-                verdict.setdefault("is_computed", False)
-                verdict.setdefault("also", [])
-    elif schema == UNPROVED:
-        for each in document.get("statements") or ():
-            if isinstance(each, dict):
-                each |= {"disproof": None, "proof": None, "derivation": None, "amendment": ""}
-    elif schema != SCHEMA:
+    if (schema := document.get("schema")) != SCHEMA:
         raise InvalidReportError(
             f"{path} has schema {shortened(schema)} and not {SCHEMA!r}: it is no report, or another version's. Run the "
             "command that wrote it again."

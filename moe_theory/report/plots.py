@@ -78,15 +78,17 @@ def figure(
         >>> data.attrs["command"].partition(" --replicates")[0]
         'moe-theory figures continual figure-2 --reading unit-signal --set truth_scale=0.2'
     """
+    from moe_theory.plot import layout  # imports matplotlib, as it does below
+
     paper, _, own = name.partition(".")
     if own not in figures_of(paper):
         raise undeclared("figure", name, [f"{paper}.{known}" for known in figures_of(paper)])
     look = style_of(width, style, tex)
     ((spec, compute),) = _planned(paper, [own], reading, replicates, seed, rounds, experts, dims, settings)
-    with shown(progress) as told:
-        data = _with_look(compute(told), look)
+    with shown(progress) as listener:
+        data = _with_look(compute(listener), look)
     with our_style(look.settings):
-        return data, look.drawn(spec, data)
+        return data, layout.drawn(spec, data, look.width)
 
 
 def make_figures(
@@ -120,6 +122,8 @@ def make_figures(
     Raises: UnknownNameError, InvalidRunError, InvalidParamsError, InvalidDimsError or OutputError before anything is
         computed.
     """
+    from moe_theory.plot import layout
+
     for form in forms:
         if form not in FORMS:
             raise unknown_name("format", form, FORMS)
@@ -133,9 +137,9 @@ def make_figures(
     for spec, compute in planned:
         found = _with_look(compute(progress), look)
         with our_style(look.settings):
-            drawn = look.drawn(spec, found)
+            picture = layout.drawn(spec, found, look.width)
             texts: dict[str, str | bytes] = {
-                f"{spec.name}.{form}": saved(drawn, form, spec.title, spec.caption(found))
+                f"{spec.name}.{form}": saved(picture, form, spec.title, spec.caption(found))
                 for form in dict.fromkeys(forms)
             }
         texts[f"{spec.name}{SUFFIXES[data]}"] = to_csv(found) if data == "csv" else as_netcdf(found)

@@ -199,7 +199,7 @@ def own(*folders: Path) -> PaperRecord:
     return kept if kept.run.verdicts != before.verdicts else kept._replace(run=before)  # recorded already
 
 
-def elsewhere(folders: Sequence[Path]) -> PaperRecord:
+def of_other_data(folders: Sequence[Path]) -> PaperRecord:
     """What is published of runs on a data set that is not the paper's own, once those in some folders are part of it:
     verdicts on every claim of the paper. Those that they have replace what is recorded on the same claims.
 

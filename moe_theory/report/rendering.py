@@ -52,7 +52,7 @@ def to_html(report: Report, pictures: panels.Pictures | None = None) -> str:
         order = [status for status in Status if found[status]] if facet == "status" else found
         facets.append((facet, [(str(value), found[value]) for value in order]))
     page = templates().get_template("page.html")
-    return _rendered(page, report, counts=counts, facets=facets, picture=lambda verdict: _picture(verdict, drawn))
+    return _rendered(page, report, counts=counts, facets=facets, picture=lambda verdict: picture_of(verdict, drawn))
 
 
 def _facet_of(verdict: Verdict, facet: str) -> list[str]:
@@ -107,7 +107,6 @@ def templates() -> "jinja2.Environment":
     )
     shared: dict[str, Any] = {name: each for name, each in vars(wording).items() if not name.startswith("_")}
     shared |= {each.__name__: each for each in (bars, left_free, orders_of, summed)}
-    shared["ABOUT"] = (wording.ABOUT_MEANS, wording.ABOUT_INTERVALS, wording.ABOUT_ERROR, wording.ABOUT_POWER)
     environment.globals.update(shared, WIDTH=panels.WIDTH, mathml=mathml, number_line=panels.number_line)
     environment.filters.update(
         {
@@ -154,7 +153,8 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _picture(verdict: Verdict, pictures: panels.Pictures) -> dict[str, str] | None:
+def picture_of(verdict: Verdict, pictures: panels.Pictures) -> dict[str, str] | None:
+    """Source, words and size in pixels of a verdict's curve, for an image; None for a verdict without one."""
     svg = pictures.of(verdict)
     if svg is None or verdict.curve is None:
         return None

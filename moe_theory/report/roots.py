@@ -21,7 +21,9 @@ def tree_document(found: Sequence[Standing]) -> Document:
     """Those of the statements that fail, each below the first that its proof uses and that fails. What is at the left
     has a fault of its own.
     """
-    known = {each.statement.name: each for paper in _papers(found) for each in judged_statements(paper)}
+    resting = [each.known.statement for each in found if premises_of(each.known.statement.name)]
+    papers = dict.fromkeys(each.paper for each in resting)
+    known = {each.statement.name: each for paper in papers for each in judged_statements(paper)}
     known |= {each.known.statement.name: each.known for each in found}
     footed = {each.known.statement.name: each for each in footings(list(known.values()))}
     asked = [footed[each.known.statement.name] for each in found]
@@ -43,11 +45,6 @@ def counted_roots(known: Sequence[Footing]) -> str:
     roots, following = (sum(getattr(each, name) for each in known) for name in ("is_root", "follows"))
     failing = f"{roots + following} statements are false or vacuous"
     return f"{failing}: {roots} have a fault of their own, {following} fail with what their proofs use"
-
-
-def _papers(found: Sequence[Standing]) -> list[str]:
-    """Papers of the statements that others rest on."""
-    return list(dict.fromkeys(each.known.statement.paper for each in found if premises_of(each.known.statement.name)))
 
 
 def _with_what_they_fail_with(asked: Sequence[Footing], footed: dict[str, Footing]) -> list[Footing]:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from moe_theory.core.errors import InvalidReportError, UnknownNameError, unknown_name
 from moe_theory.report.pages import NUMBERS, read_printed, read_reports
-from moe_theory.verify.recorded import recorded_searches, recorded_verdicts
+from moe_theory.verify.recorded import judged_with_searches, recorded_verdicts
 from moe_theory.verify.registry import load_claims
 from moe_theory.verify.statement import bearing, matching, statements
-from moe_theory.verify.status import Judged, judged
+from moe_theory.verify.status import Judged
 from moe_theory.verify.verdict import Report, Statement, Verdict
 
 
@@ -47,7 +47,7 @@ def _in_folder(folder: Path, pattern: str) -> list[Standing]:
     chosen = matching(pattern, report.statements)
     if not chosen:
         raise unknown_name("statement", pattern, [each.name for each in report.statements])
-    return [_by(report, each, folder) for each in chosen]
+    return _standing(chosen, report.verdicts, folder)
 
 
 def _anywhere(own: Sequence[Statement], last: Path | None, pattern: str) -> list[Standing]:
@@ -64,14 +64,12 @@ def _anywhere(own: Sequence[Statement], last: Path | None, pattern: str) -> list
             chosen = matching(pattern, report.statements) if (report := run()) else []
         if not chosen:
             raise unknown
-    recorded, searches = recorded_verdicts(chosen), recorded_searches(chosen)
-    found = [Standing(judged(each, recorded, searches.get(each.name)), recorded) for each in chosen]
+    found = _standing(chosen, recorded_verdicts(chosen))
     if last is None or not any(each.known.missing for each in found) or (report := run()) is None:
         return found
-    newer = [_by(report, each, last) for each in chosen]
+    newer = _standing(chosen, report.verdicts, last)
     return [min(pair, key=lambda each: len(each.known.missing)) for pair in zip(found, newer, strict=True)]
 
 
-def _by(report: Report, statement: Statement, folder: Path) -> Standing:
-    known = judged(statement, report.verdicts, recorded_searches([statement]).get(statement.name))
-    return Standing(known, report.verdicts, folder)
+def _standing(of: Sequence[Statement], verdicts: list[Verdict], folder: Path | None = None) -> list[Standing]:
+    return [Standing(known, verdicts, folder) for known in judged_with_searches(of, verdicts)]

@@ -33,8 +33,8 @@ from moe_theory.report.wording import (
 )
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.premises import footings, premises_of
-from moe_theory.verify.recorded import elsewhere
 from moe_theory.verify.recorded import judged_statements as recorded
+from moe_theory.verify.recorded import on_other_data
 from moe_theory.verify.status import Judged, StatementStatus, listed
 from moe_theory.verify.verdict import Proof, Report, Statement, Status, Verdict
 
@@ -128,7 +128,11 @@ def why_document(found: Sequence[Standing]) -> Document:
         decided = ((each, decisive(each.known, each.verdicts)) for each in found)
         return [facts(each) | {"found": sentence(verdict) if verdict else None} for each, verdict in decided]
 
-    return Document(body, lambda _: (why_card(each, elsewhere()) for each in found))
+    def parts(_: int) -> Iterator[Group]:
+        others, failing = on_other_data(), failing_premises([each.known.statement for each in found])
+        yield from (why_card(each, others, failing.get(each.known.statement.name, ())) for each in found)
+
+    return Document(body, parts)
 
 
 def facts(found: Standing) -> dict[str, Any]:
@@ -169,16 +173,19 @@ def _each_reading(known: Judged) -> str:
     return f"{' / '.join(each for each in StatementStatus if each in found)}: " if len(found) > 1 else ""
 
 
-def why_card(found: Standing, others: Sequence[Verdict] = ()) -> Group:
+def why_card(found: Standing, others: Sequence[Verdict] = (), failing: Sequence[str] = ()) -> Group:
     """Output of `why` on a statement, under its name."""
     of = found.known.statement
-    table = headed(why_lines(found, others), padding=(0, 2, 0, 0))
+    table = headed(why_lines(found, others, failing), padding=(0, 2, 0, 0))
     return Group(Text(f"{of.where} ({of.name})", style="bold"), table)
 
 
-def why_lines(found: Standing, others: Sequence[Verdict] = (), left_out: int = 0) -> list[tuple[str, str]]:
-    """What `why` prints of a statement: heading and text of each part that there is; `others` are on other data. Where
-    that is more than a screen, what a proof does not depend on is left to the statement's page, and then what is free.
+def why_lines(
+    found: Standing, others: Sequence[Verdict] = (), failing: Sequence[str] = (), left_out: int = 0
+) -> list[tuple[str, str]]:
+    """What `why` prints of a statement: heading and text of each part that there is; `others` are on other data,
+    `failing` what its proof uses and is false or vacuous. Where that is more than a screen, what a proof does not
+    depend on is left to the statement's page, and then what is free.
     """
     is_free_shown = left_out < MOST_LEFT_OUT
     known, verdicts, folder = found
@@ -191,7 +198,7 @@ def why_lines(found: Standing, others: Sequence[Verdict] = (), left_out: int = 0
             known.words
             + (f", by the run in {folder}" if folder else "")
             + over_region(known, is_free_shown)
-            + _rests_on(of),
+            + _rests_on(failing),
         ),
         ("amended", plain(" ".join(of.amendment.split()))),
         ("tested", f"{plain(tested(shown))} [{shown.claim}, reading {shown.setting}]" if shown else ""),
@@ -210,19 +217,21 @@ def why_lines(found: Standing, others: Sequence[Verdict] = (), left_out: int = 0
         ("orders", orders_of(of) if is_free_shown else ""),
     ]
     if is_free_shown and sum(len(text) for _, text in parts) > SCREEN:
-        return why_lines(found, others, left_out + 1)
+        return why_lines(found, others, failing, left_out + 1)
     return [
         (name, " \n".join(text.split("\n")) if name in {"says", "instead"} else text) for name, text in parts if text
     ]
 
 
-def _rests_on(of: Statement) -> str:
-    """What its proof uses that fails, by the recorded runs."""
-    known = footings(recorded(of.paper)) if premises_of(of.name) else []
-    failing = [
-        name.partition(".")[2] for each in known if each.known.statement.name == of.name for name in each.failing
-    ]
-    return f"; its proof uses {listed(failing)}, which fail{'s' if len(failing) == 1 else ''}" if failing else ""
+def failing_premises(of: Sequence[Statement]) -> dict[str, tuple[str, ...]]:
+    """What the proofs of statements use that is false or vacuous by the recorded runs, by the statements' names."""
+    papers = dict.fromkeys(each.paper for each in of if premises_of(each.name))
+    return {each.known.statement.name: each.failing for paper in papers for each in footings(recorded(paper))}
+
+
+def _rests_on(failing: Sequence[str]) -> str:
+    names = [name.partition(".")[2] for name in failing]
+    return f"; its proof uses {listed(names)}, which fail{'s' if len(names) == 1 else ''}" if names else ""
 
 
 def _napkin(of: Statement, is_whole: bool) -> list[tuple[str, str]]:

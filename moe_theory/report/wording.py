@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from moe_theory.report.numbers import number, percentage, with_error
 from moe_theory.verify.claim import LIMITS
-from moe_theory.verify.recorded import recorded_searches
-from moe_theory.verify.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, deciding, judged, listed
+from moe_theory.verify.recorded import judged_with_searches
+from moe_theory.verify.status import CAVEATED, PROVED, Cause, Judged, StatementStatus, deciding, listed
 from moe_theory.verify.verdict import Report, Role, Statement, Status, Stop, Verdict
 
 STATEMENT_MEANINGS: dict[str, str] = {
@@ -53,23 +53,17 @@ STOPS: dict[Stop, str] = {
     Stop.BUDGET: "time budget spent",
     Stop.FAILED: "the claim's own code failed",
 }
-ABOUT_MEANS = (
+ABOUT = (  # means, intervals, errors and power
     "Every replicate draws a pool of tasks of its own. A verdict is of the mean over pools, and single pools may "
-    "differ from it."
-)
-ABOUT_ERROR = (
+    "differ from it.",
+    "An interval is of observed − predicted, simultaneous over all components of a claim, such as the rounds recorded. "
+    "The numbers of a card are those of the component that decides, or that comes nearest to deciding otherwise.",
     "The error is the probability that a verdict is false: that of the whole report is split over its verdicts, and "
     "that of a verdict over the interim analyses planned for it, made or not. It is exact where the interval "
     "is exact; where the interval is asymptotic, it is approached as replicates grow, and it may have missed an event "
-    "that is rarer than the card says."
-)
-ABOUT_POWER = (
+    "that is rarer than the card says.",
     "The detectable error says how powerful a test was: a claim that is wrong by that much would have been refuted "
-    "with probability 0.9. A claim that was not refuted may still be wrong by less."
-)
-ABOUT_INTERVALS = (
-    "An interval is of observed − predicted, simultaneous over all components of a claim, such as the rounds recorded. "
-    "The numbers of a card are those of the component that decides, or that comes nearest to deciding otherwise."
+    "with probability 0.9. A claim that was not refuted may still be wrong by less.",
 )
 _NAMES = {  # by kind, what is predicted and what is observed
     "equality": ("predicted mean", "observed mean"),
@@ -115,20 +109,6 @@ def allowed_sides(verdict: Verdict) -> tuple[bool, bool]:
     side = verdict.side or verdict.kind
     is_below = side in {"upper_bound", "ordering", "identity", "at_most", "counterexample"}
     return is_below, side in {"lower_bound", "at_least"}
-
-
-def headline(verdict: Verdict) -> str:
-    """The reason for a verdict, with the trivial value, the failed hypothesis or the message, by status."""
-    if verdict.kind == "counterexample" and verdict.status in {Status.REFUTED, Status.INCONCLUSIVE}:
-        return sentence(verdict)
-    reason = verdict.reason.strip().rstrip(".")
-    if verdict.status is Status.VACUOUS and math.isfinite(verdict.trivial):
-        return f"{reason}. True anyway: {number(verdict.trivial)}."
-    if verdict.status is Status.INAPPLICABLE:
-        return f"The hypothesis that failed: {reason}."
-    if verdict.status is Status.ERROR:
-        return f"Its message: {verdict.reason.strip()}"
-    return f"{reason}."
 
 
 def claimed(verdict: Verdict) -> str:
@@ -229,7 +209,11 @@ def sentence(verdict: Verdict) -> str:
             where = verdict.at if "end" in verdict.at else "slope"
             claim = " ".join(f"claimed {side} {number(verdict.predicted)}".split())
             return f"The {where} is {number(verdict.observed)} ({low} to {high}); {claim}{_in_brackets(verdict)}."
-    return _begun(headline(verdict))
+    return _reason(verdict)
+
+
+def _reason(verdict: Verdict) -> str:
+    return f"{_begun(verdict.reason.strip().rstrip('.'))}."
 
 
 def _begun(text: str) -> str:
@@ -241,10 +225,8 @@ def _open(verdict: Verdict) -> str:
     low, high = verdict.interval
     if verdict.kind == "counterexample":
         return f"{measured(verdict)} instances violate it, which decides nothing."
-    if verdict.kind in {"identity", *LIMITS} or not math.isfinite(verdict.observed):
-        return _begun(headline(verdict))
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return _begun(headline(verdict))
+    if verdict.kind in {"identity", *LIMITS} or not all(map(math.isfinite, (verdict.observed, low, high))):
+        return _reason(verdict)
     is_share = verdict.kind == "probability"
     what = {"rate": verdict.at or "slope", "probability": "frequency"}.get(verdict.kind, "difference")
     shift = verdict.predicted if what != "difference" else 0.0
@@ -400,8 +382,7 @@ def arranged(report: Report) -> list[Chapter]:
 
 def judged_statements(report: Report) -> list[Judged]:
     """The report's statements with their statuses."""
-    searches = recorded_searches(report.statements)
-    return [judged(statement, report.verdicts, searches.get(statement.name)) for statement in report.statements]
+    return judged_with_searches(report.statements, report.verdicts)
 
 
 def statement_counts(known: Sequence[Judged]) -> dict[str, int]:

@@ -1,11 +1,13 @@
-"""The tour's script, taken apart into steps and run: what each prints, draws and leaves in numbers."""
+"""The tour's script, taken apart into steps and run: what each prints, draws and leaves in numbers, also as a page."""
 
 import ast
+import base64
 import contextlib
 import io
 import re
+import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from moe_theory.core.errors import MoeTheoryError
+from moe_theory.report.rendering import templates
+from moe_theory.runs.progress import duration
+from moe_theory.runs.provenance import now, versions
 from moe_theory.verify import Verdict
 
 VERDICT_FIELDS = ("claim", "status", "replicates", "at", "predicted", "observed", "interval", "margin", "error")
@@ -109,6 +114,26 @@ def run(step: TourStep, namespace: dict[str, Any], path: Path, folder: Path) -> 
     return Result(step, printed.getvalue(), pictures, numbers, time.perf_counter() - began)
 
 
+def to_html(taken: Sequence[Result], command: str, script: Path) -> str:
+    """What steps said and made, as one self-contained page."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter  # a class for each kind of token, which `tour.css` colours
+    from pygments.lexers import PythonLexer
+
+    page = templates().get_template("tour.html")
+    return page.render(
+        taken=taken,
+        command=command,
+        script=shlex.quote(str(script)),
+        finished=now(),
+        seconds=duration(sum(result.seconds for result in taken)),
+        versions=versions(),
+        words=_words,
+        coloured=lambda code: highlight(code, PythonLexer(), HtmlFormatter(nowrap=True)),
+        source=lambda path: "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode(),
+    )
+
+
 def _pictures(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.glob("*.svg")}
 
@@ -130,3 +155,10 @@ def _plain(value: Any) -> Any:
         return value if value and all(isinstance(part, float) for part in value.values()) else None
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, (bool, int, float)) and np.isfinite(value) else None
+
+
+def _words(text: str) -> str:
+    """Markdown as HTML; what looks like a tag stays text."""
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("js-default").render(text)

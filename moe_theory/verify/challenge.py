@@ -101,7 +101,8 @@ def challenge(
     words += [f"--module {shlex.quote(module)}"] if module else []
     recorded = search.found[()]
     flipped = [each.setting for each in flips]
-    others = [each for each in search.ranked() if each.setting not in flipped and each is not recorded]
+    ranked = map(search.found.__getitem__, search.ranked())
+    others = [each for each in ranked if each.setting not in flipped and each is not recorded]
     return Challenge(
         statement=of.name,
         where=of.where,
@@ -206,8 +207,9 @@ class RegionSearch:
         """How far a setting is towards a flip, in margins."""
         return looked.violation if self.sought == "break" else -looked.violation
 
-    def ranked(self) -> list[Looked]:
-        return [self.found[point] for point in self._ranked()]
+    def ranked(self) -> list[Point]:
+        """The settings under the present reading, those nearest to a flip first."""
+        return sorted(self.found, key=lambda point: -self.gain(self.found[point]))
 
     def idle(self) -> list[str]:
         return [
@@ -261,7 +263,7 @@ class RegionSearch:
             self.look([self._affordable(each, place) for place, each in enumerate(values)], FEW, FILLING)
         random = np.random.default_rng(self.seed)
         for _ in range(ROUNDS):
-            best = self._ranked()[:KEPT]
+            best = self.ranked()[:KEPT]
             self.look([self._neighbour(point, random) for point in best], FEW, PROMOTING)
             self.look(best, MANY, PROMOTING)
         self.look(self._finalists(), MANY)
@@ -358,10 +360,10 @@ class RegionSearch:
             self._note(point, verdicts)
             self.flipped.append(point)
             borders = {axis.name: border for axis, _ in point if (border := self._border(point, axis))}
-            flips.append(Flip(_values(point), [*verdicts, *self._elsewhere(point, share)], borders))
+            flips.append(Flip(_values(point), [*verdicts, *self._under_others(point, share)], borders))
         return flips
 
-    def _elsewhere(self, point: Point, error: float) -> list[Verdict]:
+    def _under_others(self, point: Point, error: float) -> list[Verdict]:
         """The verdicts at a setting under the other readings, but those known to disagree at the recorded point, as far
         as there is time.
         """
@@ -501,13 +503,10 @@ class RegionSearch:
         """Settings to judge: beyond the margin by what is known, each moving other axes, those that move fewest first
         where they are about as far.
         """
-        beyond = [point for point in self._ranked() if point and self.gain(self.found[point]) > 0]
+        beyond = [point for point in self.ranked() if point and self.gain(self.found[point]) > 0]
         most = max((self.gain(self.found[point]) for point in beyond), default=0.0)
         beyond.sort(key=lambda point: (self.gain(self.found[point]) < most / 2, len(point)))
         return list({tuple(axis for axis, _ in point): point for point in reversed(beyond)}.values())[::-1][:FINALISTS]
-
-    def _ranked(self) -> list[Point]:
-        return sorted(self.found, key=lambda point: -self.gain(self.found[point]))
 
     def _neighbour(self, point: Point, random: np.random.Generator) -> Point:
         """The setting with one axis drawn anew, or halfway to what is recorded."""

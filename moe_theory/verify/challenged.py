@@ -12,7 +12,7 @@ from moe_theory.runs.files import plain
 from moe_theory.verify.claim import Claim, whole_verdict
 from moe_theory.verify.verdict import FIELDS, FreeQuantity, Status, Verdict
 
-SCHEMA, EARLIER = "moe-theory/challenge/3", "moe-theory/challenge/2"  # whose clauses are of one reading
+SCHEMA = "moe-theory/challenge/3"
 Values = dict[str, Any]  # by the name of what is free
 _RELATIONS = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}
 
@@ -138,7 +138,7 @@ class Challenge(Shown):
     def of_json(cls, document: Mapping[str, Any], claims: Mapping[str, Claim]) -> "Challenge":
         """The inverse of `to_json`. Raises: KeyError or TypeError for anything else."""
         known = dict(document)
-        if known.pop("schema") not in {SCHEMA, EARLIER}:
+        if known.pop("schema") != SCHEMA:
             raise KeyError(f"schema is not {SCHEMA}")
         flips = [
             Flip(each["setting"], [whole_verdict(claims[v["claim"]], v) for v in each["verdicts"]], each["borders"])
@@ -146,9 +146,7 @@ class Challenge(Shown):
         ]
         if clause := known.pop("clause"):
             bounds = [ClauseBound(**each) for each in clause["bounds"]]
-            clause = Clause(
-                bounds, clause["settings"], Looked(**clause["nearest"]), clause.get("readings", [known["reading"]])
-            )
+            clause = Clause(bounds, clause["settings"], Looked(**clause["nearest"]), clause["readings"])
         looked = {name: Looked(**known.pop(name)) for name in ("recorded", "nearest")}
         free = [FreeQuantity(**each) for each in known.pop("free")]
         return cls(free=free, flips=flips, clause=clause, **looked, **known)

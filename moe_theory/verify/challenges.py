@@ -22,8 +22,8 @@ from moe_theory.verify.archive import Keys
 from moe_theory.verify.challenge import SECONDS, axes_of, challenge, every_named
 from moe_theory.verify.challenged import SCHEMA, Challenge
 from moe_theory.verify.claim import registered
-from moe_theory.verify.elsewhere import explained, machine, pool_for
 from moe_theory.verify.registry import declared_claims
+from moe_theory.verify.remote import explained, machine, pool_for
 from moe_theory.verify.statement import free_of
 from moe_theory.verify.status import deciding
 from moe_theory.verify.verdict import Statement
@@ -66,7 +66,7 @@ def search_each(
     found = {name: known for name, path in paths.items() if path and (known := _known(path, asked[name].key))}
     left = [task for name, task in asked.items() if name not in found]
     pool = pool_for([registered()[id] for of in chosen for id in deciding(of)], executor, dask, security)
-    searches = _searched(left, module, progress) if pool is None else _searched_elsewhere(left, pool, progress)
+    searches = _searched(left, module, progress) if pool is None else _searched_remotely(left, pool, progress)
     for name, known in searches:
         found[name] = known
         path = paths[name]
@@ -107,15 +107,15 @@ def _searched(tasks: Sequence[SearchTask], module: str | None, progress: Progres
         yield task.statement, challenge(task.statement, task.seconds, **about, progress=progress)
 
 
-def _searched_elsewhere(
+def _searched_remotely(
     tasks: Sequence[SearchTask], pool: WorkerPool, progress: Progress
 ) -> Iterator[tuple[str, Challenge]]:
     """As workers end them."""
     if not tasks:
         return
-    with contextlib.closing(pool), shown(progress) as told, contextlib.ExitStack() as left:
-        told.running(f"searches on {pool.description}")
-        told.at(f"0 of {len(tasks)} searches")
+    with contextlib.closing(pool), shown(progress) as listener, contextlib.ExitStack() as left:
+        listener.running(f"searches on {pool.description}")
+        listener.at(f"0 of {len(tasks)} searches")
         pool.fingerprint(machine, machine())  # workers with another one get no tasks
         executor = pool.open()
         futures = {executor.submit(search, task): task.statement for task in tasks}
@@ -125,7 +125,7 @@ def _searched_elsewhere(
                 plain = future.result()
             except Exception as failure:
                 raise explained(failure, pool, "searches made") from None
-            told.at(f"{number} of {len(tasks)} searches")
+            listener.at(f"{number} of {len(tasks)} searches")
             yield futures[future], Challenge.of_json(plain, declared_claims())
 
 

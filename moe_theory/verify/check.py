@@ -13,8 +13,8 @@ from moe_theory.core.fields import documented
 from moe_theory.core.system import check_system
 from moe_theory.runs import Cell, Progress, quiet, run_cells
 from moe_theory.verify import registry
-from moe_theory.verify.claim import Claim, Runs
-from moe_theory.verify.evidence import collect, failed_hypotheses, labels_of
+from moe_theory.verify.claim import Claim
+from moe_theory.verify.evidence import collect, failed_hypotheses, labels_of, sourced_runs
 from moe_theory.verify.request import require_one
 
 REPLICATES = 8
@@ -85,7 +85,10 @@ def check(
     is_simulated = experiment.source is None
     try:
         shapes = {cell.name: _shapes(cell, replicates) for cell in cells} if is_simulated else {}
-        runs = _runs(chosen, cells, replicates, seed, progress)
+        if is_simulated:
+            runs = run_cells(cells, replicates, seed=seed, width=replicates, progress=progress)
+        else:
+            runs = sourced_runs(experiment, cells, 0, replicates, seed)
         samples = collect(chosen, runs, replicates)
         rounds = next(iter(runs.values())).rounds
         return Check(
@@ -102,16 +105,6 @@ def check(
         raise
     except OWN_CODE as failure:
         raise InvalidClaimError(f"claim {chosen.id}: {described(failure)}{frames(failure)}") from failure
-
-
-def _runs(claim: Claim, cells: list[Cell], replicates: int, seed: int, progress: Progress) -> Runs:
-    experiment = claim.experiment
-    if experiment.stored is not None:
-        found = experiment.stored.runs(0, replicates)
-        return {cell.name: found[cell.name] for cell in cells}
-    if experiment.measured is not None:
-        return experiment.measured.make(cells, 0, replicates, seed)
-    return run_cells(cells, replicates, seed=seed, width=replicates, progress=progress)
 
 
 def _shapes(cell: Cell, replicates: int) -> Shapes:

@@ -15,7 +15,7 @@ from moe_theory.core.random import root_key
 from moe_theory.core.system import Observe, System
 from moe_theory.runs import Cell, Progress, replicate_rounds
 from moe_theory.runs.cells import RunningCells
-from moe_theory.verify.claim import LIMITS, Claim, Experiment, Measured, Runs, require_replicates_last
+from moe_theory.verify.claim import LIMITS, Claim, Experiment, Runs, require_replicates_last
 
 EXPONENTS = {"rate", "limit_rate"}  # kinds of claims whose prediction is one number for all components
 EVENTS = {"probability", "counterexample", "limit_probability"}  # whose components happen or do not
@@ -28,22 +28,27 @@ def runs_of(
 
     Raises, here or when they are made: MissingChunkError for a chunk of a stored sweep that is damaged.
     """
-    count, source = last - first, experiment.source
-    if source is None:
+    count = last - first
+    if experiment.source is None:
         return RunningCells(cells, count, first, seed, experiment.width, progress, what)
 
     def make() -> Runs:
         progress.add_work(replicate_rounds(cells, count))
         progress.running(what)
-        if isinstance(source, Measured):
-            runs = source.make(cells, first, count, seed)
-        else:
-            found = source.runs(first, count)
-            runs = {cell.name: found[cell.name] for cell in cells}
+        runs = sourced_runs(experiment, cells, first, count, seed)
         progress.advance(replicate_rounds(cells, count))
         return runs
 
     return RunsAtOnce(make)
+
+
+def sourced_runs(experiment: Experiment, cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
+    """Runs of an experiment that has a source: measured, or read from a stored sweep."""
+    if experiment.measured is not None:
+        return experiment.measured.make(cells, first, count, seed)
+    assert experiment.stored is not None  # callers have looked
+    found = experiment.stored.runs(first, count)
+    return {cell.name: found[cell.name] for cell in cells}
 
 
 class RunsAtOnce:
@@ -89,13 +94,7 @@ class Samples(NamedTuple):
     def num_replicates(self) -> int:
         return len(self.observed)
 
-    def first(self, count: int) -> "Samples":
-        return self._rows(slice(count))
-
-    def from_place(self, place: int) -> "Samples":
-        return self._rows(slice(place, None))
-
-    def _rows(self, rows: slice) -> "Samples":
+    def rows(self, rows: slice) -> "Samples":
         return Samples(*(None if part is None else part[rows] for part in self))  # pyright: ignore[reportArgumentType]
 
     def after(self, earlier: "Samples | None") -> "Samples":

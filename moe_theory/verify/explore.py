@@ -25,9 +25,9 @@ from moe_theory.runs.provenance import is_x64, versions
 from moe_theory.runs.workers import WorkerPool
 from moe_theory.verify import registry
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
-from moe_theory.verify.elsewhere import Elsewhere, pool_elsewhere, reached
 from moe_theory.verify.interim import SequentialTest
 from moe_theory.verify.region import Choice, FreeAxis, Number, Span, tidy
+from moe_theory.verify.remote import RemoteSampler, remote_pool, remote_sampler
 from moe_theory.verify.request import FAMILY_ERROR, Study, check_request, require_free, require_one, resolve, set_to
 from moe_theory.verify.session import StudyMonitor, take_looks
 from moe_theory.verify.verdict import Status, Verdict
@@ -67,7 +67,7 @@ class Axis:
 
     def between(self, lower: Number, upper: Number) -> Number | None:
         """The value halfway between two; None where there is none."""
-        return None if self.is_listed else self._span.between(lower, upper)
+        return None if self.is_listed else self.span.between(lower, upper)
 
     def most_values(self, levels: int) -> int:
         """Largest number of values after `levels` halvings between neighbours."""
@@ -76,16 +76,8 @@ class Axis:
         count = (len(self.values) - 1) * 2**levels + 1
         return min(count, int(self.high - self.low) + 1) if isinstance(self.low, int) else count
 
-    def place(self, values: Any) -> np.ndarray:
-        """Positions of values on the axis: 0 at the smallest, 1 at the largest."""
-        return self._span.place(values)
-
-    def value_at(self, places: Any) -> np.ndarray:
-        """The inverse of `place`, as real numbers."""
-        return self._span.value_at(places)
-
     @property
-    def _span(self) -> Span:
+    def span(self) -> Span:
         return Span(self.low, self.high)
 
 
@@ -157,7 +149,7 @@ class Exploration:
     def nearest(self) -> tuple[list[np.ndarray], np.ndarray]:
         """Borders of cells, 0 to 1 along each axis, and in every cell the index of the point nearest to it."""
         places = np.stack(
-            [axis.place([point.coordinates[i] for point in self.points]) for i, axis in enumerate(self.axes)]
+            [axis.span.place([point.coordinates[i] for point in self.points]) for i, axis in enumerate(self.axes)]
         )
         centres = [np.unique(row) for row in places]
         borders = [np.r_[0.0, (row[1:] + row[:-1]) / 2, 1.0] for row in centres]
@@ -278,7 +270,7 @@ def explore(
         [(0.05, 'REFUTED'), (0.5, 'REFUTED')]
     """
     search = plan_search(claim, over, reading, points, refine, replicates, seed, error)
-    pool = pool_elsewhere(search.studies(), executor, dask, security)
+    pool = remote_pool(search.studies(), executor, dask, security)
     with shown_progress(progress) as listener:
         return carry_out_search(search, pool=pool, progress=listener, on_point=on_point)
 
@@ -335,8 +327,8 @@ def carry_out_search(
     """Judge the coarse grid, then halve boxes until the refinements are spent or nothing changes any more. A pool of
     workers elsewhere is closed. Raises: with a pool as `explore`.
     """
-    with reached(pool) as elsewhere:
-        found = _found(search, elsewhere, progress, on_point)
+    with remote_sampler(pool) as remote:
+        found = _found(search, remote, progress, on_point)
     claim, experiment = search.claim, search.claim.experiment
     free = {axis.name: axis for axis in claim.free}
     first, defaults = experiment.cells_under(search.reading)[0].params, search.reading.params()
@@ -371,7 +363,7 @@ def _coarse(search: Search) -> list[Coordinates]:
 
 
 def _found(
-    search: Search, elsewhere: Elsewhere | None, progress: Progress, on_point: OnPoint | None
+    search: Search, remote: RemoteSampler | None, progress: Progress, on_point: OnPoint | None
 ) -> dict[Coordinates, Point]:
     """The points of all levels. Of a level all points are looked at once, then those undecided again, and so on."""
     pace: dict[Experiment, float] = {}
@@ -379,7 +371,7 @@ def _found(
     boxes: list[Box] = list(itertools.product(*(pairwise(axis.values) for axis in search.axes)))
     wanted = _coarse(search)
     for level in range(search.refine + 1):
-        monitors = {StudyMonitor(search.study(each), None, pace, elsewhere): each for each in wanted}
+        monitors = {StudyMonitor(search.study(each), None, pace, remote): each for each in wanted}
 
         def end(monitor: StudyMonitor, test: SequentialTest, monitors: Any = monitors, level: int = level) -> None:
             point = found[monitors[monitor]] = Point(monitors[monitor], level, test.latest)

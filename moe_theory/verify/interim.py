@@ -86,9 +86,6 @@ class SequentialTest:
     def count(self) -> int:
         return 0 if self.samples is None else self.samples.num_replicates
 
-    def resume(self, samples: Samples, labels: list[str]) -> None:
-        self.samples, self.labels = samples, labels
-
     def extend(self, runs: Runs, overflows: Mapping[str, str]) -> None:
         """Take samples from the runs of further replicates; those known already are passed over. `overflows` says what
         is wrong with runs, by name: reading one of these is an error.
@@ -106,7 +103,7 @@ class SequentialTest:
             for part in parts:
                 if part.samples is not None and self.count < part.last:
                     self.labels = self.labels if self.samples is not None else list(part.labels)
-                    self.samples = part.samples.from_place(max(self.count - part.first, 0)).after(self.samples)
+                    self.samples = part.samples.rows(slice(max(self.count - part.first, 0), None)).after(self.samples)
             self.cells = set().union(*(part.cells for part in parts))
         except OWN_CODE as failure:  # of the claim's own code: an ERROR of this claim alone
             self.fail(failure, last)
@@ -116,7 +113,7 @@ class SequentialTest:
         assert self.samples is not None  # a test without samples has ended
         error = self.blank.error if self.is_single_look else alpha_spent(self.blank.error, len(self.looks) + 1)
         try:
-            samples = self.samples.first(count)
+            samples = self.samples.rows(slice(count))
             verdict, look = judgement.examine(self.claim, samples, self.labels, error, self.blank)
         except OWN_CODE as failure:
             self.fail(failure, count)

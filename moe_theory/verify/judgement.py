@@ -13,7 +13,6 @@ wrong has at most half of the error by either, and all of it together.
 
 import dataclasses
 import functools
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -203,33 +202,11 @@ class Decision(NamedTuple):
     error: float | None = None  # of intervals that hold at all looks together
 
 
-def judge_equality(
-    observed: Values, predicted: Values, allowed: Values, error: float, known: Known = NOTHING
-) -> Decision:
-    """Two one-sided tests of |E[observed] - E[predicted]| < E[allowed], for every component at once."""
-    return _judge_means(observed - predicted, allowed, error, known, (1, -1))
-
-
-def judge_upper_bound(
-    observed: Values, bound: Values, allowed: Values, error: float, known: Known = NOTHING, *, is_strict: bool = False
-) -> Decision:
-    """One-sided tests of E[observed] <= E[bound] + E[allowed] (strictly below, if so), for every component at once."""
-    return _judge_means(observed - bound, allowed, error, known, (1,), is_strict=is_strict)
-
-
-def judge_lower_bound(
-    observed: Values, bound: Values, allowed: Values, error: float, known: Known = NOTHING
-) -> Decision:
-    """One-sided tests of E[observed] >= E[bound] - E[allowed], for every component at once."""
-    return _judge_means(observed - bound, allowed, error, known, (-1,))
-
-
 def judge_slopes(
     slopes: Values, exponents: Values, allowed: Values, error: float, side: str, known: Known = NOTHING
 ) -> Decision:
     """Whether slopes are at_most, at_least or equal to exponents: all of them to support it, the last to refute it."""
-    test = {"at_most": judge_upper_bound, "at_least": judge_lower_bound, "equal": judge_equality}[side]
-    judgement = test(slopes, exponents, allowed, error, known)
+    judgement = judge_means(slopes - exponents, allowed, error, side, known)
     margins = allowed.mean(axis=0)
     above, below = judgement.low - margins, -judgement.high - margins  # how surely a slope is too high, or too low
     beyond = {"at_most": above, "at_least": below, "equal": np.maximum(above, below)}[side]
@@ -240,11 +217,22 @@ def judge_slopes(
     return judgement
 
 
-def _judge_means(
-    difference: Values, allowed: Values, error: float, known: Known, signs: Sequence[int], *, is_strict: bool = False
-) -> Decision:
-    """Whether the means of the difference, or of its negative, or of both, are below those of what is allowed."""
-    num_components = difference.shape[1]
+SIGNS: dict[str, tuple[int, ...]] = {  # of a difference that must not be large, by the claim's kind or its slope's side
+    "equality": (1, -1),
+    "equal": (1, -1),
+    "upper_bound": (1,),
+    "ordering": (1,),
+    "at_most": (1,),
+    "lower_bound": (-1,),
+    "at_least": (-1,),
+}
+
+
+def judge_means(difference: Values, allowed: Values, error: float, side: str, known: Known = NOTHING) -> Decision:
+    """One-sided tests, for every component at once, of the means of observed - predicted, with the `SIGNS` of the side,
+    against those of what is allowed: at most so large, or for an ordering strictly below.
+    """
+    signs, num_components = SIGNS[side], difference.shape[1]
     excess = np.concatenate([sign * difference - allowed for sign in signs], axis=1)
     scheme, margins = scheme_for(excess, error), allowed.mean(axis=0)
 
@@ -258,7 +246,7 @@ def _judge_means(
     otherwise = of_excess(known.from_means, Bounds(margins, margins))
     decisive = _intervals(excess, bounds, otherwise, scheme, error, known, 2 if is_mirrored else 1)
     status = _decide(decisive.high, decisive.low)
-    if is_strict and status is Status.SUPPORTED and np.any(decisive.high == 0):
+    if side == "ordering" and status is Status.SUPPORTED and np.any(decisive.high == 0):
         status = Status.INCONCLUSIVE
     column = int(np.argmax(decisive.low if status is Status.REFUTED else decisive.high))
     worst = column % num_components
@@ -453,13 +441,8 @@ def _test(claim: Claim, samples: Compared, error: float) -> Decision:
             return judge_limit_probability(observed, places, claim.margin, error, at_most=at_most)
         case "counterexample":
             return judge_counterexample(observed, predicted.mean(axis=0) + claim.margin, error)
-        case "equality":
-            return judge_equality(observed, predicted, allowed, error, known)
-        case "lower_bound":
-            return judge_lower_bound(observed, predicted, allowed, error, known)
         case _:
-            is_strict = claim.kind == "ordering"
-            return judge_upper_bound(observed, predicted, allowed, error, known, is_strict=is_strict)
+            return judge_means(observed - predicted, allowed, error, claim.kind, known)
 
 
 def _examine_rate(
@@ -477,23 +460,18 @@ def _examine_rate(
         window, last = last_decades(abscissa, 2), last_decades(abscissa, 1)
         before, at_end = (slope_weights(abscissa, places) for places in (window[: 1 - len(last)], last))
         weights, names = np.stack([at_end - before, at_end]), ["bending", f"slope at the {end_name} end"]
-        exponents = np.hstack([np.zeros_like(samples.predicted), samples.predicted])
-        slopes = contrast_samples(values, weights)
-        known = _known_of_logs(claim, slopes, weights, exponents, samples, around)
-        judgement = judge_limit_rate(
-            slopes, exponents, np.broadcast_to(samples.allowed, slopes.shape), error, side, known
-        )
-        worst, exponent = judgement.worst, float(samples.predicted.mean())
+        claimed = np.hstack([np.zeros_like(samples.predicted), samples.predicted])
     else:
         weights = np.stack([slope_weights(abscissa, places) for places in (slice(None), end)])
-        names = ["slope", f"slope at the {end_name} end"]
+        names, claimed = ["slope", f"slope at the {end_name} end"], samples.predicted
         if len(abscissa) == 2:
             weights, names = weights[:1], names[:1]
-        slopes = contrast_samples(values, weights)
-        exponents, allowed = (np.broadcast_to(part, slopes.shape) for part in (samples.predicted, samples.allowed))
-        known = _known_of_logs(claim, slopes, weights, exponents, samples, around)
-        judgement = judge_slopes(slopes, exponents, allowed, error, side, known)
-        worst, exponent = judgement.worst, float(exponents.mean())
+    slopes = contrast_samples(values, weights)
+    exponents, allowed = (np.broadcast_to(part, slopes.shape) for part in (claimed, samples.allowed))
+    known = _known_of_logs(claim, slopes, weights, exponents, samples, around)
+    judge = judge_limit_rate if is_limit else judge_slopes
+    judgement = judge(slopes, exponents, allowed, error, side, known)
+    worst, exponent = judgement.worst, float((samples.predicted if is_limit else exponents).mean())
     measured = slopes.mean(axis=0)
     means = values.mean(axis=0)
     law = np.exp(np.mean(np.log(means)) + exponent * (np.log(abscissa) - np.mean(np.log(abscissa))))

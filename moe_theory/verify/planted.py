@@ -83,12 +83,8 @@ def _ones(generator: Generator, shape: tuple[int, ...]) -> np.ndarray:
     return np.ones(shape)
 
 
-def _exponentials(generator: Generator, shape: tuple[int, ...]) -> np.ndarray:
-    return generator.standard_exponential(shape)
-
-
 LAWS: dict[Law, Draw] = {  # mean 0; of the first ones, that powers are predicted or sizes measured of, variance 1
-    NORMAL: lambda generator, shape: generator.standard_normal(shape),
+    NORMAL: Generator.standard_normal,
     "exponential": lambda generator, shape: generator.standard_exponential(shape) - 1,
     "Student t, 3 df": lambda generator, shape: generator.standard_t(3, shape) / np.sqrt(3),
     "log-normal (0, 1)": lambda generator, shape: (
@@ -99,8 +95,8 @@ LAWS: dict[Law, Draw] = {  # mean 0; of the first ones, that powers are predicte
     "Pareto 1.5": lambda generator, shape: generator.pareto(1.5, shape) - 2,
     "1 in 100": _rare(0.01, _ones),
     "1 in 1,000": _rare(0.001, _ones),
-    "zero but 1 in 20": _rare(0.05, _exponentials),
-    "zero but 1 in 5": _rare(0.2, _exponentials),
+    "zero but 1 in 20": _rare(0.05, Generator.standard_exponential),
+    "zero but 1 in 5": _rare(0.2, Generator.standard_exponential),
     "counts": lambda generator, shape: generator.poisson(0.1, shape) - 0.1,
     "rounded": lambda generator, shape: np.rint(generator.standard_normal(shape)),
     "pairs of a seed": _shared(2, 0.0),
@@ -122,7 +118,7 @@ BOUNDED: dict[Law, tuple[Draw, float]] = {
         lambda generator, shape: (generator.random(shape) < 0.05) * generator.random(shape),
         0.025,
     ),
-    "in [0, 1]: uniform": (lambda generator, shape: generator.random(shape), 0.5),
+    "in [0, 1]: uniform": (Generator.random, 0.5),
     "in [0, 1]: skewed": (lambda generator, shape: generator.random(shape) ** 8, 1 / 9),
     "in [0, 1]: tied": (lambda generator, shape: generator.integers(0, 3, shape) / 2, 0.5),
 }

@@ -9,8 +9,7 @@ import dataclasses
 import functools
 import json
 import sys
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from moe_theory.verify.claim import whole_verdict
 from moe_theory.verify.registry import declared_claims
 from moe_theory.verify.statement import statements
 from moe_theory.verify.status import Judged, judged
-from moe_theory.verify.verdict import Statement, Status, Verdict
+from moe_theory.verify.verdict import Statement, Verdict
 
 NAME = "recorded.json"
 SEARCHES = "challenged.json"
@@ -46,11 +45,6 @@ class Recorded:
     def of(self, claim: str) -> dict[str, dict[str, Any]]:
         """The verdicts on a claim, by reading."""
         return {verdict["reading"]: verdict for verdict in self.verdicts if verdict["claim"] == claim}
-
-    def counts(self) -> dict[str, int]:
-        """Number of verdicts of each status that occurs, in the order of `Status`."""
-        found = Counter(verdict["status"] for verdict in self.verdicts)
-        return {str(status): found[status] for status in Status if found[status]}
 
     def whole(self) -> list[Verdict]:
         """The verdicts, with what their claims say; those on claims that are gone are left out."""
@@ -85,7 +79,7 @@ def kept_at(path: Path) -> Recorded:
     return parsed(path.read_text(encoding="utf-8"), str(path))
 
 
-def elsewhere() -> list[Verdict]:
+def on_other_data() -> list[Verdict]:
     """The verdicts of recorded runs on other data than the papers' own runs are on."""
     patterns = [file_of(paper, "recorded-*.json") for paper in all_papers().values()]
     found = [path for pattern in patterns for path in sorted(pattern.parent.glob(pattern.name))]
@@ -95,8 +89,13 @@ def elsewhere() -> list[Verdict]:
 def judged_statements(pattern: str = "*") -> list[Judged]:
     """The statements whose names match, with the statuses that follow from the recorded runs; as `statements`."""
     chosen = statements(pattern)
-    verdicts, searches = recorded_verdicts(chosen), recorded_searches(chosen)
-    return [judged(each, verdicts, searches.get(each.name)) for each in chosen]
+    return judged_with_searches(chosen, recorded_verdicts(chosen))
+
+
+def judged_with_searches(of: Sequence[Statement], verdicts: Sequence[Verdict]) -> list[Judged]:
+    """Statements with the statuses that follow from these verdicts and from the recorded searches."""
+    searches = recorded_searches(of)
+    return [judged(each, verdicts, searches.get(each.name)) for each in of]
 
 
 def recorded_verdicts(of: Iterable[Statement] | None = None) -> list[Verdict]:

@@ -372,7 +372,8 @@ def asked_of(reading: ReadingLike) -> tuple[str, dict[str, Any]]:
 
 def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
     """The group with `settings`, numbers or their texts: of what its claims' statements leave free, or of parameters;
-    in parts where the statements differ in that. Raises: as `adjusted`, and for a value outside a statement's region.
+    in parts where the statements differ in that. Raises: InvalidParamsError for a parameter that does not exist or that
+    the experiment decides itself, and for a value that its system, or the statement's region, refuses.
     """
     experiment, reading, claims = group
     parts: dict[tuple[FreeAxis, ...], list[Claim]] = {}
@@ -382,7 +383,12 @@ def set_to(group: Group, settings: Mapping[str, Any]) -> list[Group]:
     for axes, of in parts.items():
         setting = {axis: axis.parsed(settings[axis.name]) for axis in axes}
         others = {name: value for name, value in settings.items() if name not in {axis.name for axis in axes}}
-        found.append(at_setting((experiment, adjusted(reading, others, experiment), of), setting))
+        for name in others:
+            require_free(name, reading, experiment)
+        made = with_settings(reading, others)
+        if others:
+            check_cells(experiment, made)
+        found.append(at_setting((experiment, made, of), setting))
     return found
 
 
@@ -405,20 +411,6 @@ def check_cells(experiment: Experiment, reading: ReadingLike) -> None:
     for cell in experiment.cells_under(reading):
         with contextlib.suppress(InvalidSystemError), cell.precision():
             check_system(cell.system, cell.params)
-
-
-def adjusted(reading: ReadingLike, settings: Mapping[str, Any], experiment: Experiment) -> ReadingLike:
-    """The reading with `settings`, numbers or their texts, for an experiment; the reading itself where there are none.
-    Raises: InvalidParamsError for a parameter that does not exist, that the experiment decides itself, or for a value
-    that the experiment's system refuses.
-    """
-    if not settings:
-        return reading
-    for name in settings:
-        require_free(name, reading, experiment)
-    made = with_settings(reading, settings)
-    check_cells(experiment, made)
-    return made
 
 
 def with_settings(reading: ReadingLike, settings: Mapping[str, Any]) -> ReadingLike:

@@ -23,10 +23,10 @@ from moe_theory.runs.provenance import is_x64, now, versions
 from moe_theory.runs.workers import WorkerPool, num_device_workers
 from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim, Experiment
-from moe_theory.verify.elsewhere import Elsewhere, RunningSamples, pool_elsewhere, reached
 from moe_theory.verify.evidence import RunsAtOnce, find_overflows, runs_of
 from moe_theory.verify.exactness import require_proofs
 from moe_theory.verify.interim import SequentialTest, is_of_study
+from moe_theory.verify.remote import RemoteSampler, RunningSamples, remote_pool, remote_sampler
 from moe_theory.verify.request import Request, Study, blank_verdict, check_request
 from moe_theory.verify.statement import bearing
 from moe_theory.verify.variant import Parts, as_asked
@@ -98,11 +98,11 @@ def verify(
         [('generalization.lemma-6.growth', 'SUPPORTED')]
     """
     request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings, system=system)
-    pool = pool_elsewhere(request.studies, executor, dask, security)
+    pool = remote_pool(request.studies, executor, dask, security)
     archive = None if folder is None else Archive(Path(folder) / SAMPLES)
     about: Any = {"pool": pool, "on_verdict": on_verdict, "command": f"moe_theory.verify({patterns!r})"}
-    with shown(progress) as told:
-        return Verdicts(carry_out(request, archive=archive, progress=told, **about))
+    with shown(progress) as listener:
+        return Verdicts(carry_out(request, archive=archive, progress=listener, **about))
 
 
 def carry_out(
@@ -130,8 +130,8 @@ def carry_out(
             on_verdict(test.latest)
 
     pace: dict[Experiment, float] = {}
-    with reached(pool, None if archive is None else archive.keys) as elsewhere:
-        monitors = [StudyMonitor(study, archive, pace, elsewhere) for study in request.studies]
+    with remote_sampler(pool, None if archive is None else archive.keys) as remote:
+        monitors = [StudyMonitor(study, archive, pace, remote) for study in request.studies]
         take_looks(monitors, progress, tell, None if request.budget is None else request.budget - request.reserve)
     order = {id: place for place, id in enumerate(request.claims)}
     verdicts = [*request.known, *(test.latest for monitor in monitors for test in monitor.tests)]
@@ -256,9 +256,9 @@ class StudyMonitor:
         study: Study,
         archive: Archive | None = None,
         pace: MutableMapping[Experiment, float] | None = None,
-        elsewhere: Elsewhere | None = None,
+        remote: RemoteSampler | None = None,
     ) -> None:
-        self.study, self.archive, self.elsewhere = study, archive, elsewhere
+        self.study, self.archive, self.remote = study, archive, remote
         self.seconds = 0.0
         self.pace = {} if pace is None else pace  # seconds a replicate, shared by studies
         self._looks = iter(study.looks)
@@ -283,13 +283,13 @@ class StudyMonitor:
 
     @property
     def num_workers(self) -> int:
-        return num_device_workers() if self.elsewhere is None else self.elsewhere.pool.num_workers
+        return num_device_workers() if self.remote is None else self.remote.pool.num_workers
 
     @property
     def rank(self) -> tuple[int, int]:
         """Priority: the lowest rank is judged first. Workers elsewhere do not wait for what this process measures."""
         looks, alone = self._num_looks, int(self.is_alone)
-        return (looks, alone) if self.elsewhere is None else (alone, looks)
+        return (looks, alone) if self.remote is None else (alone, looks)
 
     @property
     def is_ready(self) -> bool:
@@ -311,7 +311,7 @@ class StudyMonitor:
         for test in self.tests:
             kept = self.archive.load(test.claim, *of)
             if kept is not None:
-                test.resume(*kept)
+                test.samples, test.labels = kept
         return True
 
     def release(self) -> None:
@@ -335,9 +335,9 @@ class StudyMonitor:
         study, known, last = self.study, self._known, self._part_end
         if known < last:
             what, cells = f"{study.name}, replicates {known} to {last - 1}", self._needed_cells
-            if self.elsewhere is not None and study.experiment.source is None:
+            if self.remote is not None and study.experiment.source is None:
                 tests = [test for test in self.undecided if test.count < last]
-                self._runs = self.elsewhere.begin(study, tests, cells, known, last)
+                self._runs = self.remote.begin(study, tests, cells, known, last)
                 self._runs.begin(tell, progress, what)
             else:
                 self._runs = runs_of(study.experiment, cells, known, last, study.seed, progress, what)

@@ -1,7 +1,6 @@
 """`statements` and `why` as a theorist meets them: catches a status that is not that of the recorded runs, a why that
 does not fit on a screen, and a witness that is not printed whole."""
 
-import functools
 import io
 import json
 import re
@@ -10,9 +9,9 @@ import sys
 import pytest
 from rich.console import Console
 
-from moe_theory.report import pages, verdicts, wording
+from moe_theory.report import pages, wording
 from moe_theory.report.standing import Standing
-from moe_theory.report.verdicts import statement_lines, why_card
+from moe_theory.report.verdicts import failing_premises, statement_lines, why_card
 from moe_theory.verify import claim, recorded, statement
 from moe_theory.verify.statement import statements
 from moe_theory.verify.verdict import Report, Role, Statement, Status, Verdict
@@ -85,12 +84,11 @@ def test_a_statement_is_found_by_what_the_paper_calls_it(asked):
         )
 
 
-def test_every_card_fits_on_a_screen(monkeypatch):
-    monkeypatch.setattr(verdicts, "recorded", functools.cache(verdicts.recorded))  # a card asks for its whole paper
-    known = recorded.recorded_verdicts()
+def test_every_card_fits_on_a_screen():
+    known, others, failing = recorded.recorded_verdicts(), recorded.on_other_data(), failing_premises(statements())
     for each in recorded.judged_statements():
         console = Console(width=120, file=io.StringIO())
-        console.print(why_card(Standing(each, known), recorded.elsewhere()))
+        console.print(why_card(Standing(each, known), others, failing.get(each.statement.name, ())))
         assert len(console.file.getvalue().splitlines()) <= SCREEN, each.statement.name
 
 

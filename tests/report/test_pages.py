@@ -22,7 +22,6 @@ from moe_theory.report import pages, proofs, rendering, wording
 from moe_theory.report.bibliography import entry_of
 from moe_theory.report.rendering import to_markdown
 from moe_theory.report.wording import facts
-from moe_theory.runs import files
 from moe_theory.verify import recorded
 from moe_theory.verify.statement import statements
 from moe_theory.verify.verdict import Status, Stop, source_of
@@ -470,16 +469,3 @@ def test_a_paper_s_proofs_are_a_page_with_their_programs(tmp_path, capsys):
         for kind, proof in each.proofs.items():
             assert source_of(proof.path) in shown, (each.name, kind)
             assert each.name in text
-
-
-def test_a_report_from_before_there_were_proofs_is_read(report, tmp_path):
-    (path,) = [path for path in pages.write_report(report, tmp_path) if path.suffix == ".json"]
-    document = files.unsealed(path.read_bytes())
-    for each in document["statements"]:
-        for name in ("disproof", "proof", "derivation", "amendment"):
-            del each[name]
-    path.write_text(files.sealed(document | {"schema": pages.UNPROVED}), encoding="utf-8")
-    assert pages.read_reports([tmp_path]).statements == [
-        dataclasses.replace(each, disproof=None, proof=None, derivation=None, amendment="")
-        for each in report.statements
-    ]

@@ -163,15 +163,15 @@ def test_a_record_stays_where_it_is_when_a_module_becomes_a_folder(file, tmp_pat
 
 def test_runs_on_other_data_are_kept_beside_the_record(tmp_path, monkeypatch):
     runs = [verdict(each.id, data="Fashion-MNIST") for each in CLAIMS]
-    kept = record.elsewhere([folder_of(tmp_path, *runs)])
+    kept = record.of_other_data([folder_of(tmp_path, *runs)])
     assert kept.path.name == "recorded-fashion-mnist.json"
     assert len(kept.run.verdicts) == len(CLAIMS)
     part = folder_of(tmp_path, *runs[1:], name="part")
     monkeypatch.setattr(recorded, "file_of", lambda paper, name=recorded.NAME: tmp_path / name)
     with pytest.raises(InvalidReportError, match="no verdict on"):
-        record.elsewhere([part])
+        record.of_other_data([part])
     record.write(kept._replace(path=tmp_path / kept.path.name))
-    assert [each["claim"] for each in record.elsewhere([part]).run.verdicts] == [each.id for each in CLAIMS]
+    assert [each["claim"] for each in record.of_other_data([part]).run.verdicts] == [each.id for each in CLAIMS]
 
 
 def kept_search(folder: Path, statement: str, settings: int) -> Challenge:

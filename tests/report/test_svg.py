@@ -12,9 +12,10 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from moe_theory.plot import ramp, roles, style, svg
-from moe_theory.report import palette
+from moe_theory.report import overview
 
 FIGURES = Path(__file__).resolve().parents[2] / "figures"
+PAGE, DARK_PAGE = "#fbfaf8", "#16171a"  # colours of the report's page
 MOST_BYTES = 100_000
 MARKS, WORDS = 3.0, 4.5  # contrasts that WCAG asks for
 APART = 8  # of a lightness between 0 and 100
@@ -147,14 +148,14 @@ def test_the_cycle_is_the_roles():
         assert tuple(f"#{colour.lstrip('#')}" for colour in rcParams["axes.prop_cycle"].by_key()["color"]) == CYCLE
 
 
-@pytest.mark.parametrize("page", ["white", palette.PAGE])
+@pytest.mark.parametrize("page", ["white", PAGE])
 def test_colours_stand_out_on_a_light_page(page):
     assert all(contrast(colour, page) >= MARKS for colour in (*CYCLE, *ramp(3), *ramp(8)))
     assert all(contrast(colour, page) >= WORDS for colour in (roles.ORANGE, roles.BLUE, roles.INK))
 
 
 @pytest.mark.parametrize(
-    ("theme", "pages"), [(palette.LIGHT, ("white", palette.PAGE)), (palette.DARK, ("#0d1117", palette.DARK_PAGE))]
+    ("theme", "pages"), [(overview.LIGHT, ("white", PAGE)), (overview.DARK, ("#0d1117", DARK_PAGE))]
 )
 def test_the_overview_is_legible_on_its_page(theme, pages):
     """Its pages are the site's and GitHub's."""

@@ -36,7 +36,7 @@ ELSEWHERE = {
     "plot/style.py:_read_style": "after `runs.reading` has read it",
     "plot/style.py:our_style": "of this package",
     "report/document.py:written": "what was written just now",
-    "tour/page.py:to_html": "what it has just written",
+    "tour/steps.py:to_html": "what it has just written",
     "runs/arrays.py:_opened": "by `runs.reading`",
     "runs/files.py:_sync": "only to sync it",
     "runs/fingerprint.py:_version": "of an installed distribution",

@@ -13,7 +13,7 @@ from moe_theory.continual.experiments import observe_metrics, pools_of
 from moe_theory.core import random
 from moe_theory.runs import Cell, run_cells
 from moe_theory.verify import Claim, Experiment, Status, session
-from moe_theory.verify.judgement import judge_upper_bound
+from moe_theory.verify.judgement import judge_means
 
 pytestmark = pytest.mark.usefixtures("compiled_to_run")
 
@@ -99,4 +99,4 @@ def test_the_planted_formula_is_the_exact_one(runs):
 def test_a_bound_just_above_is_supported_and_just_below_refuted(runs, factor, status):
     observed = runs["M=1"].records.generalization_error.T.astype(float)
     bound = factor * error_with_ratio(0.0)(runs)
-    assert judge_upper_bound(observed, bound, 0 * bound, ERROR).status is status
+    assert judge_means(observed - bound, 0 * bound, ERROR, "upper_bound").status is status

@@ -25,7 +25,7 @@ from moe_theory.verify import Experiment, challenges, recorded, registry, sessio
 from moe_theory.verify import claim as claims
 from moe_theory.verify import statement as statements
 from moe_theory.verify.challenge import FINALISTS, Challenge, challenge
-from moe_theory.verify.challenged import EARLIER, Looked
+from moe_theory.verify.challenged import Looked
 from moe_theory.verify.claim import Measured
 from moe_theory.verify.explore import explore
 from moe_theory.verify.region import Choice, Order, Scale, Size, varies
@@ -208,11 +208,6 @@ def test_a_search_is_read_as_it_was_written(declare):
     (again,) = recorded.searches_parsed(recorded.searches_written([found]), "here")
     assert again.to_json() == found.to_json()
     assert again.flips_under("plain")[0].setting == found.flips[0].setting
-    (before,) = json.loads(recorded.searches_written([found]))
-    del before["clause"]["readings"]
-    (earlier,) = recorded.searches_parsed(json.dumps([before | {"schema": EARLIER}]), "here")
-    assert earlier.clause is not None
-    assert earlier.clause.readings == ["plain"]
     with pytest.raises(InvalidReportError, match="here is damaged"):
         recorded.searches_parsed('[{"schema": "other"}]', "here")
 

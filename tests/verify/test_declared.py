@@ -218,7 +218,8 @@ def test_samples_that_were_kept_are_held_to_a_range_that_was_declared_since():
     """Catches ranges that are checked where samples are taken alone, so that kept ones are clipped."""
     claim = make(kind="upper_bound", margin=0.0, predict=lambda runs: 0.9, ranges={"observed": Range(0, 0.5)})
     test = SequentialTest(claim, blank_verdict(claim, "rare", 0, 0.01), COUNT, is_single_look=True)
-    test.resume(Samples(DRAWN[:, None], np.full((COUNT, 1), 0.9), np.ones((COUNT, 1))), ["mean"])
+    test.samples = Samples(DRAWN[:, None], np.full((COUNT, 1), 0.9), np.ones((COUNT, 1)))
+    test.labels = ["mean"]
     test.look(COUNT)
     assert test.latest.status is Status.ERROR
     assert "is declared to be in [0, 0.5]" in test.latest.reason

@@ -211,8 +211,8 @@ def test_its_command_repeats_a_verdict(own, tmp_path, capsys):
 def test_it_enters_no_record_and_no_status(own, tmp_path):
     folder = tmp_path / "run"
     mt.verify("continual.lemma-4", **QUICK, system=f"{own}:worse").report(folder)
-    for read in (record.own, record.elsewhere, lambda where: standing(folder=where)):
-        argument = [folder] if read is record.elsewhere else folder
+    for read in (record.own, record.of_other_data, lambda where: standing(folder=where)):
+        argument = [folder] if read is record.of_other_data else folder
         with pytest.raises(InvalidReportError, match=r"worse, an algorithm of your own, which enter no record"):
             read(argument)
     assert pages.read_reports([folder]).own_system == "worse"

@@ -11,7 +11,7 @@ import pytest
 import moe_theory as mt
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.runs import quiet
-from moe_theory.verify import Status, elsewhere, evidence
+from moe_theory.verify import Status, evidence, remote
 
 CLAIM = "continual.lemma-4"  # an identity: it takes all its replicates, in several looks and blocks
 OTHER = "generalization.lemma-6.growth"  # whose statement leaves a size free
@@ -105,10 +105,10 @@ def test_what_fails_in_the_runs_of_one_study_ends_no_other(tmp_path, monkeypatch
             raise ZeroDivisionError("planted")
         return run(cells, *arguments, **options)
 
-    run, about = elsewhere.run_cells, {"executor": Changing(lambda task: task)}
+    run, about = remote.run_cells, {"executor": Changing(lambda task: task)}
     expected, _ = judged((CLAIM, OTHER), tmp_path / "whole", **about)
     broken = mt.claims(OTHER)[0].experiment.cells
-    monkeypatch.setattr(elsewhere, "run_cells", fail)
+    monkeypatch.setattr(remote, "run_cells", fail)
     verdicts, _ = judged((CLAIM, OTHER), tmp_path / "part", **about)
     assert verdicts[0]["status"] == expected[0]["status"]
     assert verdicts[1]["status"] == Status.ERROR
@@ -121,7 +121,7 @@ def test_claims_without_a_common_cell_are_tasks_apart():
 
     def apart(*read):
         tests = [Test(name, cells and set(cells)) for name, cells in enumerate(read)]
-        groups = elsewhere._apart(tests, [*map(Cell, "abcd")])
+        groups = remote._apart(tests, [*map(Cell, "abcd")])
         return {tuple(sorted(test.name for test in of)): "".join(cell.name for cell in own) for of, own in groups}
 
     assert apart("ab", "c", "d") == {(0,): "ab", (1,): "c", (2,): "d"}

@@ -74,7 +74,7 @@ def take_samples(task: Task) -> Outcome:
     return kept, time.monotonic() - began
 
 
-def pool_elsewhere(
+def remote_pool(
     studies: Sequence[Study], executor: Executor | None = None, dask: str | None = None, security: Any = None
 ) -> WorkerPool | None:
     """The workers of an executor or a Dask cluster, for samples of these studies; None for this process's own. Raises:
@@ -93,7 +93,7 @@ def pool_elsewhere(
 def pool_for(
     claims: Sequence[Claim], executor: Executor | None = None, dask: str | None = None, security: Any = None
 ) -> WorkerPool | None:
-    """As `pool_elsewhere`, for work on these claims."""
+    """As `remote_pool`, for work on these claims."""
     if executor is None and dask is None:
         return None
     own = [claim.id for claim in claims if not registry.is_of_a_paper(claim)]
@@ -108,13 +108,13 @@ def pool_for(
 
 
 @contextlib.contextmanager
-def reached(pool: WorkerPool | None, keys: Keys | None = None) -> Iterator["Elsewhere | None"]:
+def remote_sampler(pool: WorkerPool | None, keys: Keys | None = None) -> Iterator["RemoteSampler | None"]:
     """The workers of a pool, which is closed at the end; None for this process's own."""
     with contextlib.nullcontext() if pool is None else contextlib.closing(pool):
-        yield None if pool is None else Elsewhere(pool, keys)
+        yield None if pool is None else RemoteSampler(pool, keys)
 
 
-class Elsewhere:
+class RemoteSampler:
     """Workers elsewhere that take samples, and the keys by which they know whether these would be the same."""
 
     def __init__(self, pool: WorkerPool, keys: Keys | None = None) -> None:
