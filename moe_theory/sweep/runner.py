@@ -24,7 +24,6 @@ from moe_theory.sweep.dask import dask_pool
 from moe_theory.sweep.dispatcher import MOST_LOSSES, ChunkCounts, Dispatcher
 from moe_theory.sweep.manifest import failed_in, kept_fingerprint, recorded, require_version
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan
-from moe_theory.sweep.pulse import Pulse
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.versions import warn_of_others
 
@@ -75,22 +74,21 @@ def run(
         plan = SweepPlan(sweep, fingerprint_of(pool, sweep.system, kept_fingerprint(packs.folder)))
         plan.require_memory(pool.num_local)
         record = _record(pool, plan.fingerprint, arguments)
-        with recorded(packs.folder, sweep.to_json(), plan.fingerprint, record) as tell:
-            pulse = Pulse(tell, log)
+        with recorded(packs.folder, sweep.to_json(), plan.fingerprint, record, log) as report:
             packs.remove_leftovers()
             damaged, missing = _damaged(packs, progress), find_missing(plan, packs)
             warn_of_others(plan, packs)
             counts = ChunkCounts(len(plan.chunks), len(plan.chunks) - len(missing), damaged)
             if only_failed:
                 missing = [chunk for chunk in missing if chunk.name in failed]
-            dispatcher = Dispatcher(plan, packs, pool, counts, missing, progress, pulse, keeps_going)
+            dispatcher = Dispatcher(plan, packs, pool, counts, missing, progress, report, keeps_going)
             try:
                 dispatcher.run(is_stopped)
             finally:
                 record |= {"finished": provenance.now(), "computed": counts.computed}
                 record |= {"chunks": counts.done, "of": counts.num_chunks, "failed": counts.failed}
                 with contextlib.suppress(OutputError):  # a full disk is reported by whatever met it first
-                    pulse.beat(dispatcher.facts())
+                    report(dispatcher.facts())
         return Outcome(plan, packs, counts)
     finally:
         packs.close()
