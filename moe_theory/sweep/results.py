@@ -55,7 +55,7 @@ ROUND, STATISTIC, REPLICATE = "round", "statistic", "replicate"
 MOMENTS = ("count", "mean", "standard_error", "min", "max")  # statistics before the quantiles
 
 
-class Sweep(Shown, Specification):
+class Sweep(Specification):
     """The specification of a sweep, which can be run.
 
     Its arguments are the fields of `Specification`, with the same defaults.
@@ -145,7 +145,6 @@ class Results(Shown):
         self.partial: bool = partial
         self.sweep: Specification = plan.sweep
         self._present = [[chunk for chunk in each if chunk.name in packs] for each in plan.by_cell]
-        self._num_chunks = len(plan.chunks)
         self.damaged: dict[str, str] = {}  # what is wrong with chunks that were read, by name
         self.failed: dict[str, str] = {}  # errors of cells in the run that these are of, by the cells' names
         self._cache = _Cache(CACHED_BYTES)
@@ -176,9 +175,7 @@ class Results(Shown):
         return {**self.sweep.row(), "observables": ", ".join(self.kept), "keeps": self.sweep.keep, "chunks": there}
 
     def __repr__(self) -> str:
-        sweep, coverage = self.sweep, self.coverage
-        shape = zip(sweep.grid.axes, sweep.grid.shape, strict=True)
-        axes = ", ".join(f"{axis.name} {length}" for axis, length in shape) or "none"
+        sweep, coverage, axes = self.sweep, self.coverage, self.sweep.row()["axes"] or "none"
         observables = f"{', '.join(self.kept)}; {sweep.keep}"
         return "\n".join(
             [
@@ -194,7 +191,7 @@ class Results(Shown):
         """The completed part. A damaged chunk counts as missing once it has been read."""
         kept = sum(chunk.num_kept for chunks in self._present for chunk in chunks)
         of_replicates = self.sweep.replicates * len(self.sweep.grid)
-        return Coverage(sum(map(len, self._present)), self._num_chunks, kept, of_replicates)
+        return Coverage(sum(map(len, self._present)), len(self.plan.chunks), kept, of_replicates)
 
     @property
     def history(self) -> list[dict[str, Any]]:

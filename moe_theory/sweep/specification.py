@@ -16,6 +16,7 @@ from typing import Annotated, Any, Self, get_type_hints
 from pydantic import AfterValidator, Field, TypeAdapter, create_model
 
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, about, shortened, unknown_name
+from moe_theory.core.notebook import Shown
 from moe_theory.runs.reading import open_file
 from moe_theory.sweep import formulas, toml
 from moe_theory.sweep.grid import Fixed, Grid, GridAxis, build_grid, formula_names, require_few_cells
@@ -48,8 +49,8 @@ Level = Annotated[Real, between(0, 1, "it is a share of the replicates")]
 Quantiles = Annotated[List[Level], Field(max_length=100), AfterValidator(distinct)]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class Specification:
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Specification(Shown):
     """A sweep's request, complete and checked; equal specifications say the same in the same order of axes.
 
     Names on axes and in zips are parameters, static sizes, static choices (such as `policy`) or "reading". An axis is
