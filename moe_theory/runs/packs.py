@@ -23,7 +23,7 @@ import numpy as np
 
 from moe_theory.core.errors import DamagedChunkError, MissingChunkError, OtherChunkError, OutputError, shortened
 from moe_theory.runs.arrays import most_bytes
-from moe_theory.runs.files import WAY_OUT, digest, remove_leftovers, unpack, write_whole
+from moe_theory.runs.files import WAY_OUT, digest, unpack, write_whole
 from moe_theory.runs.reading import open_file
 from moe_theory.runs.store import Claims
 
@@ -71,9 +71,6 @@ class Packs(Claims):
 
     def __contains__(self, name: str) -> bool:
         return name in self._places
-
-    def __len__(self) -> int:
-        return len(self._places)
 
     @property
     def names(self) -> list[str]:
@@ -172,10 +169,6 @@ class Packs(Claims):
                 except OSError as failure:
                     raise OutputError(f"{path} cannot be removed ({failure.strerror}): {self.way_out}.") from None
             self._relist(packs)
-
-    def remove_leftovers(self) -> None:
-        """Remove half-written files of killed processes, but none that a living one may be writing."""
-        remove_leftovers(self.packs)
 
     def _listed(self, path: Path) -> str | None:
         """Take the entries of a pack into the list; what is wrong with it, if anything is."""
