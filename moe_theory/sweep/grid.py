@@ -67,17 +67,6 @@ class Fixed:
     formulas: Mapping[str, Formula]  # each behind those that it needs
 
 
-class _Draft(NamedTuple):
-    """A cell before the sizes that follow from the whole grid are known."""
-
-    places: tuple[int, ...]
-    settings: dict[str, Value]
-    reading: str
-    dims: dict[str, Any]
-    choices: dict[str, str]
-    params: dict[str, Any]
-
-
 def require_few_cells(counts: Sequence[int]) -> None:
     """Raise InvalidSpecError where axes of these lengths span too many cells."""
     cells = math.prod(counts)
@@ -112,7 +101,8 @@ def formula_names(vocabulary: Vocabulary, axes: Sequence[GridAxis], dims: Mappin
 
 def _drafts(
     axes: Sequence[GridAxis], fixed: Fixed, dims: Mapping[str, Any], keys: Mapping[str, tuple[str, ...]]
-) -> Iterator[_Draft]:
+) -> Iterator[SweepCell]:
+    """The cells with dictionaries for sizes and parameters: some sizes follow from the whole grid."""
     known = fixed.vocabulary.known
     choices = {**{kind: next(iter(names)) for kind, names in known.choices.items()}, **fixed.choices}
     readings = {name: {**reading.params()._asdict(), **fixed.params} for name, reading in known.readings.items()}
@@ -134,7 +124,7 @@ def _drafts(
             _evaluate(fixed, params, sizes)
         except MoeTheoryError as error:
             raise _in_cell(error, settings, keys) from None
-        yield _Draft(index, settings, reading, sizes, chosen, params)
+        yield SweepCell(index, settings, reading, sizes, chosen, params)
 
 
 def _evaluate(fixed: Fixed, params: dict[str, Any], sizes: Mapping[str, Any]) -> None:
@@ -146,7 +136,7 @@ def _evaluate(fixed: Fixed, params: dict[str, Any], sizes: Mapping[str, Any]) ->
             raise
 
 
-def _cell(draft: _Draft, fixed: Fixed, cache: dict[tuple, Any], keys: Mapping[str, tuple[str, ...]]) -> SweepCell:
+def _cell(draft: SweepCell, fixed: Fixed, cache: dict[tuple, Any], keys: Mapping[str, tuple[str, ...]]) -> SweepCell:
     known = fixed.vocabulary.known
     sizes = tuple(draft.dims.items())
     try:
@@ -157,7 +147,7 @@ def _cell(draft: _Draft, fixed: Fixed, cache: dict[tuple, Any], keys: Mapping[st
         known.check(dims, params)
     except MoeTheoryError as error:
         raise _in_cell(error, draft.settings, keys) from None
-    return SweepCell(draft.places, draft.settings, draft.reading, dims, draft.choices, params)
+    return draft._replace(dims=dims, params=params)
 
 
 def _in_cell(

@@ -4,20 +4,20 @@ It is checked as a whole, on the host, when it is made: a specification that exi
 """
 
 import dataclasses
+import errno
 import functools
 import json
 import os
 import re
 from collections.abc import Mapping
 from importlib import resources
-from pathlib import Path
 from typing import Annotated, Any, Self, get_type_hints
 
 from pydantic import AfterValidator, Field, TypeAdapter, create_model
 
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, about, shortened, unknown_name
 from moe_theory.core.notebook import Shown
-from moe_theory.runs.reading import open_file
+from moe_theory.runs.reading import read_bytes
 from moe_theory.sweep import formulas, toml
 from moe_theory.sweep.grid import Fixed, Grid, GridAxis, build_grid, formula_names, require_few_cells
 from moe_theory.sweep.statistics import ONLY
@@ -324,23 +324,19 @@ def _text_of(path: str | os.PathLike[str]) -> str:
     """The text of a specification's file. Raises: InvalidSpecError where there is none."""
     name = _name_of(path)
     try:
-        if Path(path).is_dir() or not Path(path).exists():
-            reason = "is a folder, not a file" if Path(path).is_dir() else "is not there"
-            raise InvalidSpecError(f"{name}: the specification {reason}. Give the path of a TOML file.")
-        with open_file(path) as file:
-            data = file.read(LARGEST_FILE + 1)
-        if len(data) > LARGEST_FILE:
-            raise InvalidSpecError(
-                f"{name}: the specification is larger than {LARGEST_FILE} bytes. Write long axes as linspace or "
-                "logspace, or split the sweep."
-            )
-        return data.decode("utf-8-sig")  # some editors begin a file with a mark
+        return read_bytes(path, LARGEST_FILE).decode("utf-8-sig")  # some editors begin a file with a mark
     except UnicodeDecodeError as error:
         raise InvalidSpecError(
             f"{name}: the specification is not UTF-8 (byte {error.start}). Save it as UTF-8 text."
         ) from None
-    except MoeTheoryError:
-        raise
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        reason = "is a folder, not a file" if isinstance(error, IsADirectoryError) else "is not there"
+        raise InvalidSpecError(f"{name}: the specification {reason}. Give the path of a TOML file.") from None
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise InvalidSpecError(
+                f"{name}: the specification is larger than {LARGEST_FILE} bytes. Write long axes as linspace or "
+                "logspace, or split the sweep."
+            ) from None
+        reason = error.strerror or error
         raise InvalidSpecError(f"{name}: the specification cannot be read: {reason}. Change the path.") from None
