@@ -353,14 +353,14 @@ class Results(Shown):
         failures: list[OutputError] = []
         progress.running("statistics")
 
-        def told(news: Sequence[str] | OutputError) -> None:
+        def note(news: Sequence[str] | OutputError) -> None:
             if isinstance(news, OutputError):
                 failures.append(news)
             else:
                 for name in news:
                     self.packs.release(name)
 
-        keeper = Keeper(self.packs, told)
+        keeper = Keeper(self.packs, note)
         threads = ThreadPoolExecutor(available_cores())
         try:
             while left and not failures:
