@@ -19,7 +19,7 @@ from typing import Any
 
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError, shortened
 from moe_theory.runs.files import read_json
-from moe_theory.runs.workers import Fingerprint
+from moe_theory.runs.workers import Fingerprint, WorkerPool
 from moe_theory.sweep.watched import WatchedExecutor
 
 FIRST_PATIENCE = 6.0  # seconds in which a scheduler must answer at first: its address may be mistyped
@@ -74,10 +74,8 @@ def _certified(security: Any) -> Any:
     )
 
 
-class DaskPool:
+class DaskPool(WorkerPool):
     """The workers of an external scheduler."""
-
-    grace, task_seconds, num_local = 30.0, 10.0, 1
 
     def __init__(self, address: str, patience: float = PATIENCE, security: Any = None) -> None:
         self.description = f"Dask {address}"
@@ -93,7 +91,7 @@ class DaskPool:
         self._place = contextlib.ExitStack()
 
     @property
-    def num_workers(self) -> int:
+    def num_workers(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Threads of all workers there are now, at least 1: a task may make the cluster start one."""
         return max(1, 0 if self._executor is None else self._executor.num_threads)
 
