@@ -107,11 +107,11 @@ class Specification(Shown):
                     parsed[name] = formulas.parse(value, known, vocabulary.known.params)
         numbers = {name: value for name, value in self.params.items() if name not in parsed}
         in_order = formulas.in_order(parsed)
-        fixed = Fixed(vocabulary, self.reading, self.dims, self.choices, numbers, in_order)
-        keys = {name: ("axes", name) for name in self.axes}  # where each name is set
+        keys = {name: ("axes", name) for name in self.axes}
         keys |= {name: ("zips", along, name) for along, members in self.zips.items() for name in members}
         keys |= {name: (table, name) for table in ("params", "dims", "choices") for name in getattr(self, table)}
-        return build_grid(axes, fixed, keys | ({READING: (READING,)} if self.reading is not None else {}))
+        keys |= {READING: (READING,)} if self.reading is not None else {}
+        return build_grid(axes, Fixed(vocabulary, self.reading, self.dims, self.choices, numbers, in_order, keys))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
