@@ -215,21 +215,18 @@ class ExecutorPool(WorkerPool):
                 f"executor={self.description} submits tasks that are no concurrent.futures.Future: use "
                 "ProcessPoolExecutor, or another one whose submit returns them."
             )
-        found = self._answered(future)
-        if different := difference(found, ask(), CODE):
-            raise InvalidRunError(
-                f"the workers of {self.description} have {different}: install what this process has where they run."
-            )
-        return found
-
-    def _answered(self, future: Future) -> Fingerprint:
         if not wait([future], SILENCE).done:
             message = (
                 "no worker of %s has answered in %.0f s: it waits for one. See whether they have started; if this run "
                 "is itself a task of theirs, give them one worker more"
             )
             _LOG.warning(message, self.description, SILENCE)
-        return future.result()
+        found = future.result()
+        if different := difference(found, ask(), CODE):
+            raise InvalidRunError(
+                f"the workers of {self.description} have {different}: install what this process has where they run."
+            )
+        return found
 
     def open(self) -> Executor:
         """The executor. Raises: ExecutorLostError after a loss: only its owner could open another."""

@@ -615,11 +615,8 @@ class _Cache:
                 self._bytes -= self._kept.popitem(last=False)[1][1]
             return value
 
-    def __getstate__(self) -> dict[str, int]:
-        return {"most_bytes": self.most_bytes}
-
-    def __setstate__(self, state: dict[str, int]) -> None:
-        self.__init__(**state)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Cache, (self.most_bytes,)  # what it holds is read again
 
 
 _CACHES: weakref.WeakSet[_Cache] = weakref.WeakSet()
