@@ -267,7 +267,7 @@ def run_plan(
             found |= {job: future.result() for job, future in futures.items()}
             left = [job for job in left if found[job] is None]
             if left and plan.store is not None:
-                on_wait(held_by([plan.store.holder(name_of(*job)) for job in left], "run", "runs"))
+                on_wait(held_by(plan.store.holders(name_of(*job) for job in left), "run", "runs"))
                 time.sleep(POLL)
     except BaseException as failure:
         shared.is_stopped.set()

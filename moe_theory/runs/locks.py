@@ -43,8 +43,7 @@ class Holder(NamedTuple):
 
     pid: int
     host: str
-    started: float  # when it took its first claim, in seconds since 1970
-    since: float  # when it took this one
+    since: float  # when it took it, in seconds since 1970
 
     def __str__(self) -> str:
         doing = f", which is stopped in {self.command}," if self.is_stopped else ""
@@ -80,7 +79,6 @@ class Locks:
 
     _by_file: ClassVar[dict[Path, "Locks"]] = {}
     _guard: ClassVar[threading.Lock] = threading.Lock()
-    _started: ClassVar[float] = time.time()
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -143,20 +141,16 @@ class Locks:
             if self._held and (late > HEARTBEAT or (self._is_behind and late > BETWEEN_RECORDS)):
                 self._publish()
 
-    def holder(self, name: str) -> Holder | None:
-        """Who holds a name that could not be claimed; None where that is not known."""
-        return self.holders([name])[name]
-
-    def holders(self, names: Iterable[str]) -> dict[str, Holder | None]:
+    def holders(self, names: Iterable[str]) -> list[Holder | None]:
         """Who holds each of these names; None where that is not known."""
         found: dict[str, Holder | None] = dict.fromkeys(names)
-        own = (os.getpid(), platform.node(), self._started)
-        for record, since in [(own, {**self._held}), *self._records()]:  # other threads release theirs meanwhile
+        own = (os.getpid(), platform.node())
+        for (pid, host), since in [(own, {**self._held}), *self._records()]:  # other threads release theirs meanwhile
             for name in found.keys() & since.keys():
                 last = found[name]
                 if last is None or last.since < since[name]:  # of processes that were killed records are left
-                    found[name] = Holder(record[0], record[1], record[2], since[name])
-        return found
+                    found[name] = Holder(pid, host, since[name])
+        return [*found.values()]
 
     def _lock(self, name: str) -> bool:
         if fcntl is not None and self._has_locks:
@@ -177,27 +171,27 @@ class Locks:
             self._publish()
 
     def _publish(self) -> None:
-        own = {"pid": os.getpid(), "host": platform.node(), "started": self._started, "since": self._held}
+        own = {"pid": os.getpid(), "host": platform.node(), "since": self._held}
         with contextlib.suppress(OSError):  # who does not find it does not learn who holds what, and no more
             self._record.parent.mkdir(exist_ok=True)
             self._draft.write_text(json.dumps(own))
             self._draft.replace(self._record)
         self._published, self._is_behind = time.time(), False
 
-    def _records(self) -> Iterator[tuple[tuple[int, str, float], Mapping[str, float]]]:
-        """(pid, host, when it began) and what it holds since when, of each other process that wrote it down lately."""
+    def _records(self) -> Iterator[tuple[tuple[int, str], Mapping[str, float]]]:
+        """(pid, host) and what it holds since when, of each other process that wrote it down lately."""
         for path in self._record.parent.glob("*.json"):
             with contextlib.suppress(*_OF_NO_RECORD):
                 if path != self._record and time.time() - path.stat().st_mtime < ABANDONED:
                     known = json.loads(read_text(path))
                     since = {str(name): float(when) for name, when in known["since"].items()}
                     if all(0 <= when < _LAST for when in since.values()):
-                        yield (int(known["pid"]), str(known["host"]), float(known["started"])), since
+                        yield (int(known["pid"]), str(known["host"])), since
 
     @classmethod
     def _after_fork(cls) -> None:
         """A thread that the child does not have may have held the guard; record locks are the parent's."""
-        cls._guard, cls._started = threading.Lock(), time.time()
+        cls._guard = threading.Lock()
         for locks in cls._by_file.values():
             locks._held = {}
             locks._record = locks._record.with_name(f"{platform.node()}-{os.getpid()}-{uuid.uuid4().hex[:8]}.json")

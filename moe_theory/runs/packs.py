@@ -23,7 +23,7 @@ import numpy as np
 
 from moe_theory.core.errors import DamagedChunkError, MissingChunkError, OtherChunkError, OutputError, shortened
 from moe_theory.runs.arrays import most_bytes
-from moe_theory.runs.files import WAY_OUT, digest, remove_leftovers, unpack, write_whole
+from moe_theory.runs.files import WAY_OUT, digest, unpack, write_whole
 from moe_theory.runs.reading import open_file
 from moe_theory.runs.store import Claims
 
@@ -71,9 +71,6 @@ class Packs(Claims):
 
     def __contains__(self, name: str) -> bool:
         return name in self._places
-
-    def __len__(self) -> int:
-        return len(self._places)
 
     @property
     def names(self) -> list[str]:
@@ -173,10 +170,6 @@ class Packs(Claims):
                     raise OutputError(f"{path} cannot be removed ({failure.strerror}): {self.way_out}.") from None
             self._relist(packs)
 
-    def remove_leftovers(self) -> None:
-        """Remove half-written files of killed processes, but none that a living one may be writing."""
-        remove_leftovers(self.packs)
-
     def _listed(self, path: Path) -> str | None:
         """Take the entries of a pack into the list; what is wrong with it, if anything is."""
         try:
@@ -264,12 +257,12 @@ class Keeper:
     """Writes entries in a thread of its own, in one pack those of a while: of a second at first, of a hundredth of its
     age later.
 
-    What comes of it goes to `tell`, in that thread: the names that are kept now, or what went wrong; then nothing more
-    is written.
+    `notify` is called in that thread: with the names that are kept now, or with what went wrong; then nothing more is
+    written.
     """
 
-    def __init__(self, packs: Packs, tell: Callable[[News], None]) -> None:
-        self._packs, self._tell = packs, tell
+    def __init__(self, packs: Packs, notify: Callable[[News], None]) -> None:
+        self._packs, self._notify = packs, notify
         self._coming: SimpleQueue[Entry | _Order] = SimpleQueue()
         self._guard = threading.Lock()
         self._began = time.monotonic()
@@ -300,19 +293,19 @@ class Keeper:
                 news = [name for name, _ in entries]
                 try:
                     self._packs.write(entries)
-                except Exception as failure:  # whatever it is: somebody waits to be told
-                    failed, news = True, self._told(failure)
+                except Exception as failure:  # whatever it is: somebody waits for news
+                    failed, news = True, self._output_error(failure)
             with self._guard:
                 self.backlog -= sum(len(data) for _, data in entries)
-            if news is not None:  # and not before: whoever is told looks at the backlog
-                self._tell(news)
+            if news is not None:  # and not before: whoever gets it looks at the backlog
+                self._notify(news)
 
-    def _told(self, failure: Exception) -> OutputError:
+    def _output_error(self, failure: Exception) -> OutputError:
         if isinstance(failure, OutputError):
             return failure
-        told = OutputError(f"{self._packs.packs} cannot be written ({type(failure).__name__}): {self._packs.way_out}.")
-        told.__cause__ = failure
-        return told
+        error = OutputError(f"{self._packs.packs} cannot be written ({type(failure).__name__}): {self._packs.way_out}.")
+        error.__cause__ = failure
+        return error
 
     @property
     def _patience(self) -> float:

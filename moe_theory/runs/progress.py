@@ -41,18 +41,14 @@ class Progress(Protocol):
         """Show the position in words: "3 of 64 cells, 40 of 1,024 chunks"."""
 
 
-class _Quiet(Progress):
+class _Silent(Progress):
     pass
 
 
-quiet: Progress = _Quiet()  # reports nothing
-
-
-class _Automatic(Progress):
-    pass
-
-
-automatic: Progress = _Automatic()  # a line in a notebook, a bar on a terminal; elsewhere lines, if it takes long
+quiet: Progress = _Silent()  # reports nothing
+automatic: Progress = (
+    _Silent()
+)  # stands for a line in a notebook, a bar on a terminal; elsewhere lines, if it takes long
 SECONDS_BETWEEN_CHANGES = 0.3  # of that line
 
 

@@ -20,8 +20,7 @@ class Claims:
     """Names in a folder that one thread or process at a time may have, so that none is computed twice.
 
         if not claims.claim(name):          # another thread or process is at it; never waits
-            holder = claims.holder(name)    # pid, host, since when; None where that is not known
-            ...                             # do everything else, report who holds what, and try again later
+            ...                             # do everything else, report its `holders`, and try again later
         else:
             try:
                 ...                         # look again: it may have been computed meanwhile; compute; keep
@@ -54,13 +53,9 @@ class Claims:
             self._claimed.discard(name)
             self._opened.release(name)
 
-    def holder(self, name: str) -> Holder | None:
-        """Who holds a name that could not be claimed; None where that is not known."""
-        return self._locks.holder(name)
-
     def holders(self, names: Iterable[str]) -> list[Holder | None]:
-        """Who holds each of these names."""
-        return [*self._locks.holders(names).values()]
+        """Who holds each of these names, which could not be claimed; None where that is not known."""
+        return self._locks.holders(names)
 
     def publish(self) -> None:
         """Tell others what is held, where it is long since. Whoever holds many names calls it about once a second."""

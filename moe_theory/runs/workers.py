@@ -9,7 +9,7 @@ import re
 import threading
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor, wait
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 
@@ -35,30 +35,14 @@ Fingerprint = dict[str, str]
 _LOG = logging.getLogger(__name__)
 
 
-class WorkerPool(Protocol):
+class WorkerPool:
     """Workers, and how to reconnect when they are lost."""
 
     description: str  # "2 cpu workers"
-
-    @property
-    def num_workers(self) -> int:
-        """Number of workers now: clusters grow and shrink."""
-        ...
-
-    @property
-    def num_local(self) -> int:
-        """Number of workers that use this machine's memory, as far as is known; at least 1."""
-        ...
-
-    @property
-    def task_seconds(self) -> float:
-        """Seconds that a task should take: long for workers that are far away."""
-        ...
-
-    @property
-    def grace(self) -> float | None:
-        """Seconds that an interrupted run waits for running tasks; None: until they finish."""
-        ...
+    num_workers: int  # now: clusters grow and shrink
+    num_local: int = 1  # of them that use this machine's memory, as far as is known; at least 1
+    task_seconds: float = 10.0  # that a task should take: long for workers that are far away
+    grace: float | None = 30.0  # seconds that an interrupted run waits for running tasks; None: until they finish
 
     def fingerprint(self, ask: Callable[[], Fingerprint], kept: Mapping[str, str] | None = None) -> Fingerprint:
         """The fingerprint of the workers that get tasks.
@@ -68,19 +52,19 @@ class WorkerPool(Protocol):
             kept: the fingerprint of the chunks in the folder.
         Raises: InvalidRunError where they run other code than this process; ExecutorLostError where none answers.
         """
-        ...
+        raise NotImplementedError
 
     def open(self) -> Executor:
         """An executor of these workers; called again after a loss. Raises: ExecutorLostError where there is none."""
-        ...
+        raise NotImplementedError
 
     def is_loss(self, failure: BaseException) -> bool:
         """Whether a task failed because its worker was lost, so that it may be retried."""
-        ...
+        del failure
+        return False
 
     def close(self) -> None:
-        """Release the workers."""
-        ...
+        """Release the workers, unless others use them."""
 
 
 class DeviceExecutor(Executor):
@@ -182,7 +166,7 @@ _device_executor = functools.cache(DeviceExecutor)
 after_fork(_device_executor.cache_clear)  # a forked process has none of the threads
 
 
-class DevicePool:
+class DevicePool(WorkerPool):
     """Threads, each on one of this machine's devices."""
 
     grace, task_seconds = None, 1.0  # a thread cannot be stopped
@@ -202,22 +186,12 @@ class DevicePool:
     def open(self) -> Executor:
         return device_executor(self.num_workers)
 
-    def is_loss(self, failure: BaseException) -> bool:
-        """Never: threads end with their process."""
-        del failure
-        return False
 
-    def close(self) -> None:
-        """Nothing: other work of this process shares them."""
-
-
-class ExecutorPool:
+class ExecutorPool(WorkerPool):
     """The workers of a `concurrent.futures.Executor` that its owner opens and closes.
 
     Raises: InvalidRunError for what is no executor.
     """
-
-    grace, task_seconds = 30.0, 10.0
 
     def __init__(self, executor: Executor, num_workers: int | None = None) -> None:
         if not isinstance(executor, Executor):
@@ -227,7 +201,6 @@ class ExecutorPool:
             raise InvalidRunError(f"executor={kind.__name__} is no concurrent.futures.Executor: {way_out}.")
         self.description = type(executor).__name__
         self.num_workers = num_workers or getattr(executor, "_max_workers", None) or UNKNOWN_WORKERS
-        self.num_local = 1  # they may be anywhere
         self._executor = executor
         self._is_lost = False
 
@@ -242,21 +215,18 @@ class ExecutorPool:
                 f"executor={self.description} submits tasks that are no concurrent.futures.Future: use "
                 "ProcessPoolExecutor, or another one whose submit returns them."
             )
-        found = self._answered(future)
-        if different := difference(found, ask(), CODE):
-            raise InvalidRunError(
-                f"the workers of {self.description} have {different}: install what this process has where they run."
-            )
-        return found
-
-    def _answered(self, future: Future) -> Fingerprint:
         if not wait([future], SILENCE).done:
             message = (
                 "no worker of %s has answered in %.0f s: it waits for one. See whether they have started; if this run "
                 "is itself a task of theirs, give them one worker more"
             )
             _LOG.warning(message, self.description, SILENCE)
-        return future.result()
+        found = future.result()
+        if different := difference(found, ask(), CODE):
+            raise InvalidRunError(
+                f"the workers of {self.description} have {different}: install what this process has where they run."
+            )
+        return found
 
     def open(self) -> Executor:
         """The executor. Raises: ExecutorLostError after a loss: only its owner could open another."""
@@ -269,6 +239,3 @@ class ExecutorPool:
     def is_loss(self, failure: BaseException) -> bool:
         self._is_lost = self._is_lost or isinstance(failure, BrokenExecutor)
         return isinstance(failure, BrokenExecutor)
-
-    def close(self) -> None:
-        """Nothing: its owner closes it."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError, shortened
 from moe_theory.runs.files import read_json
-from moe_theory.runs.workers import Fingerprint
+from moe_theory.runs.workers import Fingerprint, WorkerPool
 from moe_theory.sweep.watched import WatchedExecutor
 
 FIRST_PATIENCE = 6.0  # seconds in which a scheduler must answer at first: its address may be mistyped
@@ -74,10 +74,8 @@ def _certified(security: Any) -> Any:
     )
 
 
-class DaskPool:
+class DaskPool(WorkerPool):
     """The workers of an external scheduler."""
-
-    grace, task_seconds = 30.0, 10.0
 
     def __init__(self, address: str, patience: float = PATIENCE, security: Any = None) -> None:
         self.description = f"Dask {address}"
@@ -93,13 +91,9 @@ class DaskPool:
         self._place = contextlib.ExitStack()
 
     @property
-    def num_workers(self) -> int:
+    def num_workers(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Threads of all workers there are now, at least 1: a task may make the cluster start one."""
         return max(1, 0 if self._executor is None else self._executor.num_threads)
-
-    @property
-    def num_local(self) -> int:
-        return 1
 
     def fingerprint(self, ask: Callable[[], Fingerprint], kept: Mapping[str, str] | None = None) -> Fingerprint:
         """That of the chunks in the folder, if a worker with this process's code has it, else of most such workers.
@@ -149,7 +143,7 @@ class DaskPool:
                 if address.startswith("tls:") and not security.get_connection_args("client").get("ssl_context"):
                     break
                 with ThreadPoolExecutor(1) as aside:  # as a notebook has a loop that runs in this thread
-                    aside.submit(_greet, address, timeout, security).result()
+                    aside.submit(asyncio.run, _greet(address, timeout, security)).result()
                 client = Client(address, timeout=timeout, set_as_default=False, security=security)
                 self._place.enter_context(_place_left())
                 return client
@@ -202,12 +196,8 @@ def _place_left() -> Iterator[None]:
             rejoin()
 
 
-def _greet(address: str, timeout: float, security: Any) -> None:
+async def _greet(address: str, timeout: float, security: Any) -> None:
     """Raise OSError unless a Dask process answers in time: a client would wait for one that says nothing for ever."""
-    asyncio.run(_connected(address, timeout, security))
-
-
-async def _connected(address: str, timeout: float, security: Any) -> None:
     from distributed.comm.core import connect
 
     arguments = security.get_connection_args("client")
@@ -223,12 +213,8 @@ class _LocalPool(DaskPool):
 
     def __init__(self, num_processes: int) -> None:
         super().__init__(f"local:{num_processes}")
-        self._num_processes = num_processes
+        self.num_local = num_processes
         self._cluster: Any = None
-
-    @property
-    def num_local(self) -> int:
-        return self._num_processes
 
     def _connect(self, patience: float) -> Any:
         from distributed import Client, LocalCluster
@@ -237,7 +223,7 @@ class _LocalPool(DaskPool):
         try:
             with _ignoring_interrupts():
                 self._cluster = LocalCluster(
-                    n_workers=self._num_processes,
+                    n_workers=self.num_local,
                     threads_per_worker=1,
                     host="127.0.0.1",
                     dashboard_address="127.0.0.1:0",
@@ -246,12 +232,12 @@ class _LocalPool(DaskPool):
                     memory_limit=0,
                 )
             if has_dashboard:
-                self.description = f"Dask local:{self._num_processes} ({self._cluster.dashboard_link})"
+                self.description = f"Dask local:{self.num_local} ({self._cluster.dashboard_link})"
             return Client(self._cluster, timeout=patience, set_as_default=False)
         except (AssertionError, OSError, RuntimeError) as failure:
             self._leave()
             raise ExecutorLostError(
-                f"{self._num_processes} Dask workers cannot be started here ({failure}). In a script, what runs the "
+                f"{self.num_local} Dask workers cannot be started here ({failure}). In a script, what runs the "
                 'sweep must stand below `if __name__ == "__main__":`; in a task of Dask, name its scheduler.'
             ) from None
 

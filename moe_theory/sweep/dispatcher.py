@@ -7,9 +7,9 @@ import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, Executor, Future, wait
+from concurrent.futures import CancelledError, Future, wait
 from queue import Empty, SimpleQueue
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from moe_theory.core.errors import ExecutorLostError, OutputError
 from moe_theory.runs import provenance
@@ -18,14 +18,15 @@ from moe_theory.runs.packs import BACKLOG, Keeper, News, Packs
 from moe_theory.runs.progress import Progress
 from moe_theory.runs.workers import DeviceExecutor, WorkerPool
 from moe_theory.sweep import plan as planning
+from moe_theory.sweep.manifest import Report
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan, parts_of
-from moe_theory.sweep.pulse import Facts, Pulse
 
 TASKS_AHEAD = 2  # in flight for each worker, so that none waits for the next
 MOST_LOSSES = 5  # of workers in a row, with nothing finished between them
+BETWEEN_REPORTS = 10.0  # seconds
 LOOK = 1.0  # seconds after which what other processes are to be told or asked is looked at
 POLL, LONGEST_POLL = 0.2, 5.0  # the same where there is nothing else to do, at first and in the end
-MOST_STRETCHES = 4096  # into which processes that share a folder divide a sweep
+MOST_RANGES = 4096  # into which processes that share a folder divide a sweep
 
 
 @dataclasses.dataclass
@@ -42,28 +43,28 @@ class ChunkCounts:
         return self.present + self.computed + self.elsewhere
 
 
-class Stretch(NamedTuple):
+class ChunkRange(NamedTuple):
     """Chunks that one process claims together."""
 
     name: str
     chunks: list[PlannedChunk]
 
 
-def stretches_of(plan: SweepPlan, missing: Iterable[PlannedChunk]) -> list[Stretch]:
+def ranges_of(plan: SweepPlan, missing: Iterable[PlannedChunk]) -> list[ChunkRange]:
     """The missing chunks, divided alike by all processes that run this sweep."""
-    size = math.ceil(len(plan.chunks) / MOST_STRETCHES)
+    size = math.ceil(len(plan.chunks) / MOST_RANGES)
     wanted = {chunk.name for chunk in missing}
     found = []
     for first in range(0, len(plan.chunks), size):
         every = plan.chunks[first : first + size]
         if own := [chunk for chunk in every if chunk.name in wanted]:
-            found.append(Stretch(every[0].name, own))
+            found.append(ChunkRange(every[0].name, own))
     return found
 
 
 class _Claimed(NamedTuple):
     chunk: PlannedChunk
-    stretch: str
+    of: str  # the range
 
 
 class Dispatcher:
@@ -80,24 +81,23 @@ class Dispatcher:
         counts: ChunkCounts,
         missing: Sequence[PlannedChunk],
         progress: Progress,
-        pulse: Pulse,
+        report: Report,
         keeps_going: bool = False,
     ) -> None:
         """`keeps_going`: whether an error of a chunk is counted, and no reason to stop."""
         self.plan, self.packs, self.pool, self.counts, self.progress = plan, packs, pool, counts, progress
-        self.pulse, self.keeps_going = pulse, keeps_going
+        self.report, self.keeps_going = report, keeps_going
         self.hosts: dict[str, Counter[str]] = {}  # tasks, chunks and seconds of each, since the beginning
         self.work_left = sum(chunk.replicate_rounds for chunk in missing)
         self.progress.add_work(self.work_left)
-        self.last_beat = time.monotonic(), self.work_left
-        self.unclaimed = deque(stretches_of(plan, missing))
-        self.busy: list[Stretch] = []  # that other processes are at
+        self.last_report = time.monotonic(), self.work_left
+        self.unclaimed = deque(ranges_of(plan, missing))
+        self.busy: list[ChunkRange] = []  # that other processes are at
         self.claimed: dict[str, _Claimed] = {}  # chunks that are not kept yet, by name
         self.ready: deque[PlannedChunk] = deque()  # claimed, and not in flight
         self.in_flight: dict[Future, list[PlannedChunk]] = {}
-        self.num_left = len(missing)  # neither kept nor claimed by others
-        self.num_unsent = len(missing)
-        self.left_of: dict[str, int] = {}  # chunks that are not kept yet, by claimed stretches
+        self.num_left = len(missing)  # that are not kept, or failed
+        self.left_of: dict[str, int] = {}  # chunks that are not kept yet, by claimed ranges
         self.left_of_cell = Counter(chunk.cell for chunk in missing)
         self.cells_left = len(self.left_of_cell)
         self.pace: dict[Hashable, float] = {}  # seconds a replicate-round, by program; of those that are compiled
@@ -125,18 +125,16 @@ class Dispatcher:
                     self._kept(event)
 
     def _run(self, is_stopped: Callable[[], bool]) -> None:
-        executor = self.pool.open() if self.num_left else None
         self._show_position()
         while self.num_left:
             if is_stopped():
                 raise KeyboardInterrupt
-            if executor is not None:
-                executor = self._submit(executor)
+            self._submit()
             if not self.num_left:  # others have computed the rest
                 break
             self.packs.publish()
-            if self.pulse.is_due:
-                self.pulse.beat(self.facts())
+            if time.monotonic() - self.last_report[0] > BETWEEN_REPORTS:
+                self.report(self.facts())
             is_idle = not self.in_flight and not self.keeper.backlog and self.events.empty()  # in this order
             if is_idle and self.busy:
                 self._wait_for_others()
@@ -144,9 +142,9 @@ class Dispatcher:
             if not self.in_flight and not self.ready and not self.unclaimed:
                 self.keeper.hurry()
             with contextlib.suppress(Empty):
-                executor = self._handle(self.events.get(timeout=LOOK), executor)
+                self._handle(self.events.get(timeout=LOOK))
                 for event in self._at_hand():
-                    executor = self._handle(event, executor)
+                    self._handle(event)
 
     def _at_hand(self) -> Iterator[Future | News]:
         """The events that have come."""
@@ -154,10 +152,10 @@ class Dispatcher:
             while True:
                 yield self.events.get_nowait()
 
-    def facts(self) -> Facts:
+    def facts(self) -> dict[str, Any]:
         """How the run goes."""
-        now, (before, work) = time.monotonic(), self.last_beat
-        self.last_beat = now, self.work_left
+        now, (before, work) = time.monotonic(), self.last_report
+        self.last_report = now, self.work_left
         rate = (work - self.work_left) / max(now - before, 1e-9)
         cells, tasks = len(self.plan.sweep.grid), Counter[str]()
         for each in self.hosts.values():
@@ -179,14 +177,13 @@ class Dispatcher:
             "failed": len(self.counts.failed),
         }
 
-    def _handle(self, event: Future | News, executor: Executor | None) -> Executor | None:
+    def _handle(self, event: Future | News) -> None:
         if isinstance(event, OutputError):
             raise event
         if isinstance(event, list):
             self._kept(event)
         elif event in self.in_flight and (failure := self._take(event)) is not None:
-            return self._reopened(failure)
-        return executor
+            self._lost(failure)
 
     def _wind_up(self) -> None:
         """Keep running tasks, as far as they finish soon, and cancel the rest."""
@@ -200,8 +197,9 @@ class Dispatcher:
                 with contextlib.suppress(Exception):
                     self._take(future)
 
-    def _submit(self, executor: Executor) -> Executor:
-        most = TASKS_AHEAD * self.pool.num_workers
+    def _submit(self) -> None:
+        """Send tasks. Raises: ExecutorLostError where the workers are lost for good."""
+        executor, most = self.pool.open(), TASKS_AHEAD * self.pool.num_workers
         while len(self.in_flight) < most and self.keeper.backlog < BACKLOG and (chunks := self._next(most)):
             program = chunks[0].of.program
             try:
@@ -213,13 +211,19 @@ class Dispatcher:
                 self._give_back(chunks)
                 if not self.pool.is_loss(failure):
                     raise
-                return self._reopened(failure)
+                self._lost(failure)
+                return
             self.in_flight[future] = chunks
             if program not in self.pace:
                 self.compiling[program] += 1
             self._show_activity()
             future.add_done_callback(self.events.put)
-        return executor
+
+    @property
+    def num_unsent(self) -> int:
+        """Chunks that are neither kept, sent nor claimed by others."""
+        unclaimed = self.num_left - len(self.claimed) - sum(len(each.chunks) for each in self.busy)
+        return unclaimed + len(self.ready)
 
     def _next(self, most: int) -> list[PlannedChunk]:
         """Chunks of one program for a task, as many as take the time that a task should, and no more than its share of
@@ -237,28 +241,22 @@ class Dispatcher:
         chunks: list[PlannedChunk] = []
         while self.ready and len(chunks) < number and self.ready[0].of.program == first.of.program:
             chunks.append(self.ready.popleft())
-        self.num_unsent -= len(chunks)
         return chunks
 
     def _claim(self, number: int) -> None:
-        """Claim stretches of so many chunks; what others have computed meanwhile is done."""
-        found: list[Stretch] = []
-        while self.unclaimed and sum(len(stretch.chunks) for stretch in found) < number:
-            stretch = self.unclaimed.popleft()
-            if self.packs.claim(stretch.name):
-                found.append(stretch)
-            else:
-                self.busy.append(stretch)
-                self.num_unsent -= len(stretch.chunks)
+        """Claim ranges of so many chunks; what others have computed meanwhile is done."""
+        found: list[ChunkRange] = []
+        while self.unclaimed and sum(len(each.chunks) for each in found) < number:
+            each = self.unclaimed.popleft()
+            (found if self.packs.claim(each.name) else self.busy).append(each)
         if found:
             self.packs.refresh()
-        for stretch in found:
-            self.left_of[stretch.name] = len(stretch.chunks)
-            for chunk in stretch.chunks:
-                self.claimed[chunk.name] = _Claimed(chunk, stretch.name)
+        for each in found:
+            self.left_of[each.name] = len(each.chunks)
+            for chunk in each.chunks:
+                self.claimed[chunk.name] = _Claimed(chunk, each.name)
                 if chunk.name in self.packs:
                     self.counts.elsewhere += 1
-                    self.num_unsent -= 1
                     self.progress.add_work(-chunk.replicate_rounds)
                     self.work_left -= chunk.replicate_rounds
                     self._done(chunk)
@@ -268,13 +266,12 @@ class Dispatcher:
     def _wait_for_others(self) -> None:
         """What others have not finished by the time everything else is done may have been left behind by them."""
         self.is_compiling = None
-        holders = zip(self.packs.holders(stretch.name for stretch in self.busy), self.busy, strict=True)
-        holders = [holder for holder, stretch in holders for _ in stretch.chunks]
+        holders = zip(self.packs.holders(each.name for each in self.busy), self.busy, strict=True)
+        holders = [holder for holder, each in holders for _ in each.chunks]
         self.progress.running(f"nothing: {held_by(holders, 'chunk', 'chunks')}")
         with contextlib.suppress(Empty):
             self.events.put(self.events.get(timeout=self.pause))
         self.pause = min(1.5 * self.pause, LONGEST_POLL)
-        self.num_unsent += sum(len(stretch.chunks) for stretch in self.busy)
         self.unclaimed.extend(self.busy)
         self.busy = []
 
@@ -310,10 +307,9 @@ class Dispatcher:
 
     def _give_back(self, chunks: Sequence[PlannedChunk]) -> None:
         self.ready.extendleft(reversed(chunks))
-        self.num_unsent += len(chunks)
 
-    def _reopened(self, failure: BaseException) -> Executor:
-        """The workers, after a loss; their tasks wait again."""
+    def _lost(self, failure: BaseException) -> None:
+        """After a loss of workers their tasks wait again. Raises: ExecutorLostError after many in a row."""
         self.losses += 1
         if self.losses > MOST_LOSSES:
             written = len(self.claimed) - len(self.ready) - sum(map(len, self.in_flight.values()))  # or about to be
@@ -327,7 +323,6 @@ class Dispatcher:
             self._give_back(chunks)
         self.in_flight, self.compiling, self.is_compiling = {}, Counter(), None
         self.progress.running(f"a search for the workers of {self.pool.description}")
-        return self.pool.open()
 
     def _kept(self, names: list[str]) -> None:
         """Chunks are on the disk."""
@@ -340,11 +335,11 @@ class Dispatcher:
         self.num_left -= 1
         self.left_of_cell[chunk.cell] -= 1
         self.cells_left -= self.left_of_cell[chunk.cell] == 0
-        stretch = self.claimed.pop(chunk.name).stretch
-        self.left_of[stretch] -= 1
-        if not self.left_of[stretch]:
-            del self.left_of[stretch]
-            self.packs.release(stretch)
+        of = self.claimed.pop(chunk.name).of
+        self.left_of[of] -= 1
+        if not self.left_of[of]:
+            del self.left_of[of]
+            self.packs.release(of)
 
     def _show_position(self) -> None:
         cells = len(self.plan.sweep.grid)

@@ -65,17 +65,7 @@ class Fixed:
     choices: Mapping[str, str]
     params: Mapping[str, Value]
     formulas: Mapping[str, Formula]  # each behind those that it needs
-
-
-class _Draft(NamedTuple):
-    """A cell before the sizes that follow from the whole grid are known."""
-
-    places: tuple[int, ...]
-    settings: dict[str, Value]
-    reading: str
-    dims: dict[str, Any]
-    choices: dict[str, str]
-    params: dict[str, Any]
+    keys: Mapping[str, tuple[str, ...]]  # where each name is set, on axes too
 
 
 def require_few_cells(counts: Sequence[int]) -> None:
@@ -87,18 +77,18 @@ def require_few_cells(counts: Sequence[int]) -> None:
         )
 
 
-def build_grid(axes: Sequence[GridAxis], fixed: Fixed, keys: Mapping[str, tuple[str, ...]]) -> Grid:
-    """The grid that the axes span, every cell checked by the system itself; `keys` says where each name is set. Raises:
-    InvalidDimsError, InvalidParamsError or InvalidSpecError that names the first cell refused.
+def build_grid(axes: Sequence[GridAxis], fixed: Fixed) -> Grid:
+    """The grid that the axes span, every cell checked by the system itself. Raises: InvalidDimsError,
+    InvalidParamsError or InvalidSpecError that names the first cell refused.
     """
     known, given = fixed.vocabulary.known, {*fixed.dims, *(name for axis in axes for name in axis.columns)}
     dims = {**known.default_dims, **fixed.dims}
     if PADDED in known.sizes and "num_experts" in known.parameters and PADDED not in given:
-        experts = (draft.params["num_experts"] for draft in _drafts(axes, fixed, dims, keys))
+        experts = (draft.params["num_experts"] for draft in _drafts(axes, fixed, dims))
         dims[PADDED] = min(max(1, max(experts)), LARGEST_SIZE)
     cache: dict[tuple, Any] = {}
     with jax.enable_x64(fixed.vocabulary.precision == "float64"):  # what a system checks are numbers of the run
-        cells = tuple(_cell(draft, fixed, cache, keys) for draft in _drafts(axes, fixed, dims, keys))
+        cells = tuple(_cell(draft, fixed, cache) for draft in _drafts(axes, fixed, dims))
     return Grid(tuple(axes), cells)
 
 
@@ -110,9 +100,8 @@ def formula_names(vocabulary: Vocabulary, axes: Sequence[GridAxis], dims: Mappin
     return [*vocabulary.known.parameters, *numbers]
 
 
-def _drafts(
-    axes: Sequence[GridAxis], fixed: Fixed, dims: Mapping[str, Any], keys: Mapping[str, tuple[str, ...]]
-) -> Iterator[_Draft]:
+def _drafts(axes: Sequence[GridAxis], fixed: Fixed, dims: Mapping[str, Any]) -> Iterator[SweepCell]:
+    """The cells with dictionaries for sizes and parameters: some sizes follow from the whole grid."""
     known = fixed.vocabulary.known
     choices = {**{kind: next(iter(names)) for kind, names in known.choices.items()}, **fixed.choices}
     readings = {name: {**reading.params()._asdict(), **fixed.params} for name, reading in known.readings.items()}
@@ -133,8 +122,8 @@ def _drafts(
         try:
             _evaluate(fixed, params, sizes)
         except MoeTheoryError as error:
-            raise _in_cell(error, settings, keys) from None
-        yield _Draft(index, settings, reading, sizes, chosen, params)
+            raise _in_cell(error, settings, fixed.keys) from None
+        yield SweepCell(index, settings, reading, sizes, chosen, params)
 
 
 def _evaluate(fixed: Fixed, params: dict[str, Any], sizes: Mapping[str, Any]) -> None:
@@ -146,7 +135,7 @@ def _evaluate(fixed: Fixed, params: dict[str, Any], sizes: Mapping[str, Any]) ->
             raise
 
 
-def _cell(draft: _Draft, fixed: Fixed, cache: dict[tuple, Any], keys: Mapping[str, tuple[str, ...]]) -> SweepCell:
+def _cell(draft: SweepCell, fixed: Fixed, cache: dict[tuple, Any]) -> SweepCell:
     known = fixed.vocabulary.known
     sizes = tuple(draft.dims.items())
     try:
@@ -156,8 +145,8 @@ def _cell(draft: _Draft, fixed: Fixed, cache: dict[tuple, Any], keys: Mapping[st
         params = type(known.readings[draft.reading].defaults)(**draft.params)
         known.check(dims, params)
     except MoeTheoryError as error:
-        raise _in_cell(error, draft.settings, keys) from None
-    return SweepCell(draft.places, draft.settings, draft.reading, dims, draft.choices, params)
+        raise _in_cell(error, draft.settings, fixed.keys) from None
+    return draft._replace(dims=dims, params=params)
 
 
 def _in_cell(

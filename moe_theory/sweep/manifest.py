@@ -8,13 +8,14 @@
 """
 
 import contextlib
+import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import InvalidRunError, OutputError, shortened
-from moe_theory.runs.files import digest, read_json, sealed, unsealed, write_whole
+from moe_theory.runs.files import digest, local, read_json, sealed, unsealed, write_whole
 from moe_theory.runs.reading import read_bytes
 
 SCHEMA = "moe-theory/sweep/2"
@@ -110,17 +111,27 @@ def kept_fingerprint(folder: Path) -> dict[str, str] | None:
         return None
 
 
-Tell = Callable[[Mapping[str, Any]], None]
+Report = Callable[[dict[str, Any]], None]
 
 
 @contextlib.contextmanager
 def recorded(
-    folder: Path, specification: Mapping[str, Any], fingerprint: Mapping[str, str], run: dict
-) -> Iterator[Tell]:
+    folder: Path,
+    specification: Mapping[str, Any],
+    fingerprint: Mapping[str, str],
+    run: dict[str, Any],
+    log: Path | None = None,
+) -> Iterator[Report]:
     """Record a run when it begins, whenever what it gives is called with how it goes, and when it ends with what `run`
     has become. Its manifest is the folder's once all its chunks are there, or from the beginning where no run came so
-    far. Raises: OutputError.
+    far.
+
+    Args:
+        log: file that gets a line of JSON whenever the run reports how it goes, behind what it has.
+    Raises: OutputError.
     """
+    if log is not None:
+        _append(local(log), "")
     manifest = {"schema": SCHEMA, "specification": specification, "fingerprint": dict(fingerprint)}
     try:
         before = read_manifest(folder)
@@ -135,18 +146,31 @@ def recorded(
     path = folder / _RUNS / f"{run['started'].replace(':', '')}-{uuid.uuid4().hex[:8]}.json"
     write_whole(path, sealed(run), WAY_OUT)
 
-    def tell(facts: Mapping[str, Any]) -> None:
-        run["last_heard"] = dict(facts)
+    def report(facts: dict[str, Any]) -> None:
+        if log is not None:
+            _append(log, json.dumps(facts) + "\n")
+        run["last_heard"] = facts
         with contextlib.suppress(OutputError):  # a full disk is reported by whatever else meets it
             write_whole(path, sealed(run), WAY_OUT)
 
     try:
-        yield tell
+        yield report
         if run.get("chunks") == run.get("of"):
             write_whole(folder / MANIFEST, sealed(manifest | {"is_complete": True}), WAY_OUT)
     finally:
         with contextlib.suppress(OutputError):  # a full disk is reported by whatever met it first
             write_whole(path, sealed(run), WAY_OUT)
+
+
+def _append(log: Path, line: str) -> None:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as file:
+            file.write(line)
+    except OSError as failure:
+        raise OutputError(
+            f"{log} cannot be written ({failure.strerror or failure}): name another file for --log."
+        ) from None
 
 
 def failed_in(folder: Path) -> dict[str, str]:

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from moe_theory.core.engine import width_for
+from moe_theory.core.engine import STATE_COPIES, bytes_of, width_for
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.programs import compiled_once
 from moe_theory.core.system import check_system, recorded_rounds
-from moe_theory.runs import machine, provenance
+from moe_theory.runs import provenance
 from moe_theory.runs.cells import Cell, Chunk, compute_chunk
 from moe_theory.runs.files import canonical, pack
 from moe_theory.runs.fingerprint import code_digest
@@ -39,6 +39,7 @@ VERSION = 1  # of what a task means
 # Elsewhere than on a CPU nothing is gained by fitting a cache, and launching a kernel costs more.
 ACCELERATOR_WIDTH = 4096
 MOST_CHUNKS = 1_000_000
+RECORD_COPIES = 6  # by batch and joined, in an archive and its bytes, on their way to the disk; measured: 4.9
 LONGEST = 500  # characters of an error that is passed over
 _HERE = "\u0001"  # stands for a chunk's first replicate
 _QUOTED = json.dumps(_HERE).encode()
@@ -246,10 +247,24 @@ def chunk_shapes(task: Task) -> tuple[Any, Any]:
         return state, jax.eval_shape(cell.observe, state, info)
 
 
-def memory_of(task: Task) -> machine.ChunkMemory:
+class ChunkMemory(NamedTuple):
+    """Bytes that computing a chunk takes: whatever its width, and for each replicate of it."""
+
+    fixed: int
+    each: int
+
+    def of(self, width: int) -> int:
+        return self.fixed + width * self.each
+
+    def widest(self, available: float) -> int:
+        """Replicates of the widest chunk that fits; 0 where none does."""
+        return max(int((available - self.fixed) / self.each), 0)
+
+
+def memory_of(task: Task) -> ChunkMemory:
     state, records = chunk_shapes(task)
-    num_records = len(recorded_rounds(task["rounds"], task["record_every"]))
-    return machine.chunk_memory(state, records, num_records, task["batch"])
+    kept = len(recorded_rounds(task["rounds"], task["record_every"])) * bytes_of(records)
+    return ChunkMemory(fixed=task["batch"] * (STATE_COPIES * bytes_of(state) + kept), each=RECORD_COPIES * kept)
 
 
 def _cell(task: Task) -> Cell:

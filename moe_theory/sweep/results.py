@@ -55,7 +55,7 @@ ROUND, STATISTIC, REPLICATE = "round", "statistic", "replicate"
 MOMENTS = ("count", "mean", "standard_error", "min", "max")  # statistics before the quantiles
 
 
-class Sweep(Shown, Specification):
+class Sweep(Specification):
     """The specification of a sweep, which can be run.
 
     Its arguments are the fields of `Specification`, with the same defaults.
@@ -145,7 +145,6 @@ class Results(Shown):
         self.partial: bool = partial
         self.sweep: Specification = plan.sweep
         self._present = [[chunk for chunk in each if chunk.name in packs] for each in plan.by_cell]
-        self._num_chunks = len(plan.chunks)
         self.damaged: dict[str, str] = {}  # what is wrong with chunks that were read, by name
         self.failed: dict[str, str] = {}  # errors of cells in the run that these are of, by the cells' names
         self._cache = _Cache(CACHED_BYTES)
@@ -176,9 +175,7 @@ class Results(Shown):
         return {**self.sweep.row(), "observables": ", ".join(self.kept), "keeps": self.sweep.keep, "chunks": there}
 
     def __repr__(self) -> str:
-        sweep, coverage = self.sweep, self.coverage
-        shape = zip(sweep.grid.axes, sweep.grid.shape, strict=True)
-        axes = ", ".join(f"{axis.name} {length}" for axis, length in shape) or "none"
+        sweep, coverage, axes = self.sweep, self.coverage, self.sweep.row()["axes"] or "none"
         observables = f"{', '.join(self.kept)}; {sweep.keep}"
         return "\n".join(
             [
@@ -194,7 +191,7 @@ class Results(Shown):
         """The completed part. A damaged chunk counts as missing once it has been read."""
         kept = sum(chunk.num_kept for chunks in self._present for chunk in chunks)
         of_replicates = self.sweep.replicates * len(self.sweep.grid)
-        return Coverage(sum(map(len, self._present)), self._num_chunks, kept, of_replicates)
+        return Coverage(sum(map(len, self._present)), len(self.plan.chunks), kept, of_replicates)
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -356,14 +353,14 @@ class Results(Shown):
         failures: list[OutputError] = []
         progress.running("statistics")
 
-        def told(news: Sequence[str] | OutputError) -> None:
+        def note(news: Sequence[str] | OutputError) -> None:
             if isinstance(news, OutputError):
                 failures.append(news)
             else:
                 for name in news:
                     self.packs.release(name)
 
-        keeper = Keeper(self.packs, told)
+        keeper = Keeper(self.packs, note)
         threads = ThreadPoolExecutor(available_cores())
         try:
             while left and not failures:
@@ -618,11 +615,8 @@ class _Cache:
                 self._bytes -= self._kept.popitem(last=False)[1][1]
             return value
 
-    def __getstate__(self) -> dict[str, int]:
-        return {"most_bytes": self.most_bytes}
-
-    def __setstate__(self, state: dict[str, int]) -> None:
-        self.__init__(**state)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Cache, (self.most_bytes,)  # what it holds is read again
 
 
 _CACHES: weakref.WeakSet[_Cache] = weakref.WeakSet()

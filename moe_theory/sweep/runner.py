@@ -14,7 +14,7 @@ from typing import Any
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError, OutputError
 from moe_theory.core.machine import available_cores
 from moe_theory.runs import provenance
-from moe_theory.runs.files import made_folder
+from moe_theory.runs.files import made_folder, remove_leftovers
 from moe_theory.runs.locks import held_by
 from moe_theory.runs.packs import Packs
 from moe_theory.runs.progress import Progress, quiet
@@ -24,7 +24,6 @@ from moe_theory.sweep.dask import dask_pool
 from moe_theory.sweep.dispatcher import MOST_LOSSES, ChunkCounts, Dispatcher
 from moe_theory.sweep.manifest import failed_in, kept_fingerprint, recorded, require_version
 from moe_theory.sweep.plan import PlannedChunk, SweepPlan
-from moe_theory.sweep.pulse import Pulse
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.versions import warn_of_others
 
@@ -59,9 +58,7 @@ def run(
         arguments: of the command that asked for it, for the manifest.
         is_stopped: whether to stop, with a KeyboardInterrupt. An interrupt by itself may be lost: Python drops one that
             comes in the middle of a callback.
-        log: file that gets a line of JSON every ten seconds: rate, time left, hosts, failures.
-        keeps_going: whether to go on where a chunk raises an error, which is counted.
-        only_failed: whether to compute nothing but what raised errors in earlier runs.
+        log, keeps_going, only_failed: as of `Sweep.run`.
     Raises: OutputError, InvalidRunError, ExecutorLostError; whatever was finished before is kept.
     """
     pool = DevicePool() if pool is None else pool
@@ -75,22 +72,21 @@ def run(
         plan = SweepPlan(sweep, fingerprint_of(pool, sweep.system, kept_fingerprint(packs.folder)))
         plan.require_memory(pool.num_local)
         record = _record(pool, plan.fingerprint, arguments)
-        with recorded(packs.folder, sweep.to_json(), plan.fingerprint, record) as tell:
-            pulse = Pulse(tell, log)
-            packs.remove_leftovers()
+        with recorded(packs.folder, sweep.to_json(), plan.fingerprint, record, log) as report:
+            remove_leftovers(packs.packs)
             damaged, missing = _damaged(packs, progress), find_missing(plan, packs)
             warn_of_others(plan, packs)
             counts = ChunkCounts(len(plan.chunks), len(plan.chunks) - len(missing), damaged)
             if only_failed:
                 missing = [chunk for chunk in missing if chunk.name in failed]
-            dispatcher = Dispatcher(plan, packs, pool, counts, missing, progress, pulse, keeps_going)
+            dispatcher = Dispatcher(plan, packs, pool, counts, missing, progress, report, keeps_going)
             try:
                 dispatcher.run(is_stopped)
             finally:
                 record |= {"finished": provenance.now(), "computed": counts.computed}
                 record |= {"chunks": counts.done, "of": counts.num_chunks, "failed": counts.failed}
                 with contextlib.suppress(OutputError):  # a full disk is reported by whatever met it first
-                    pulse.beat(dispatcher.facts())
+                    report(dispatcher.facts())
         return Outcome(plan, packs, counts)
     finally:
         packs.close()

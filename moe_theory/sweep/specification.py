@@ -4,19 +4,20 @@ It is checked as a whole, on the host, when it is made: a specification that exi
 """
 
 import dataclasses
+import errno
 import functools
 import json
 import os
 import re
 from collections.abc import Mapping
 from importlib import resources
-from pathlib import Path
 from typing import Annotated, Any, Self, get_type_hints
 
 from pydantic import AfterValidator, Field, TypeAdapter, create_model
 
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, about, shortened, unknown_name
-from moe_theory.runs.reading import open_file
+from moe_theory.core.notebook import Shown
+from moe_theory.runs.reading import read_bytes
 from moe_theory.sweep import formulas, toml
 from moe_theory.sweep.grid import Fixed, Grid, GridAxis, build_grid, formula_names, require_few_cells
 from moe_theory.sweep.statistics import ONLY
@@ -48,8 +49,8 @@ Level = Annotated[Real, between(0, 1, "it is a share of the replicates")]
 Quantiles = Annotated[List[Level], Field(max_length=100), AfterValidator(distinct)]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class Specification:
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Specification(Shown):
     """A sweep's request, complete and checked; equal specifications say the same in the same order of axes.
 
     Names on axes and in zips are parameters, static sizes, static choices (such as `policy`) or "reading". An axis is
@@ -106,11 +107,11 @@ class Specification:
                     parsed[name] = formulas.parse(value, known, vocabulary.known.params)
         numbers = {name: value for name, value in self.params.items() if name not in parsed}
         in_order = formulas.in_order(parsed)
-        fixed = Fixed(vocabulary, self.reading, self.dims, self.choices, numbers, in_order)
-        keys = {name: ("axes", name) for name in self.axes}  # where each name is set
+        keys = {name: ("axes", name) for name in self.axes}
         keys |= {name: ("zips", along, name) for along, members in self.zips.items() for name in members}
         keys |= {name: (table, name) for table in ("params", "dims", "choices") for name in getattr(self, table)}
-        return build_grid(axes, fixed, keys | ({READING: (READING,)} if self.reading is not None else {}))
+        keys |= {READING: (READING,)} if self.reading is not None else {}
+        return build_grid(axes, Fixed(vocabulary, self.reading, self.dims, self.choices, numbers, in_order, keys))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -323,23 +324,19 @@ def _text_of(path: str | os.PathLike[str]) -> str:
     """The text of a specification's file. Raises: InvalidSpecError where there is none."""
     name = _name_of(path)
     try:
-        if Path(path).is_dir() or not Path(path).exists():
-            reason = "is a folder, not a file" if Path(path).is_dir() else "is not there"
-            raise InvalidSpecError(f"{name}: the specification {reason}. Give the path of a TOML file.")
-        with open_file(path) as file:
-            data = file.read(LARGEST_FILE + 1)
-        if len(data) > LARGEST_FILE:
-            raise InvalidSpecError(
-                f"{name}: the specification is larger than {LARGEST_FILE} bytes. Write long axes as linspace or "
-                "logspace, or split the sweep."
-            )
-        return data.decode("utf-8-sig")  # some editors begin a file with a mark
+        return read_bytes(path, LARGEST_FILE).decode("utf-8-sig")  # some editors begin a file with a mark
     except UnicodeDecodeError as error:
         raise InvalidSpecError(
             f"{name}: the specification is not UTF-8 (byte {error.start}). Save it as UTF-8 text."
         ) from None
-    except MoeTheoryError:
-        raise
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        reason = "is a folder, not a file" if isinstance(error, IsADirectoryError) else "is not there"
+        raise InvalidSpecError(f"{name}: the specification {reason}. Give the path of a TOML file.") from None
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise InvalidSpecError(
+                f"{name}: the specification is larger than {LARGEST_FILE} bytes. Write long axes as linspace or "
+                "logspace, or split the sweep."
+            ) from None
+        reason = error.strerror or error
         raise InvalidSpecError(f"{name}: the specification cannot be read: {reason}. Change the path.") from None

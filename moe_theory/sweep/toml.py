@@ -1,5 +1,6 @@
 """Parse TOML, and find the line of an entry: tomllib does not say it, so parts of the text are parsed by themselves."""
 
+import bisect
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -103,13 +104,12 @@ def _holds(document: Any, key: Sequence[str]) -> bool:
 def _first_failing(text: str, kind: type[Exception]) -> int:
     """The line at which parsing first fails with exactly this kind of error."""
     lines = _lines(text)
-    fine, failing = 0, len(lines)
-    while failing - fine > 1:
-        middle = (fine + failing) // 2
+
+    def fails(count: int) -> bool:
         try:
-            tomllib.loads("\n".join(lines[:middle]))
-            failed = False
+            tomllib.loads("\n".join(lines[:count]))
+            return False
         except (ValueError, RecursionError) as error:
-            failed = type(error) is kind
-        fine, failing = (fine, middle) if failed else (middle, failing)
-    return failing
+            return type(error) is kind
+
+    return bisect.bisect_left(range(1, len(lines)), True, key=fails) + 1

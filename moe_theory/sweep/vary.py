@@ -75,20 +75,17 @@ def vary(
 
     values = {name: _values(name, given, params) for name, given in axes.items()}
     count = len(check_replicates(replicates))
-    settings = {
-        cell_name(dict(zip(values, chosen, strict=True))): dict(zip(values, chosen, strict=True))
-        for chosen in itertools.product(*values.values())
-    }
+    settings = [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
     cells = [
-        Cell(name, system, params._replace(**setting), num_rounds, record_every, observe, keeps_state=False)
-        for name, setting in settings.items()
+        Cell(cell_name(each), system, params._replace(**each), num_rounds, record_every, observe, keeps_state=False)
+        for each in settings
     ]
     if debug:
         found = [_asserted(cell, count, seed) for cell in cells]
     else:
         with shown(progress) as shown_progress:
             runs = run_cells(cells, count, seed=seed, progress=shown_progress, what=", ".join(values) or "run")
-        found = [runs[name].records for name in settings]
+        found = [runs[cell.name].records for cell in cells]
     sizes = tuple(len(each) for each in values.values())
     leaves = [_named(records) for records in found]
     about = {field.name: field for field in fields_of(type(found[0]))}

@@ -149,10 +149,10 @@ class _Roster:
 
 
 class _Task(NamedTuple):
-    inner: Future
     call: Callable[[], Any]
+    moves: int  # how often all workers that might compute it were lost
     workers: frozenset[str] | None  # that may compute it; None: all
-    moves: int  # how often all of these were lost
+    inner: Future | None  # Dask's; None: it is held until there is a worker for it
 
 
 class WatchedExecutor(Executor):
@@ -173,7 +173,6 @@ class WatchedExecutor(Executor):
         self._roster = _Roster(client, about, ask, meant)
         self._changed = threading.Condition()  # of everything below, and the roster
         self._tasks: dict[Future, _Task] = {}  # by the futures that callers have
-        self._held: list[tuple[Future, Callable[[], Any], int]] = []  # until there is a worker for them
         self._is_lost = self._is_told = False
         self._progressed = time.monotonic()  # when a task ended, or could be sent
         self._is_left = threading.Event()
@@ -210,12 +209,12 @@ class WatchedExecutor(Executor):
     def _begin(self, outer: Future, call: Callable[[], Any], moves: int = 0) -> None:
         with self._changed:
             able, ask, meant = self._roster.able, self._roster.ask, self._roster.meant
-            if not (self._tasks or self._held):
+            if not self._tasks:
                 self._progressed = time.monotonic()
             if able is not None and not able:
                 if self._is_lost:
                     raise self._loss()
-                self._held.append((outer, call, moves))
+                self._tasks[outer] = _Task(call, moves, able, None)
                 return
             try:
                 executor = self._client.get_executor(pure=False, **({} if able is None else {"workers": list(able)}))
@@ -226,14 +225,14 @@ class WatchedExecutor(Executor):
                 raise self._loss() from None
             # Found here, and not from the future: if they held each other, Dask would keep the result until a garbage
             # collection.
-            self._tasks[outer] = _Task(inner, call, able, moves)
+            self._tasks[outer] = _Task(call, moves, able, inner)
         inner.add_done_callback(functools.partial(self._pass_on_outcome, outer))
 
     def _pass_on_cancelling(self, outer: Future) -> None:
         if outer.cancelled():
             with self._changed:
                 task = self._tasks.pop(outer, None)
-            if task is not None:
+            if task is not None and task.inner is not None:
                 task.inner.cancel()
 
     def _pass_on_outcome(self, outer: Future, inner: Future) -> None:
@@ -303,19 +302,17 @@ class WatchedExecutor(Executor):
 
     def _to_begin_again(self) -> list[tuple[Future, Callable[[], Any], int]]:
         """Tasks whose workers are all gone, and those held if there is a worker now."""
-        able = self._roster.able
-        if able is None:
-            return []
-        stranded = {
-            outer: task
-            for outer, task in self._tasks.items()
-            if task.workers is not None and task.workers.isdisjoint(able)
-        }
-        for outer, task in stranded.items():
-            del self._tasks[outer]
-            task.inner.cancel()
-        held, self._held = (self._held, []) if able or self._is_lost else ([], self._held)
-        return [*held, *((outer, task.call, task.moves + 1) for outer, task in stranded.items())]
+        able, again = self._roster.able, []
+        for outer, task in self._tasks.items():
+            if task.inner is None:
+                if able or self._is_lost:
+                    again.append((outer, task.call, task.moves))
+            elif able is not None and task.workers is not None and task.workers.isdisjoint(able):
+                again.append((outer, task.call, task.moves + 1))
+        for outer, *_ in again:
+            if (inner := self._tasks.pop(outer).inner) is not None:
+                inner.cancel()
+        return again
 
     def _lack(self) -> str:
         """What tasks wait for, if for anything but their end."""

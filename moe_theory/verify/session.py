@@ -305,7 +305,7 @@ class StudyMonitor:
             name = self.archive.name_of(test.claim, *of)
             if not self.archive.store.claim(name):
                 self.release()
-                self.holder = self.archive.store.holder(name)
+                (self.holder,) = self.archive.store.holders([name])
                 return False
             self._names.append(name)
         for test in self.tests:

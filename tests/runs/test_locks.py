@@ -54,22 +54,21 @@ def test_one_thread_or_process_has_a_name_and_says_so(store):
 
     def other():
         assert not store.claim("a")
-        assert store.holder("a").pid == os.getppid()
+        assert store.holders(["a"])[0].pid == os.getppid()
         assert store.claim("c")
 
     assert all_fine([in_child(other)])
     assert store.claim("c"), "a claim ends with its process"
-    holder = store.holder("a")
+    (holder,) = store.holders(["a"])
     assert (holder.pid, holder.is_stopped) == (os.getpid(), False)
-    assert holder.started <= holder.since
     store.release("a")
-    assert store.holder("a") is None
+    assert store.holders(["a"]) == [None]
     assert Store(store.folder).claim("a")
 
 
 def test_holders_are_told_by_process(store):
     noon = 12 * 3600
-    one, two = Holder(7, "node-1", 0, noon), Holder(8, "node-1", 0, noon + 60)
+    one, two = Holder(7, "node-1", noon), Holder(8, "node-1", noon + 60)
     told = held_by([one, two, one, None], "chunk", "chunks")
     assert told.startswith("process 7 on node-1 holds 2 chunks since 1970-01-0")
     assert "; process 8 on node-1 holds 1 chunk since " in told
@@ -78,16 +77,16 @@ def test_holders_are_told_by_process(store):
     (record,) = (store.folder / ".claims").iterdir()
     assert list(json.loads(record.read_text())["since"]) == ["a"]
     other = record.with_name("another.json")
-    silly = ({"pid": "x", "since": {"b": 0}}, {"since": ["b"]}, {"pid": 7, "host": "", "since": {"b": noon}})
+    silly = ({"pid": "x", "since": {"b": 0}}, {"since": ["b"]}, {"pid": 7, "since": {"b": noon}})
     times = (float("nan"), float("inf"), 1e300, -1, 10**400)
-    texts = map(json.dumps, (*silly, *({"pid": 7, "host": "", "started": 0, "since": {"b": when}} for when in times)))
+    texts = map(json.dumps, (*silly, *({"pid": 7, "host": "", "since": {"b": when}} for when in times)))
     for text in ("", "{}", "[]", "[" * 100_000, *texts):
         other.write_text(text)
-        assert store.holder("b") is None
-    other.write_text(json.dumps({"pid": 7, "host": "node-1", "started": 0, "since": {"b": noon}}))
-    assert store.holder("b") == Holder(7, "node-1", 0, noon)
+        assert store.holders(["b"]) == [None]
+    other.write_text(json.dumps({"pid": 7, "host": "node-1", "since": {"b": noon}}))
+    assert store.holders(["b"]) == [Holder(7, "node-1", noon)]
     os.utime(other, (0, 0))
-    assert store.holder("b") is None, "whoever wrote it has been killed"
+    assert store.holders(["b"]) == [None], "whoever wrote it has been killed"
 
 
 def test_a_claim_that_ends_while_it_is_asked_for_fails_nobody(store):
@@ -101,7 +100,7 @@ def test_a_claim_that_ends_while_it_is_asked_for_fails_nobody(store):
 
     assert store.claim("a")
     store._opened._held = Ending(store._opened._held)
-    assert store.holder("a").pid == os.getpid()
+    assert store.holders(["a"])[0].pid == os.getpid()
 
 
 def test_many_claims_are_written_down_once_a_second(store):
@@ -128,7 +127,7 @@ def test_without_locks_claims_are_read_where_they_are_written_down(store, monkey
     assert store.claim("a")
     assert not store.claim("a")
     assert caplog.text.count("without locks (No locks available)") == 1
-    other = {"pid": 7, "host": "node-1", "started": 0, "since": {"b": 1}}
+    other = {"pid": 7, "host": "node-1", "since": {"b": 1}}
     (store.folder / ".claims" / "other.json").write_text(json.dumps(other))
     assert not store.claim("b")
     assert store.claim("c")

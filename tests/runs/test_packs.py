@@ -42,7 +42,7 @@ def is_whole(read, first=0):
 
 def test_entries_come_back_as_they_were(folder):
     found = Packs(folder)
-    assert len(found) == 4
+    assert len(found.names) == 4
     assert all(is_whole(found.read(name), first) for first, name in enumerate(ENTRIES))
     assert entries(folder) == ENTRIES
     assert "0" * 40 not in found
@@ -149,7 +149,7 @@ def test_two_that_check_at_once_lose_nothing(folder, monkeypatch):
     monkeypatch.setattr(runs_packs, "_is_whole", meanwhile)
     one.check()
     for found in (one, other, Packs(folder)):
-        assert len(found) == 3
+        assert len(found.names) == 3
         assert is_whole(found.read(ONE))
 
 
@@ -181,7 +181,7 @@ def test_a_pack_that_may_not_be_read_is_told_and_stays(folder, monkeypatch):
         assert name == packs(folder)[0].name
         assert "Permission denied" in told
     assert found.check() == {}, "it can be read by now"
-    assert len(found) == len(Packs(folder)) == 4
+    assert len(found.names) == len(Packs(folder).names) == 4
 
 
 def zipped(members, offsets=0, sizes=None, compression=0, flags=0, count=None, at=None):

@@ -26,7 +26,7 @@ ELSEWHERE = {
     "sweep/results.py:to_zarr": "by `sweep.dataset`",
     "sweep/results.py:to_parquet": "by `sweep.dataset`",
     "cli/sweep.py:_written": "by `sweep.dataset`",
-    "sweep/pulse.py:_append": "lines behind what a log has",
+    "sweep/manifest.py:_append": "lines behind what a log has",
 }
 
 

@@ -1,6 +1,6 @@
 """The generator itself: its words, in the orders in which they are used, by tests of the NIST's battery SP 800-22 and
 Marsaglia's birthday spacings. Keys are fixed, so that a run repeats; a true generator fails with probability below
-LEVEL each. `benchmarks/generator.py` gives the same words, without end, to a longer battery.
+LEVEL each.
 
 Source: L. Bassham et al., A statistical test suite for random and pseudorandom number generators, NIST, 2010.
 """

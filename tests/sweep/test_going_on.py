@@ -8,8 +8,8 @@ from packed import entries
 
 from moe_theory.core.errors import OutputError
 from moe_theory.runs.workers import DevicePool, ExecutorPool
+from moe_theory.sweep import dispatcher, runner
 from moe_theory.sweep import plan as planning
-from moe_theory.sweep import pulse, runner
 from moe_theory.sweep.manifest import failed_in, runs_in
 from moe_theory.sweep.results import Results, results_of
 
@@ -58,7 +58,7 @@ def test_errors_of_a_cell_are_passed_over_told_and_tried_again_alone(undisturbed
 
 
 def test_a_run_says_how_it_goes(tmp_path, monkeypatch):
-    monkeypatch.setattr(pulse, "BETWEEN", 0.0)
+    monkeypatch.setattr(dispatcher, "BETWEEN_REPORTS", 0.0)
     log = tmp_path / "logs" / "log.jsonl"
     runner.run(SWEEP, tmp_path / "run", pool=DevicePool(1), log=log)
     lines = [json.loads(line) for line in log.read_text().splitlines()]

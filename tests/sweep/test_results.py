@@ -137,6 +137,7 @@ def test_only_the_cells_asked_for_are_read(statistics, monkeypatch):
     results = mt.Results.open(statistics)
     data = results.to_xarray()
     assert repr(results)
+    assert repr(results.sweep).startswith("<Sweep continual, axes: ")  # in a line, as in a notebook its row is a table
     assert repr(data)
     chosen = data["forgetting"].sel(num_experts=3, reading="weak-signal").isel(scale=[1], round=-1)
     assert not seen
