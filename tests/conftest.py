@@ -222,20 +222,20 @@ def set_options(patch: pytest.MonkeyPatch, further: dict[str, Any], programs: di
 
 @pytest.fixture(scope="session")
 def keeps_its_words() -> Callable[[Any, Any], None]:
-    """Asserts that a figure drawn from its data, a column or a page wide, keeps its words whole and apart."""
+    """Asserts that a figure drawn from its data, a column wide, keeps its words whole and apart."""
 
     def check(spec: Any, data: Any) -> None:
         from moe_theory.plot import layout, style
 
-        for width in (3.25,):
-            with style.our_style(style.style_of(width, None, False).settings):
-                figure = layout.drawn(spec, data, width)
-                figure.draw_without_rendering()
-                box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()
-                over = [pair for axes in figure.axes if axes.axison for pair in laid_over(figure, axes)]
-            assert wide == width
-            assert min(box.x0, box.y0, wide - box.x1, high - box.y1) > -0.005, (spec.name, width)
-            assert not over, (spec.name, width, over)
+        width = 3.25  # inches of a column
+        with style.our_style(style.style_of(width, None, False).settings):
+            figure = layout.drawn(spec, data, width)
+            figure.draw_without_rendering()
+            box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()
+            over = [pair for axes in figure.axes if axes.axison for pair in laid_over(figure, axes)]
+        assert wide == width
+        assert min(box.x0, box.y0, wide - box.x1, high - box.y1) > -0.005, spec.name
+        assert not over, (spec.name, over)
 
     return check
 

@@ -16,6 +16,7 @@ from jax.extend import core as jex_core
 
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidSystemError
+from moe_theory.core.rewriting import called
 
 Values = list[Any]
 Variables = set[Any]
@@ -69,9 +70,7 @@ def split_step(step: Callable[[Any, Any, Any], Any], key: Any, state: Any, param
 
     def part(inputs: list[Any], equations: list[Any], outputs: list[Any]) -> Callable[[Any, Any, Any], Values]:
         needed = _needed(stages.plain + equations, _variables(outputs))
-        names = program.debug_info.with_unknown_names()
-        pruned = program.replace(invars=[*inputs, *others], outvars=outputs, eqns=needed, debug_info=names)
-        run = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(pruned, closed.consts))
+        run = _function_of(closed, [*inputs, *others], outputs, needed)
         return lambda values, state, params: run(*jax.tree.leaves((values, state, params)))
 
     def count(state: Any, rounds: Any) -> Any:
@@ -127,10 +126,15 @@ def require_same_start(init: Callable[[Any], Any], key: Any) -> tuple[Any, int |
             "`init` gives a `round` that is made of its key, but all replicates begin at one round. Give "
             "round=jnp.int32(0), and keep any other clock in a field of its own."
         )
-    names = program.debug_info.with_unknown_names()
-    pruned = program.replace(invars=[], outvars=outputs, eqns=needed, debug_info=names)
-    (value,) = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(pruned, closed.consts))()
+    (value,) = _function_of(closed, [], outputs, needed)()
     return shapes, int(value) if is_known(value) and jnp.shape(value) == () else None
+
+
+def _function_of(closed: Any, inputs: list[Any], outputs: list[Any], equations: list[Any]) -> Callable[..., Values]:
+    """The part of a program that makes `outputs` of `inputs` by these equations."""
+    names = closed.jaxpr.debug_info.with_unknown_names()
+    part = closed.jaxpr.replace(invars=inputs, outvars=outputs, eqns=equations, debug_info=names)
+    return jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(part, closed.consts))
 
 
 def place_of_round(state: Any) -> Any:
@@ -205,8 +209,7 @@ def _offsets(closed: Any, inputs: list[_Offset | None], outputs: list[Any] | Non
         found: list[_Offset | None] = [None] * len(equation.outvars)
         name = equation.primitive.name
         result: Any = next((variable.aval for variable in equation.outvars), None)
-        inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
-        if name in _CALLS and isinstance(inner, jex_core.ClosedJaxpr):
+        if (inner := called(equation)) is not None:
             found = _offsets(inner, operands)
         elif name == "cond":
             branches = [_offsets(branch, operands[1:]) for branch in equation.params["branches"]]
@@ -290,7 +293,6 @@ def _is_costly(equation: Any) -> bool:
     )
 
 
-_CALLS = frozenset("jit pjit closed_call custom_jvp_call custom_vjp_call".split())
 _UNCHANGED = frozenset("convert_element_type broadcast_in_dim reshape squeeze copy copy_p optimization_barrier".split())
 _PARTS = frozenset("slice squeeze split".split())
 _EXPANDING = frozenset("broadcast_in_dim eq ne lt le gt ge select_n and or not convert_element_type reshape".split())

@@ -120,10 +120,8 @@ def _replay(closed: Any, inputs: list[_Value], context: _Context) -> list[_Value
 
 def _apply(equation: Any, operands: list[_Value], context: _Context) -> list[_Value]:
     name, size = equation.primitive.name, context.size
-    if name in _CALLS:  # a nested jit, a function with its own derivative
-        inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
-        if isinstance(inner, jex_core.ClosedJaxpr):
-            return _replay(inner, operands, context._replace(calls=(equation, *context.calls)))
+    if (inner := rewriting.called(equation)) is not None:
+        return _replay(inner, operands, context._replace(calls=(equation, *context.calls)))
     if context.passes and name == "optimization_barrier":
         return operands
     rule = _rule(equation, operands, context)
@@ -209,8 +207,6 @@ def _chain(combine: Callable[[Any, Any], Any], equation: Any, array: Any) -> Any
         array = terms[0] if size == 1 else stored(functools.reduce(combine, terms))
     return array
 
-
-_CALLS = frozenset({"jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call"})
 
 _ELEMENTWISE = frozenset(
     "add sub mul div rem max min pow integer_pow square sqrt rsqrt exp exp2 log log1p expm1 neg abs sign floor ceil "

@@ -230,7 +230,22 @@ def require_active(num_experts: Any, num_active: Any) -> None:
 
 
 def require_overparameterized(num_features: int, num_samples: int) -> None:
-    """Raise InvalidDimsError unless there are fewer samples than features."""
+    """Raise InvalidDimsError unless 1 <= num_samples < num_features.
+
+    Source: Section 3.1 of `continual`.
+
+    Examples:
+        >>> from moe_theory.continual import theory
+        >>> theory.require_overparameterized(num_features=10, num_samples=10)
+        Traceback (most recent call last):
+            ...
+        moe_theory.core.errors.InvalidDimsError: num_samples=10 must be below num_features=10: ...
+    """
+    if num_samples < 1:
+        raise InvalidDimsError(
+            f"num_samples={num_samples} must be at least 1: every arrival holds its feature signal (Definition 1). "
+            "Raise num_samples."
+        )
     if num_samples >= num_features:
         raise InvalidDimsError(
             f"num_samples={num_samples} must be below num_features={num_features}: the paper studies "

@@ -24,7 +24,6 @@ from moe_theory.core.random import step_key
 
 _ERRORS = chex.ChexifyChecks.user | chex.ChexifyChecks.index
 _MESSAGE = re.compile(r"Custom message: (.*)\. \[failed at", re.DOTALL)
-_Stated = tuple[Any, ...]  # what stands beside a field
 _ROOM = 1e-5  # by which rounding may leave a range, relative to its ends
 _HANGING = "chexify assertion statuses were not inspected"  # chex says so at exit, of checks that have been waited for
 

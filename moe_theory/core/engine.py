@@ -119,13 +119,6 @@ def require_one_round(rounds: Any) -> None:
         raise InvalidRunError(f"round={low} must be at least 0: the keys of rounds before are of others. Change state.")
 
 
-def trailing(function: Callable[..., Any], is_batched: tuple[bool, ...]) -> Callable[..., Any]:
-    """`function` of one replicate over the last axis of its batched arguments and of all its results. That axis stays
-    the last one inside the computation too, where this JAX's programs can be rewritten.
-    """
-    return (trailing_vmap if can_rewrite() else vmap.trailing)(function, is_batched)
-
-
 def platform_of(keys: Any, state: Any, params: Any) -> str | None:
     """The platform that `run` of these runs on; None inside a program that is being traced."""
     words = jax.random.key_data(keys)  # traced where a program is, even if the keys themselves are known

@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Real
 
 from moe_theory.core import constraints
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.constraints import require_overparameterized as require_overparameterized
+from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import array_namespace
 from moe_theory.core.tasks import Pool, orthonormal_in_loop
@@ -104,26 +105,6 @@ def error_contraction(num_features: int, num_samples: int) -> float:
     """
     require_overparameterized(num_features, num_samples)
     return (num_features - num_samples) / (num_features - 1)
-
-
-def require_overparameterized(num_features: int, num_samples: int) -> None:
-    """Raise InvalidDimsError unless 1 <= num_samples < num_features.
-
-    Source: Section 3.1 of `continual`.
-
-    Examples:
-        >>> from moe_theory.continual import theory
-        >>> theory.require_overparameterized(num_features=10, num_samples=10)
-        Traceback (most recent call last):
-            ...
-        moe_theory.core.errors.InvalidDimsError: num_samples=10 must be below num_features=10: ...
-    """
-    if num_samples < 1:
-        raise InvalidDimsError(
-            f"num_samples={num_samples} must be at least 1: every arrival holds its feature signal (Definition 1). "
-            "Raise num_samples."
-        )
-    constraints.require_overparameterized(num_features, num_samples)
 
 
 def one_expert_a_round(loads: Real[ArrayLike, "*batch M"], round: Real[ArrayLike, "*batch"]) -> Real[Numbers, "*batch"]:

@@ -12,12 +12,20 @@ from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
+from jax.extend import core as jex_core
 
 # Numbers of an array, or products, up to which an operation is written out: it is then of as many operations.
 MOST_NUMBERS = 2**12
 
+_CALLS = frozenset("jit pjit closed_call custom_jvp_call custom_vjp_call".split())
 _CLIPPED = lax.GatherScatterMode.CLIP
 _INDICES = (jnp.int32, jnp.int64)  # types in which every place of an array is a number
+
+
+def called(equation: Any) -> Any:
+    """The program that a traced operation calls: a nested jit, a function with its own derivative; None for others."""
+    inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
+    return inner if equation.primitive.name in _CALLS and isinstance(inner, jex_core.ClosedJaxpr) else None
 
 
 def written(equation: Any) -> Callable[..., Any] | None:

@@ -92,9 +92,10 @@ def require_next(state: Any, result: Any) -> None:
     """Raise InvalidSystemError, naming the field, unless a step's result is a pair of which the first is a state like
     this one, and no array of it has a type of less than a byte.
     """
-    if not (isinstance(result, tuple) and len(result) == 2) or _form(result) == _form(state):
+    form = jax.tree.structure(state)
+    if not (isinstance(result, tuple) and len(result) == 2) or jax.tree.structure(result) == form:
         raise InvalidSystemError("`step` must give (state, info), a pair; an info of () shows nothing.")
-    if _form(result[0]) != _form(state):
+    if jax.tree.structure(result[0]) != form:
         raise InvalidSystemError(
             f"`step` gave another state than `init`: {_outline(result[0])} instead of {_outline(state)}. Give the same "
             "fields, all filled."
@@ -129,10 +130,6 @@ def require_bytes(what: str, shapes: Any) -> None:
 def described_array(leaf: Any) -> str:
     """The type and shape of an array: float32 (3, 2)."""
     return f"{leaf.dtype} {tuple(leaf.shape)}" if hasattr(leaf, "dtype") else f"a {type(leaf).__name__}"
-
-
-def _form(tree: Any) -> Any:
-    return jax.tree.structure(tree)
 
 
 def _outline(state: Any) -> str:

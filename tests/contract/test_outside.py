@@ -1,13 +1,12 @@
 """The papers in `examples/`, as strangers install them: the commands find them, and find what their records say."""
 
 import json
-import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from .strangers import install, printed
 
 ROOT = Path(__file__).parents[2]
 PAPERS = sorted(path.name for path in (ROOT / "examples").iterdir() if (path / "pyproject.toml").exists())
@@ -17,26 +16,12 @@ QUICK = {"cyclic": "cyclic.two-tasks cyclic.alike-tasks", "single": "single.neve
 
 @pytest.fixture
 def stranger(tmp_path):
-    """What runs a command where one of these papers is installed, as pip would have done it."""
+    """What runs a command where one of these papers is installed."""
 
     def run(name, *words):
-        about = tmp_path / "installed" / f"{name}-0.1.dist-info"
-        about.mkdir(parents=True, exist_ok=True)
-        project = tomllib.loads((ROOT / "examples" / name / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        points = project["entry-points"]["moe_theory.papers"].items()
-        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {project['version']}\n")
-        (about / "entry_points.txt").write_text("\n".join(["[moe_theory.papers]", *map(" = ".join, points)]))
-        path = [str(ROOT / "examples" / name), str(about.parent), str(ROOT / "docs")]
-        path += filter(None, [os.environ.get("PYTHONPATH")])
-        done = subprocess.run(
-            [sys.executable, *words],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        place, installed = ROOT / "examples" / name, tmp_path / "installed"
+        install(installed, tomllib.loads((place / "pyproject.toml").read_text(encoding="utf-8"))["project"])
+        return printed(words, tmp_path, [place, installed, ROOT / "docs"])
 
     return run
 

@@ -6,9 +6,7 @@ import contextlib
 import dataclasses
 import importlib
 import json
-import os
 import re
-import subprocess
 import sys
 import tomllib
 import types
@@ -27,6 +25,8 @@ from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, Invali
 from moe_theory.core.papers import all_papers, declared_commands, find_paper, paper_names
 from moe_theory.verify import statement, status
 from moe_theory.verify.verdict import Role
+
+from .strangers import install, printed
 
 ROOT = Path(moe_theory.__file__).parent
 # Files outside the papers' folders that know one by name: an example, and a word that is also a paper's name.
@@ -199,22 +199,10 @@ def test_a_new_paper_has_everything(tmp_path):
         if name.startswith("queues/"):
             with (tmp_path / name).open("a") as file:
                 file.write(text)
-    project = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]
-    about = tmp_path / f"{project['name']}-{project['version']}.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    points = project["entry-points"]["moe_theory.papers"].items()
-    (about / "entry_points.txt").write_text("\n".join(["[moe_theory.papers]", *map(" = ".join, points)]))
-    path = os.pathsep.join([str(tmp_path), str(ROOT.parent / "docs"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *COMMANDS],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": path, "XDG_CACHE_HOME": str(tmp_path / "cache")},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    docs, claims, verified, _, cited, _, swept, _, drawn, recorded, why, stated = json.loads(done.stdout).values()
+    install(tmp_path, tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"])
+    path, cache = [tmp_path, ROOT.parent / "docs"], str(tmp_path / "cache")
+    said = printed(["-c", SCRIPT, *COMMANDS], tmp_path, path, XDG_CACHE_HOME=cache)
+    docs, claims, verified, _, cited, _, swept, _, drawn, recorded, why, stated = json.loads(said).values()
     listed, *others = json.loads(claims)
     ids = [each["id"] for each in (listed, *others)]
     assert ids == ["queues.theorem-1.peak", "queues.theorem-1.gain", "queues.lemma-2.apart"]
@@ -285,19 +273,14 @@ PAPER = mt.Paper("queues", __name__, "a paper", continual.READINGS, rank=7, comm
 @pytest.fixture
 def outside(tmp_path):
     """Runs `OUTSIDE` where a paper is installed whose commands are declared so."""
-    (tmp_path / "queues-1.dist-info").mkdir()
-    (tmp_path / "queues-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: queues\nVersion: 1\n")
-    (tmp_path / "queues-1.dist-info" / "entry_points.txt").write_text("[moe_theory.papers]\nqueues = queues:PAPER\n")
+    points = {"moe_theory.papers": {"queues": "queues:PAPER"}}
+    install(tmp_path, {"name": "queues", "version": "1", "entry-points": points})
     (page,) = (text for name, text in BLOCKS if name == "queues_loads.py")
     (tmp_path / "queues_loads.py").write_text(page)
 
     def run(commands: str) -> list:
         (tmp_path / "queues.py").write_text(DECLARED.format(commands=commands))
-        path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-        environment = os.environ | {"PYTHONPATH": path, "COLUMNS": "80"}
-        done = subprocess.run([sys.executable, "-c", OUTSIDE], env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        return json.loads(printed(["-c", OUTSIDE], tmp_path, [tmp_path], COLUMNS="80"))
 
     return run
 

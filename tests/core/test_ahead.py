@@ -7,18 +7,21 @@ to the last bit.
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from steps import primitives_of
 
 from moe_theory import continual, edge
 from moe_theory.core.ahead import StepParts, split_step
 
+assert_equal = functools.partial(chex.assert_trees_all_equal, strict=True)  # dtypes and shapes too
 quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 KEY = jax.random.key(0)
 PARAMS = (jnp.float32(0.7), {"count": jnp.int32(3)})
@@ -214,7 +217,8 @@ def results() -> dict[str, list[tuple[Any, Any]]]:
 
 def is_next(name: str) -> bool:
     """Whether the first result of a case's step is the next state."""
-    return isinstance(jax.eval_shape(CASES[name].step, KEY, STATE, PARAMS), tuple) and name not in PLAIN_RESULTS
+    result = jax.eval_shape(CASES[name].step, KEY, STATE, PARAMS)
+    return isinstance(result, tuple) and isinstance(result[0], State)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -229,22 +233,15 @@ def test_the_parts_one_after_another_are_the_step(name: str) -> None:
     prepared = shapes_of(split, STATE, PARAMS)[1]
     assert case.num_prepared is None or len(prepared) == case.num_prepared
     whole, parts = jax.make_jaxpr(case.step)(KEY, STATE, PARAMS).jaxpr, programs_of(split, STATE, PARAMS)
-    assert ("random_bits" in operations(parts.act)) == case.hashes_late
-    assert "random_bits" not in operations(parts.prepare)
-    assert case.step is not draws_of_round_and_pool or "div" not in operations(parts.act)  # the pool is known ahead
-    together = sum(map(operations, parts), Counter())
-    assert all(together[hashing] <= operations(whole)[hashing] for hashing in HASHES)  # less what nobody uses
-    assert ("random_bits" in together) == ("random_bits" in operations(whole))
+    assert ("random_bits" in primitives_of(parts.act)) == case.hashes_late
+    assert "random_bits" not in primitives_of(parts.prepare)
+    assert case.step is not draws_of_round_and_pool or "div" not in primitives_of(parts.act)  # the pool is known ahead
+    together = sum(map(primitives_of, parts), Counter())
+    assert all(together[hashing] <= primitives_of(whole)[hashing] for hashing in HASHES)  # less what nobody uses
+    assert ("random_bits" in together) == ("random_bits" in primitives_of(whole))
 
 
 HASHES = ("random_bits", "random_split", "random_fold_in")
-PLAIN_RESULTS = {
-    "no-draws",
-    "key-in-the-result",
-    "nothing-of-the-state",
-    "constants",
-    "drawn-once-used-twice",
-}  # tuples that do not begin with a state
 
 
 class Clock(NamedTuple):
@@ -281,8 +278,8 @@ def test_a_round_is_known_ahead_only_where_each_step_adds_one_or_none(name: str)
 
     split = split_step(step, KEY, STATE, PARAMS)
     parts = programs_of(split, STATE, PARAMS)
-    assert ("random_bits" in operations(parts.draw)) == is_known
-    assert ("random_bits" in operations(parts.act)) != is_known
+    assert ("random_bits" in primitives_of(parts.draw)) == is_known
+    assert ("random_bits" in primitives_of(parts.act)) != is_known
     early = spoiled(STATE)._replace(round=STATE.round - AHEAD * moves)
     assert_parts_are(step, split, early, STATE)
     assert int(split.count(STATE, jnp.int32(3)).round) == STATE.round + 3 * is_known * moves
@@ -308,7 +305,7 @@ def test_counters_of_rounds_are_known_by_any_name(name: str) -> None:
 
     state = {"count": start, "round": jnp.int32(40), "n": jnp.float32(0.5)}
     split = split_step(step, KEY, state, PARAMS)
-    assert ("random_bits" in operations(programs_of(split, state, PARAMS).draw)) == is_known
+    assert ("random_bits" in primitives_of(programs_of(split, state, PARAMS).draw)) == is_known
     early = {"count": start - AHEAD, "round": state["round"] - AHEAD, "n": jnp.float32(jnp.nan)}
     assert_parts_are(step, split, early, state)
     moved = split.count(state, jnp.int32(3))
@@ -375,9 +372,9 @@ def test_what_is_costly_is_drawn() -> None:
 
     split = split_step(step, KEY, STATE, PARAMS)
     parts = programs_of(split, STATE, PARAMS)
-    assert {"random_bits", "log", "cumsum", "sort"} <= set(operations(parts.draw))
-    assert not COSTLY & set(operations(parts.prepare))
-    assert not COSTLY & set(operations(parts.act))
+    assert {"random_bits", "log", "cumsum", "sort"} <= set(primitives_of(parts.draw))
+    assert not COSTLY & set(primitives_of(parts.prepare))
+    assert not COSTLY & set(primitives_of(parts.act))
     assert_parts_are(step, split, spoiled(STATE), STATE)
 
 
@@ -424,15 +421,15 @@ def test_a_paper_s_arrivals_do_not_wait_for_its_state(name: str) -> None:
     assert sum(value.size for value in drawn) <= num_draws
     assert num_draws / 2 <= sum(value.size for value in prepared) <= 2 * num_draws + 20
     parts = programs_of(split, state, params)
-    made = operations(parts.draw)
+    made = primitives_of(parts.draw)
     assert (made["random_unwrap"], made["log"]) == (1, 2 + (name[:4] == "edge"))  # one call of the generator
-    acts = operations(parts.act)
+    acts = primitives_of(parts.act)
     late = {"optimization_barrier": name[:4] == "edge", "random_unwrap": 0}  # it stores the weights of its gates' step
     assert {operation: acts[operation] for operation in late} == late
-    assert not COSTLY & set(operations(parts.prepare))
-    whole = operations(jax.make_jaxpr(step)(KEY, state, params).jaxpr)
+    assert not COSTLY & set(primitives_of(parts.prepare))
+    whole = primitives_of(jax.make_jaxpr(step)(KEY, state, params).jaxpr)
     for costly in late:
-        assert operations(parts.draw)[costly] == whole[costly] - late[costly]
+        assert primitives_of(parts.draw)[costly] == whole[costly] - late[costly]
 
 
 @pytest.mark.parametrize("name", ["continual-top-2", "edge-small"])
@@ -474,27 +471,3 @@ def programs_of(split: StepParts, state: Any, params: Any) -> Programs:
     inputs = (KEY, *shapes_of(split, state, params))
     parts = zip(split[:3], inputs, strict=True)
     return Programs(*(jax.make_jaxpr(part)(values, state, params).jaxpr for part, values in parts))
-
-
-def operations(program: Any) -> Counter[str]:
-    """How often each primitive occurs, inside of calls and loops too."""
-    return Counter(name for name in _names(program))
-
-
-def _names(program: Any) -> Iterator[str]:
-    for equation in program.eqns:
-        yield equation.primitive.name
-        for value in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda v: hasattr(v, "jaxpr")):
-            inner = getattr(value, "jaxpr", value)
-            if hasattr(inner, "eqns"):
-                yield from _names(inner)
-
-
-def assert_equal(actual: Any, expected: Any) -> None:
-    assert jax.tree.structure(actual) == jax.tree.structure(expected)
-    for one, other in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
-        assert jnp.shape(one) == jnp.shape(other)
-        assert jnp.result_type(one) == jnp.result_type(other)
-        if jnp.issubdtype(jnp.result_type(one), jax.dtypes.prng_key):
-            one, other = jax.random.key_data(one), jax.random.key_data(other)
-        np.testing.assert_array_equal(one, other)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from .continual_loop import softmax
+
 each = pytest.mark.parametrize
 
 
@@ -13,13 +15,8 @@ def long(*values):
     return pytest.param(*values, marks=pytest.mark.thorough)
 
 
-def soft(h):
-    p = np.exp(h - h.max(-1, keepdims=True))
-    return p / p.sum(-1, keepdims=True)
-
-
 def pay(h, m, a):
-    p = soft(h)
+    p = softmax(h)
     return h - len(h) * a * p[m] * ((np.arange(len(h)) == m) - p)
 
 
@@ -64,10 +61,10 @@ def test_steps_sizes_favourites(M, N, d, s, alpha):
         x, o = X.sum(1), th @ X.sum(1)
         m = (o + lam * g.random(M)).argmax()
         dw = X @ np.linalg.solve(X.T @ X, X.T @ (truth[n] - w[m])) / 5
-        had[m], p, total = had[m] + 1, soft(o), total + 1 / t
+        had[m], p, total = had[m] + 1, softmax(o), total + 1 / t
         c = np.linalg.norm(dw) + alpha * M * had[m] / t / t
         step = p * ((np.arange(M) == m) - p[m])
-        assert abs(step - (soft(o + e) - soft(o - e))[:, m] / 2e-6).max() < 1e-8
+        assert abs(step - (softmax(o + e) - softmax(o - e))[:, m] / 2e-6).max() < 1e-8
         th, w[m] = th - eta * step[:, None] * c * x, w[m] + dw
         top, far = max(top, np.linalg.norm(x)), max(far, np.linalg.norm(dw))
         assert abs(th.sum(0)).max() < 1e-12
@@ -162,7 +159,7 @@ def safe(M, N, a, lam, R, T, level, spread=0.0):
     h, last, ever, top = np.zeros((R, M, N)), np.full((R, M), -1), np.zeros(R, bool), 0
     for n in g.integers(N, size=(T, R)):
         m = (h[i, :, n] + lam * g.random((R, M))).argmax(1)
-        c, p = (last[i, m] != n) * a * (1 + spread * g.random(R)), soft(h[i, :, n] * (not level))
+        c, p = (last[i, m] != n) * a * (1 + spread * g.random(R)), softmax(h[i, :, n] * (not level))
         h[i, :, n] -= M * (c * p[i, m])[:, None] * ((np.arange(M) == m[:, None]) - p)
         last[i, m], s = n, np.sort(h, 1)
         own = np.take_along_axis(last, h.argmax(1), 1) == np.arange(N)
@@ -211,22 +208,6 @@ def test_first_arrivals(M, N, a):
         h[:, n], had[n] = pay(h[:, n], m, a), had[n] + [m]
     above, below = (safe(M, N, b, 0.01, 200, 700, False) for b in (1.2, 0.5))
     assert M == 3 or (above[1] > 0.5 and below[0] == 0)
-
-
-@each("d,s", [(4, 2), (6, 5), (7, 3)])
-def test_reduced(d, s):
-    """The reduced model: e_k, a_k, the cost, and s Delta/d for a random direction, by draws of X; five errors."""
-    g, c = np.random.default_rng(d), (d - s) / (d - 1)
-    w, wn, wk, un, uk = g.normal(size=(5, d))
-    un, uk = un / np.linalg.norm(un), uk / np.linalg.norm(uk)
-    X = np.concatenate([np.repeat(un[None, :, None], 40000, 0), g.normal(size=(40000, d, s - 1))], 2)
-    P = X @ np.linalg.solve(X.transpose(0, 2, 1) @ X, X.transpose(0, 2, 1))
-    new, x, D, z = w + P @ (wn - w), un @ (w - wn), (wn - wk) @ (wn - wk), g.normal(size=(40000, d, 1))
-    e = D + c * ((w - wk) @ (w - wk) - (un @ w - wk @ un) ** 2 - D + ((wn - wk) @ un) ** 2)
-    assert near(((new - wk) ** 2).sum(1), e)
-    assert near(((P @ z) ** 2).sum((1, 2)), s)
-    assert near(new @ uk, w @ uk + (1 - c) * (wn @ uk - w @ uk) - c * x * (un @ uk))
-    assert near(((new - w) ** 2).sum(1), x**2 + (1 - c) * ((wn - w) @ (wn - w) - x**2))
 
 
 @each("M", [5, 13, 60])

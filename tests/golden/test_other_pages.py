@@ -1,10 +1,15 @@
-"""Plain loops from the derivation pages alone, at settings that these do not use: five standard errors, or exact."""
+"""Plain loops from the derivation pages alone, at settings that these do not use: five standard errors, or exact.
+
+The package's formulas are those of the pages, exactly.
+"""
 
 import itertools
 
 import numpy as np
 import pytest
 from scipy import stats
+
+from moe_theory.continual import Pool, corrected, solvable, theory
 
 
 def agree(samples, value):
@@ -63,6 +68,10 @@ def test_errors_given_routes():
     G = sum(4 * np.trace(two[m]) - 2 * one[m] @ w[tasks[m::2]].sum(0) for m in range(2)) + (w[tasks] ** 2).sum()
     agree(errors, G)
     agree(errors - after, G - expected)
+    pool, routes = Pool(w[..., None], u[..., None], np.arange(4)[:, None]), np.array(routes)
+    ours = corrected.given_routes(pool, s, tasks[:, None], routes[:, None])
+    assert ours.generalization_error[-1, 0] == pytest.approx(G / 8)
+    assert ours.forgetting[-1, 0] == pytest.approx((G - expected) / 7)
 
 
 @pytest.mark.parametrize("M", [2, 3, 5])
@@ -115,6 +124,8 @@ def test_errors_given_loads(d, s, L, M):
     forgotten = (1 - r) * 29 * gap - M * q * (1 - q**29) * gap - r * (W - gap) * least
     assert M * law @ G / 30 == pytest.approx(gap + r * q**29 * (W - gap) - M * gap * (1 - q**30) / 30, abs=1e-12)
     assert M * law @ F == pytest.approx(forgotten, abs=1e-11)
+    ours = corrected.random_routing(theory.gaps(Pool(truths, truths, np.arange(3))), r, M, 30)
+    assert ours == pytest.approx((forgotten / 29, M * law @ G / 30), abs=1e-12)
 
 
 @pytest.mark.parametrize(("N", "d", "s"), [(2, 3, 2), (5, 6, 3), (4, 9, 2)])
@@ -153,13 +164,16 @@ def test_gates_telescope(N, alpha, simplex, turn):
     v, A = ((np.eye(N) - 1 / N) * np.sqrt(N / (N - 1)), N * sigma) if simplex else (np.eye(N), sigma)
     v, w = np.hstack([v, np.zeros((N, 1))]), np.hstack([sigma * v, np.full((N, 1), 0.3)])
     path = None if turn is None else [(rng.integers(N), t // turn % M) for t in range(300)]
+    instance = solvable.Solvable(Pool(w, v, np.arange(N)), sigma, A)
     for t, (n, m, move, model, theta) in enumerate(play(rng, w, v, M, 300, eta, lam, alpha, path=path), 1):
         R = 8 * A**2 * eta**2 / M**2 * (t if simplex else min(t, N)) + 2 * eta * alpha * (1 + np.log(t))
         assert np.abs(move - (sigma - before[m, n]) * v[n]).max() < 1e-12
         before = model @ v.T
         assert before.max() <= sigma + 1e-12
         assert not simplex or np.abs((sigma - before).mean(1) - sigma).max() < 1e-12
-        assert eta * A / (2 * M) < R or np.linalg.norm(theta + eta / M * (model - model.mean(0)), axis=1).max() <= R
+        bound = solvable.gate_remainder(instance, M, eta, t if simplex else min(t, N), alpha)
+        assert bound == pytest.approx(R if eta * A / (2 * M) >= R else np.inf)
+        assert np.linalg.norm(theta - solvable.telescoped_gates(model, eta), axis=1).max() <= bound
         assert eta * A / (2 * M) < R or np.abs(chances(v @ theta.T, lam) - 1 / M).max() <= 2 * eta * A / (lam * M)
 
 

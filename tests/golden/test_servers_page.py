@@ -1,4 +1,4 @@
-"""A loop in NumPy for servers on the page on gates, written from the page and Algorithm 1 of `edge` alone."""
+"""Loops in NumPy for the reduced models on the page on gates, written from the page and Algorithms 1 alone."""
 
 from typing import NamedTuple
 
@@ -6,8 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-from moe_theory import edge
+from moe_theory import continual, edge
 from moe_theory.edge.params import INDEPENDENT, ORTHOGONAL
+
+from .continual_loop import softmax
 
 ROUNDS = 100
 draw = jax.jit(edge.draw, static_argnums=(1, 5))
@@ -55,11 +57,6 @@ def learned(e, a, w, u, n, s, tau):
     return cost, new_e + p * tau**2 - c * (p - 1) * tau**2, a + (1 - c) * (u @ w[n] - a) - c * x * (u @ u[n])
 
 
-def soft(h):
-    q = np.exp(h - h.max())
-    return q / q.sum()
-
-
 def close(found, value):
     np.testing.assert_allclose(found, value, rtol=1e-3, atol=1e-4)
 
@@ -97,7 +94,7 @@ def test_round_by_round(name):
             near_best = idle[score > score.max() - 1e-5]  # in float32 these are a tie
             assert m in near_best, t
             cost, e[m], a[m] = learned(e[m], a[m], w, u, n, s, tau)
-            delay, q = arrival.transfer_delay[m] + execution[m], soft(h)
+            delay, q = arrival.transfer_delay[m] + execution[m], softmax(h)
             free[m], had[m, n], done = t + delay, had[m, n] + 1, t + delay + lag
             move = np.outer(q[m] * ((np.arange(M) == m) - q), cost * x)
             steps[done] = steps.get(done, 0) + params.learning_rate * move
@@ -114,6 +111,33 @@ def test_round_by_round(name):
     assert (state.visits == had.sum(1)).all()
     assert (lost > 0) == drops
     assert 5 <= chosen < ROUNDS  # rounds in which gates, not chance, made the route
+
+
+def test_round_by_round_of_experts():
+    """The reduced model: e, a, costs and gate steps, over 60 rounds of one replicate of `continual.reduced`."""
+    random, M, N, d, s = np.random.default_rng(11), 4, 4, 7, 4
+    w, v = random.normal(size=(2, N, d))
+    u = v / np.linalg.norm(v, axis=1, keepdims=True)
+    params = continual.Params(num_experts=M, num_clusters=N, perturbation_scale=1.0, terminate=False)
+    state = continual.reduced.system(continual.Dims(M, N, d, s)).init(jax.random.key(0), params)
+    e, a, gates, had = np.tile((w**2).sum(1), (M, 1)), np.zeros((M, N)), np.zeros((M, d)), np.zeros(M)
+    state = state._replace(pool=continual.Pool(w, v, np.arange(N)), errors=e.copy())
+    learn = jax.jit(continual.reduced.learn)
+    for t in range(1, 61):
+        n, perturbation = random.integers(N), random.uniform(size=M)
+        features = np.column_stack([v[n], 0.1 * random.normal(size=(d, s - 1))])
+        x = features.sum(1)
+        h = gates @ x
+        m, q = int(np.argmax(h + perturbation)), softmax(h)
+        cost, e[m], a[m] = learned(e[m], a[m], w, u, n, s, 0.0)
+        had[m] += 1
+        cost += params.balance_weight * M * had[m] / t / t
+        gates -= params.learning_rate * np.outer(q * ((np.arange(M) == m) - q[m]), cost * x)
+        state, info = learn(state, continual.Arrival(n, features), perturbation, params)
+        assert int(info.expert) == m
+    close(state.errors, e)
+    close(state.projections, a)
+    close(state.gates, gates)
 
 
 def near(sample, value):

@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 from packed import entries
@@ -244,7 +245,6 @@ class Cut(NamedTuple):
 def recorded() -> Iterator[list[Cut]]:
     """Everything that is asked of the file system, in order. A file's writing is seen when it is synced or renamed."""
     log: list[Cut] = []
-    own = {name: getattr(os, name) for name in ("fsync", "replace", "rename", "link", "unlink", "mkdir")}
 
     def fsync(opened: int) -> None:
         path = Path(os.readlink(f"/proc/self/fd/{opened}"))
@@ -268,13 +268,10 @@ def recorded() -> Iterator[list[Cut]]:
         own["mkdir"](path, *options, **further)
         log.append(Cut("make", Path(path)))
 
-    for name, new in zip(own, (fsync, move, move, link, unlink, mkdir), strict=True):
-        setattr(os, name, new)
-    try:
+    new = {"fsync": fsync, "replace": move, "rename": move, "link": link, "unlink": unlink, "mkdir": mkdir}
+    own = {name: getattr(os, name) for name in new}
+    with mock.patch.multiple(os, **new):
         yield log
-    finally:
-        for name, old in own.items():
-            setattr(os, name, old)
 
 
 def _written(path: Path) -> Cut:

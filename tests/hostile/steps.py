@@ -32,7 +32,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from hypothesis import strategies as st
-from jax.extend import core as jex_core
 
 import moe_theory as mt
 
@@ -992,7 +991,7 @@ def check(program: Program, counts: Counts) -> None:
         exec(compile(program.step, "<program>", "exec"), found)
         system, root, rounds = mt.System(found["init"], found["step"]), mt.root_key(0), 2 * program.rounds
         params = found["PARAMS"]
-        count_primitives(jax.make_jaxpr(system.step)(root, *_context(wide)).jaxpr, counts.primitives)
+        counts.primitives += primitives_of(jax.make_jaxpr(system.step)(root, *_context(wide)).jaxpr)
         run = functools.partial(mt.simulate_batch, system, root, REPLICATES, params)
         whole = _arrays(run(rounds, observe=both, state=begun))[1]
         expected = _arrays(run(rounds, observe=both, state=begun, plain=True))[1]
@@ -1051,15 +1050,15 @@ def _compare(what: str, program: Program, one: Any, other: Any, rounds: Any, cou
             raise DifferenceError(f"{what}: {name} {told}\n{left}\n{right}\n{program.report}")
 
 
-def count_primitives(program: Any, found: Counter[str]) -> None:
-    """Count the primitives of a program and of those inside it."""
-    for equation in program.eqns:
-        found[equation.primitive.name] += 1
-        for value in equation.params.values():
-            for inner in value if isinstance(value, tuple | list) else (value,):
-                inner = inner.jaxpr if isinstance(inner, jex_core.ClosedJaxpr) else inner
-                if hasattr(inner, "eqns"):
-                    count_primitives(inner, found)
+def primitives_of(program: Any) -> Counter[str]:
+    """How often each primitive occurs in a program, and in those inside it."""
+    found = Counter(equation.primitive.name for equation in program.eqns)
+    for value in (value for equation in program.eqns for value in equation.params.values()):
+        for inner in value if isinstance(value, tuple | list) else (value,):
+            inner = getattr(inner, "jaxpr", inner)
+            if hasattr(inner, "eqns"):
+                found += primitives_of(inner)
+    return found
 
 
 def fuzz(seconds: float, seed: int, size: int = 40, number: int | None = None, shrink: bool = False) -> Counts:
