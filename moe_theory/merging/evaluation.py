@@ -91,7 +91,8 @@ def evaluate(
 
     num_experts, num_tasks = merge.num_experts_of(deployment.model), int(np.max(data.tasks)) + 1
     dims = Dims(num_experts, num_tasks, max_rounds=num_slots)
-    reward = of_model(deployment.model, data, num_tasks, slot_size)  # one, so that all policies share their programs
+    # One for all policies, which then share their programs; nobody reads its `value` here, so one input will do.
+    reward = of_model(deployment.model, data, num_tasks, slot_size, num_valued=1)
     sizes = {"num_experts": num_experts, "max_active": num_experts, "slot_size": slot_size}
     root, found = root_key(seed), []
     for overrides in MIXES.values():
