@@ -165,7 +165,7 @@ def run_as_its_loop(system: mt.System, is_alone_too: bool) -> Any:
     """Infos of a batch, whose replicates must be those of the loop."""
     params = jnp.float32(1.5)
     batch = mt.simulate_batch(system, ROOT, NUM_REPLICATES, params, NUM_ROUNDS)
-    init, step = (compiled_quickly(part) for part in system)
+    init, step = map(jax.jit, system)
     for replicate in range(NUM_REPLICATES):
         key = jax.random.fold_in(ROOT, replicate)
         expected = loop_of(init, step, key, params)
@@ -251,13 +251,6 @@ def test_runs_have_derivatives(is_batch: bool) -> None:
         slope = (end(at + step) - end(at - step)) / (2 * step)
         for derivative in (jax.jit(jax.grad(end))(at), jax.jvp(end, (at,), (1.0,))[1]):
             assert abs(derivative - slope) <= 1e-6 * (1 + abs(slope))
-
-
-def test_systems_run_without_compiling() -> None:
-    """Would catch an engine that cannot be stepped through in a debugger."""
-    compiled = mt.simulate_batch(SYSTEMS["shows-nothing"], ROOT, 2, 1.5, 2)
-    with jax.disable_jit():
-        assert_close(mt.simulate_batch(SYSTEMS["shows-nothing"], ROOT, 2, 1.5, 2), compiled)
 
 
 on_cpu = pytest.mark.skipif(jax.default_backend() != "cpu", reason="reads the program for a CPU")
@@ -407,10 +400,6 @@ def nested_loops(program: dict[str, list[str]]) -> list[tuple[str, str]]:
     inside = {name: re.findall(r" while\(.*body=%([^\s,]+)", "\n".join(lines)) for name, lines in program.items()}
     bodies = {body for found in inside.values() for body in found}
     return [(outer, inner) for outer in sorted(bodies) for inner in inside[outer]]
-
-
-def compiled_quickly(function: Callable[..., Any]) -> Callable[..., Any]:
-    return jax.jit(function, compiler_options={"xla_backend_optimization_level": 0})
 
 
 def loop_of(init: Callable[..., Any], step: Callable[..., Any], key: Any, params: Any) -> Any:

@@ -134,10 +134,11 @@ def test_keys_of_other_generators_are_taken_word_by_word():
     ids=["plain", "batch"],
 )
 def test_a_run_can_be_debugged_without_programs(run):
-    """Would catch words of a hash that `jax_debug_nans` takes for numbers, or other draws than a program's."""
+    """Would catch an engine that no debugger steps through, words of a hash that `jax_debug_nans` takes for numbers,
+    or other draws than a program's."""
 
     def step(key, state, params):
-        return state._replace(round=state.round + 1), mt.draws(key, 1000, 3)[0]
+        return state._replace(round=state.round + 1), (mt.draws(key, 1000, 3)[0], jax.random.uniform(key))
 
     system = mt.System(lambda key, params: Rounds(jnp.int32(0)), step)
     how = {"params": (), "num_rounds": 2}

@@ -1,34 +1,15 @@
 """The plain engine: catches a JAX that cannot be rewritten and is not noticed, or that ends in an error."""
 
-from typing import Any, NamedTuple
-
 import chex
 import jax
-import jax.numpy as jnp
 import pytest
 
 import moe_theory as mt
 from moe_theory.core import engine
 
+from .test_blocks import begin, walk
 
-class State(NamedTuple):
-    """Of a walk with random turns; every paper's system runs by both engines in tests/contract/test_systems.py."""
-
-    place: Any
-    round: Any
-
-
-def init(key, params):
-    return State(jax.random.normal(key, (2,)), jnp.int32(0))
-
-
-def step(key, state, params):
-    jump = params * jax.random.normal(key, (2,))
-    place = jnp.where(jump[0] < 0, state.place[::-1], 0.9 * state.place) + jump
-    return State(place, state.round + 1), jnp.sum(place)
-
-
-SYSTEM = mt.System(init, step)
+SYSTEM = mt.System(begin, walk)  # every paper's system runs by both engines in tests/contract/test_systems.py
 
 
 @pytest.fixture

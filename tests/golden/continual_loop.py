@@ -8,7 +8,7 @@ paper.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,20 @@ class Settings(NamedTuple):
     def T1(self) -> int:
         """Rounds of exploration, line 1."""
         return math.ceil(self.M / self.eta)
+
+
+def settings_of(params: Any) -> Settings:
+    """The same from the package's parameters."""
+    return Settings(
+        M=int(params.num_experts),
+        eta=params.learning_rate,
+        alpha=params.balance_weight,
+        Gamma=params.termination_threshold,
+        k=int(params.num_active),
+        q=params.locality_power,
+        terminate=params.terminate,
+        accumulate=params.accumulate_flags,
+    )
 
 
 class Outcome(NamedTuple):

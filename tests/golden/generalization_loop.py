@@ -1,14 +1,16 @@
 """Training of a sparse-MoE classifier in plain NumPy float64, sample by sample and expert by expert.
 
-Written from Eqs. (4) and (5) alone: it imports nothing from the package and shares no formula with it. The gradient of
-the mean of -y f / 2 is written out by hand; at k = 1, where (5) has none in the logits, it is that of the softmax of
-all experts. Networks are v . relu(U x).
+Written from Eqs. (4) and (5) alone: it shares no formula with the package, and with the loop of `continual` how experts
+are ranked. The gradient of the mean of -y f / 2 is written out by hand; at k = 1, where (5) has none in the logits, it
+is that of the softmax of all experts. Networks are v . relu(U x).
 """
 
 import math
 from typing import NamedTuple
 
 import numpy as np
+
+from .continual_loop import route, softmax
 
 B1, B2, EPS = 0.9, 0.999, 1e-8  # of Adam
 
@@ -20,18 +22,8 @@ class Layers(NamedTuple):
     router: list[np.ndarray]
 
 
-def top_k(scores: np.ndarray, k: int) -> list[int]:
-    """Indices of the k largest scores; of equal ones those that come first."""
-    return sorted(range(len(scores)), key=lambda j: (-scores[j], j))[:k]
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    weights = [math.exp(score - max(scores)) for score in scores]
-    return np.array(weights) / math.fsum(weights)
-
-
 def gate(scores: np.ndarray, k: int) -> np.ndarray:
-    chosen = top_k(scores, k)
+    chosen = route(scores, k)
     a = np.zeros(len(scores))
     a[chosen] = softmax(scores[chosen])
     return a

@@ -21,7 +21,7 @@ import pytest
 from moe_theory import continual
 from moe_theory.core.tasks import PROPORTIONAL
 
-from .continual_loop import Reference, Settings, minimum_norm_update
+from .continual_loop import Reference, minimum_norm_update, settings_of
 
 NUM_TASKS, NUM_FEATURES, NUM_SAMPLES = 6, 10, 6  # Fig. 2 (Appendix A.2)
 NUM_ROUNDS = 50
@@ -296,17 +296,7 @@ class World:
         apart = self.generator.normal(0, deviation, (NUM_TASKS, NUM_FEATURES))
         signals = params.signal_scale * (truths if params.signal_law == PROPORTIONAL else apart[self.clusters])
         self.truths, self.signals = self.rounded(truths), self.rounded(signals)
-        settings = Settings(
-            M=params.num_experts,
-            eta=params.learning_rate,
-            alpha=params.balance_weight,
-            Gamma=params.termination_threshold,
-            k=params.num_active,
-            q=params.locality_power,
-            terminate=params.terminate,
-            accumulate=params.accumulate_flags,
-        )
-        self.reference = Reference(self.truths, settings)
+        self.reference = Reference(self.truths, settings_of(params))
 
     @functools.cached_property
     def begun(self) -> continual.State:

@@ -135,18 +135,14 @@ class World:
             max_execution_delay=scenario.max_delays[0],
             max_transfer_delay=scenario.max_delays[1],
         )
-        clusters = np.arange(NUM_TASKS, dtype=np.int32)
-        pool = edge.Pool(self.centers.astype(precision), self.signals.astype(precision), clusters)
-        state = jax.device_get(edge.begin(self.dims, params, pool, self.execution_delay.astype(np.int32)))
-        arrivals = edge.Arrival(
-            task=self.task.astype(np.int32),
-            features=self.features.astype(precision),
-            truth=self.truth.astype(precision),
-            transfer_delay=self.transfer_delay.astype(np.int32),
-            distance=self.distance.astype(precision),
-            perturbation=self.perturbation.astype(precision),
-            uniform=self.uniform.astype(precision),
-        )
+
+        def typed(values: np.ndarray) -> np.ndarray:
+            return values.astype(np.int32 if values.dtype.kind == "i" else precision)
+
+        pool = edge.Pool(typed(self.centers), typed(self.signals), typed(np.arange(NUM_TASKS)))
+        state = jax.device_get(edge.begin(self.dims, params, pool, typed(self.execution_delay)))
+        drawn = ("task", "features", "truth", "transfer_delay", "distance", "perturbation", "uniform")
+        arrivals = edge.Arrival(**{name: typed(getattr(self, name)) for name in drawn})
         return state, arrivals, params
 
 

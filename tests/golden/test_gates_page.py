@@ -1,10 +1,12 @@
-"""Loops in NumPy for the page on gates, written from the page alone."""
+"""Loops in NumPy for the page on gates, written from the page alone; the package's critical drives are theirs."""
 
 from itertools import product
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+
+from moe_theory.core.critical import critical_drive, lead_after_turns
 
 from .continual_loop import softmax
 
@@ -183,7 +185,10 @@ def test_critical(M, value):
     """Theorem B: kappa_c to the digits ('very many': .01), one change of sign; the lead at small a, M = 2, M = 3."""
     root = brentq(lambda a: lead(M, a), 0.2, 2, xtol=1e-4)
     assert abs(root - value) < (0.005 if M < 1000 else 0.01)
-    assert all((lead(M, a) > 0) == (a > root) for a in np.geomspace(0.02, 30, 100 if M < 1000 else 5))
+    assert abs(root - critical_drive(M, 0)) < 2e-4
+    for a in np.geomspace(0.02, 30, 100 if M < 1000 else 5):
+        assert (lead(M, a) > 0) == (a > root)
+        assert abs(lead(M, a) - lead_after_turns(M, a)) < 1e-12 * a
     cubic = 2 * lead(M, 5e-4) / np.longdouble(5e-4) ** 3 - lead(M, 1e-3) / np.longdouble(1e-3) ** 3
     assert M > 1000 or abs(cubic + (M - 2) * (M - 3) / 2 / M**2) < 1e-4
     assert all(np.isclose(float(lead(2, a)), a * np.tanh(a / 2) ** 2, rtol=1e-9) for a in (0.1, 0.7, 3.0, 9.0))
@@ -194,6 +199,9 @@ def test_slow():
     """Theorem B: slow learners, d = 10, s = 6: a, q a, q^2 a, ... with the lead positive throughout; to the digits."""
     roots = [brentq(lambda a, M=M: lead(M, a, 2 / 3, 60), 0.3, 6, xtol=1e-4) for M in (2, 6, 12, 20)]
     assert (abs(np.array(roots) - [3.3, 1.55, 1.04, 0.86]) <= [0.05, 0.005, 0.005, 0.005]).all()
+    ours = [critical_drive(2, 2 / 3, 0), *(critical_drive(M, 2 / 3) for M in (6, 12, 20))]
+    assert np.allclose(ours, roots, rtol=0, atol=2e-4)
+    assert all(abs(lead(M, a, 2 / 3, 60) - lead_after_turns(M, a, 2 / 3)) < 1e-9 for M in (3, 8) for a in (0.1, 2.0))
 
 
 @each("M,N,a", [(3, 2, 0.3), (7, 3, 0.9), (12, 5, 2.0)])

@@ -15,7 +15,6 @@ from . import merging_loop as loop
 
 TOLERANCE = 1e-10
 SLOTS = 25
-QUICKLY = {"xla_backend_optimization_level": 0}
 
 
 @pytest.mark.parametrize(
@@ -42,8 +41,8 @@ def test_a_slot_of_tanbr_is_the_loops(num_hidden, form, arms_a_block, monkeypatc
     steps |= {"rate": params.learning_rate, "regularization": params.regularization}
     policy, rng, key = tanbr(dims, form), np.random.default_rng(0), mt.root_key(2)
     with jax.enable_x64(True):
-        begin = jax.jit(lambda key: policy.begin(key, dims, params), compiler_options=QUICKLY)
-        choose, learn = (jax.jit(part, compiler_options=QUICKLY) for part in (policy.choose, policy.learn))
+        begin = jax.jit(lambda key: policy.begin(key, dims, params))
+        choose, learn = (jax.jit(part) for part in (policy.choose, policy.learn))
         memory = begin(key)
         bandit = loop.begin(own(memory.learner.weights), 4, 3, params.regularization)
         for t in range(1, SLOTS + 1):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from moe_theory import continual
 from moe_theory.core.metrics import Metrics
 
-from ..golden.continual_loop import Reference, Settings
+from ..golden.continual_loop import Reference, settings_of
 
 M, N, D, S = 4, 3, 5, 3  # max_experts, num_tasks, num_features, num_samples
 
@@ -129,17 +129,7 @@ def test_a_round_is_that_of_the_loop(drawn):
 def loop_at(state: continual.State, params: continual.Params) -> Reference:
     """The loop in this state, of whose past its metrics know nothing."""
     M_run = int(params.num_experts)
-    settings = Settings(
-        M_run,
-        params.learning_rate,
-        params.balance_weight,
-        params.termination_threshold,
-        int(params.num_active),
-        params.locality_power,
-        params.terminate,
-        params.accumulate_flags,
-    )
-    reference = Reference(state.pool.truths, settings)
+    reference = Reference(state.pool.truths, settings_of(params))
     reference.w, reference.theta = state.experts[:M_run].copy(), state.gates[:M_run]
     reference.visits, reference.flags = state.visits[:M_run].copy(), state.converged[:M_run].copy()
     reference.t, reference.terminated = int(state.round), bool(state.terminated)

@@ -56,13 +56,9 @@ class Row(NamedTuple):
     is_independent: bool = True  # whether its columns are
 
 
-def quickly(function: Callable[..., Any], level: int = 0, **options: Any) -> Any:
-    return jax.jit(function, compiler_options={"xla_backend_optimization_level": level}, **options)
-
-
 def batched(function: Callable[..., Any]) -> Callable[..., Any]:
     """Of one key and parameters: over all keys, as NumPy's arrays, kept by parameters."""
-    program = quickly(jax.vmap(function, in_axes=(0, None)), level=1)
+    program = jax.jit(jax.vmap(function, in_axes=(0, None)), compiler_options={"xla_backend_optimization_level": 1})
 
     @functools.cache
     def draws(params: Any = ()) -> Any:
@@ -236,8 +232,8 @@ def geometric(stop: float, span: int) -> np.ndarray:
 def sample(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Inputs and labels of "random-labels"; of others the 64th of the population that each input is in, and flips."""
     dims = model.Dims(4, 64 if name == data.DIGITS else 5, SIZE)
-    teacher = quickly(data.draw_teacher, static_argnums=1)(mt.root_key(1), dims) if name == data.TEACHER else None
-    program = quickly(data.draw_sample, static_argnums=(1, 3))
+    teacher = jax.jit(data.draw_teacher, static_argnums=1)(mt.root_key(1), dims) if name == data.TEACHER else None
+    program = jax.jit(data.draw_sample, static_argnums=(1, 3))
     params = model.Params(num_samples=SIZE, label_noise=0.3)
     features, labels, _ = map(np.asarray, program(KEY, dims, params, name, teacher))
     if name == data.RANDOM_LABELS:
@@ -262,7 +258,7 @@ def initial_weights(width: int) -> model.ClassifierWeights:
     """Of many routers and experts, each of `MANY` features."""
     dims = model.Dims(3, MANY, 1, expert_width=width, router_width=width)
     params = model.Params(3, 1, 1, expert_norm=B, router_norm=W)
-    program = quickly(jax.vmap(lambda key: model.draw_weights(key, dims, params)))
+    program = jax.jit(jax.vmap(lambda key: model.draw_weights(key, dims, params)))
     return jax.device_get(program(KEYS[:120]))
 
 
@@ -271,7 +267,7 @@ def flat(*parts: Any) -> np.ndarray:
 
 
 def cells() -> np.ndarray:
-    inputs, labels = jax.device_get(quickly(instances.draw_cells, static_argnums=1)(KEY, SIZE))
+    inputs, labels = jax.device_get(jax.jit(instances.draw_cells, static_argnums=1)(KEY, SIZE))
     return np.concatenate([inputs, (labels + 1) / 2], axis=1)
 
 
@@ -326,20 +322,20 @@ def gammas(concentration: float) -> np.ndarray:
 def half_network() -> list[np.ndarray]:
     """One of the halves that a reward network begins with, layer by layer."""
     dims = merging.Dims(max_experts=200, num_tasks=200, width=400, num_hidden=2)
-    first, between, last = jax.device_get(quickly(network.draw, static_argnums=1)(KEY, dims)).layers
+    first, between, last = jax.device_get(jax.jit(network.draw, static_argnums=1)(KEY, dims)).layers
     return [first[:200], between[:200, :200], last[:, :200]]
 
 
 def requests() -> np.ndarray:
     """Which example each request is; task v has examples 3 v, 3 v + 1 and 3 v + 2."""
     examples = testbed.Examples(jnp.zeros((3 * N, 1, 1)), jnp.arange(3 * N), jnp.repeat(jnp.arange(N), 3))
-    slot = quickly(testbed.draw_slot, static_argnums=3)(KEY, examples, jnp.asarray(SHARES, jnp.float32), SIZE)
+    slot = jax.jit(testbed.draw_slot, static_argnums=3)(KEY, examples, jnp.asarray(SHARES, jnp.float32), SIZE)
     return np.asarray(slot.labels)
 
 
 def transformer() -> np.ndarray:
     setting = testbed.Recipe(width=100, hidden=200, num_layers=1)
-    return np.asarray(quickly(lambda: training.initial(KEY, setting).layers[0].experts.w_in)())
+    return np.asarray(jax.jit(lambda: training.initial(KEY, setting).layers[0].experts.w_in)())
 
 
 def definition_1(paper: str, parts: Callable[[], Parts], number: str) -> list[Row]:
