@@ -21,7 +21,7 @@ LOOKS = {  # of the variants: words, and how they are drawn
     "repaired": ("likewise, with a baseline", roles.OTHER_RIVAL),
 }
 METRICS = {"forgetting": "(a) forgetting $F_t$", "generalization_error": "(b) error $G_t$"}  # at Fig. 2's sizes
-LATE = {"relative_error": r"(c) error $G_T/\Delta$", "own_share": "(d) own arrivals"}  # over sigma_0
+OVER_SCALES = {"relative_error": r"(c) error $G_T/\Delta$", "own_share": "(d) own arrivals"}  # over sigma_0
 
 
 def compute(setup: plot.Setup) -> xr.Dataset:
@@ -46,7 +46,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         return plot.across_replicates(np.stack([getattr(records, metric) for metric in METRICS]))
 
     def late(variant: str, scale: float) -> dict[str, Any]:
-        return plot.means({name: getattr(repaired, name)(runs[names[variant, scale]]) for name in LATE})
+        return plot.means({name: getattr(repaired, name)(runs[names[variant, scale]]) for name in OVER_SCALES})
 
     data = plot.over(along, {"metric": list(METRICS), "round": runs["single"].rounds}, setting=list(settings))
     return data.merge(plot.over(late, variant=list(LOOKS), scale=SCALES))
@@ -69,12 +69,12 @@ def picture(data: xr.Dataset, canvas: plot.Canvas) -> None:
     last, with 95 % intervals. The baseline is a mean of an expert's own last move and of all moves
     (continual.baseline.repaired).
     """
-    axes = plot.row(canvas, [*METRICS.values(), *LATE.values()], xscale="log")
+    axes = plot.row(canvas, [*METRICS.values(), *OVER_SCALES.values()], xscale="log")
     for variant, (words, role) in LOOKS.items():
         here = data.sel(variant=variant)
         for panel, metric in zip(axes, METRICS, strict=False):
             plot.curve(panel, data["round"], data.sel(setting=variant, metric=metric), words, **role)
-        for panel, name in zip(axes[2:], LATE, strict=True):
+        for panel, name in zip(axes[2:], OVER_SCALES, strict=True):
             plot.intervals(panel, data.scale, here[name], here[f"{name}_error"], **role(marker="o", markersize=3))
     for panel, metric in zip(axes, METRICS, strict=False):
         single = data.sel(setting="single", metric=metric)

@@ -95,8 +95,8 @@ def is_terminated(run) -> np.ndarray:
 
 def fixed(run) -> np.ndarray:
     """Arrivals past T2 with the gates fixed, whose set is not empty (T, B)."""
-    is_late = run.rounds > experiments.stage_rounds(run.params, experiments.T2_POWER)
-    return run.records.terminated & is_late[:, None] & (run.records.set_size >= 1)
+    is_past_stage_2 = run.rounds > experiments.stage_rounds(run.params, experiments.T2_POWER)
+    return run.records.terminated & is_past_stage_2[:, None] & (run.records.set_size >= 1)
 
 
 def share(happens: np.ndarray) -> np.ndarray:

@@ -46,8 +46,8 @@ def later_candidates_beyond(run) -> np.ndarray:
     """From slot sqrt(T) on there are no more candidates than (8) says, where it says 2 or more."""
     horizon = int(run.rounds[-1])
     allowed = theory.leaf_bound_at(run.rounds.astype(float), horizon, run.params)
-    is_late = (run.rounds >= horizon**0.5) & (allowed >= 2)
-    return excess_over_bound(run)[is_late].max(axis=0)
+    is_counted = (run.rounds >= horizon**0.5) & (allowed >= 2)
+    return excess_over_bound(run)[is_counted].max(axis=0)
 
 
 @EQUATION_8.literal(
