@@ -194,18 +194,18 @@ THEOREM_1_LIMIT = statement(
     disproof="orthonormal_signals_mix.py",
 )
 THEOREM_1_LIMIT.also("theorem-1.given-routes", role="corrected")
-MEAN_PAST_T1 = r"""$$\frac{1}{T - T_1} \sum_{t = T_1 + 1}^{T} \left\lVert \mathbf{w}_T^{(m_t)} - \mathbf{w}_t \right\rVert^2
+PAST_T1 = r"""$$\frac{1}{T - T_1} \sum_{t = T_1 + 1}^{T} \left\lVert \mathbf{w}_T^{(m_t)} - \mathbf{w}_t \right\rVert^2
 = \mathcal{O}(\sigma_0^4)$$"""
 
 
 @THEOREM_1_LIMIT.intervention("theorem-1-limit.own-kind", interventions.OWN_KIND, GAP_INSIDE).says(
-    f"{OF_ONE_KIND} the mean error of the tasks past T1 is O(sigma_0^4).{MEAN_PAST_T1}"
+    f"{OF_ONE_KIND} the mean error of the tasks past T1 is O(sigma_0^4).{PAST_T1}"
 )
 @THEOREM_1_LIMIT.suspect("theorem-1-limit.of-the-set", interventions.OF_THE_SET, GAP_INSIDE).says(
-    f"{IN_THEIR_SETS} the mean error of the tasks past T1 is O(sigma_0^4).{MEAN_PAST_T1}"
+    f"{IN_THEIR_SETS} the mean error of the tasks past T1 is O(sigma_0^4).{PAST_T1}"
 )
 @THEOREM_1_LIMIT.charitable("theorem-1-limit.late-error", experiments.BY_SCALE, GAP_INSIDE).says(
-    f"The mean error of the tasks past T1 is of the order of the gap inside a cluster, sigma_0^4.{MEAN_PAST_T1}"
+    f"The mean error of the tasks past T1 is of the order of the gap inside a cluster, sigma_0^4.{PAST_T1}"
 )
 def late_error(run) -> np.ndarray:
     return late_errors(run)[0]
