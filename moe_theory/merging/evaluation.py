@@ -23,6 +23,7 @@ from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.random import root_key
 from moe_theory.core.system import simulate_batch
+from moe_theory.core.threads import on_all_cores
 from moe_theory.merging import costs, policies, rewards
 from moe_theory.merging.params import EFFECTIVE_SPLIT, Dims, Params
 from moe_theory.merging.rewards import Feedback, Reward, Tasks, slot_reward
@@ -96,11 +97,13 @@ def evaluate(
     sizes = {"num_experts": num_experts, "max_active": num_experts, "slot_size": slot_size}
     root, found = root_key(seed), []
     for overrides in MIXES.values():
-        runs = {}  # all meet the same mixes
-        for name in chosen_policies:
+
+        def run(name: str, overrides: Mapping[str, Any] = overrides) -> SlotAccuracy:
             policy, own = POLICIES[name]
             params, served = make_params(**{**sizes, **overrides, **own}), system(dims, reward, policy)
-            runs[name] = simulate_batch(served, root, seeds, params, num_slots, observe=observe)[1]
+            return simulate_batch(served, root, seeds, params, num_slots, observe=observe)[1]
+
+        runs = dict(zip(chosen_policies, on_all_cores(run, chosen_policies), strict=True))  # all meet the same mixes
         found.append(_accuracies(deployment, data, methods, runs, slot_size, root))
     table = xr.concat(found, "mix").assign_coords(mix=list(MIXES))
     timed = _costs(deployment, data, methods, list(table.approach.values), slot_size, repeats, seed)
@@ -139,10 +142,13 @@ def _accuracies(
     places = np.unique(np.linspace(0, num_slots - 1, min(STATIC_SLOTS, num_slots)).astype(int))
     mixes = jnp.moveaxis(jnp.asarray(mixes_of_all)[places], -1, 0)  # (seeds, slots, V)
     is_late = places >= num_slots - late
-    computed = {named(name).answers_like or name for name in methods if name != MERGED}
-    for name in sorted(computed, key=list(METHODS).index):
+
+    def serve(name: str) -> Float[np.ndarray, "seeds slots"]:
         loaded = named(name).prepare(deployment)
-        slots = serve_slots(name, loaded, data, mixes, slot_size, jax.random.fold_in(root, seeds))
+        return serve_slots(name, loaded, data, mixes, slot_size, jax.random.fold_in(root, seeds))
+
+    computed = sorted({named(name).answers_like or name for name in methods if name != MERGED})
+    for name, slots in zip(computed, on_all_cores(serve, computed), strict=True):
         found[name] = slots.mean(axis=1), slots[:, is_late].mean(axis=1)
     asked = {name: found[named(name).answers_like or name] for name in methods if name != MERGED}
     asked |= {name: found[name] for name in runs}
@@ -197,45 +203,56 @@ def best_accuracies(
     """
     flat = np.asarray(mixes, np.float32).reshape(-1, mixes.shape[-1])
     distinct, places = np.unique(flat, axis=0, return_inverse=True)  # a fixed mix is that of all slots
-    found = _best(model, jax.tree.map(jnp.asarray, data), jnp.asarray(distinct), key)
+    of = model, jax.tree.map(jnp.asarray, data)
+    candidates, values = _candidates(*of, key, mixes.shape[-1])
+    found = on_all_cores(lambda mix: _ascend(*of, candidates, values @ mix, mix), list(jnp.asarray(distinct)))
     return np.asarray(found, np.float64)[places].reshape(mixes.shape[:2])
 
 
-@programs.jit
-def _best(model: Model, data: Examples, mixes: Float[Array, "n V"], key: Key[Array, ""]) -> Float[Array, " n"]:
-    num_experts, num_tasks = merge.num_experts_of(model), mixes.shape[1]
+def _losses_and_accuracies(
+    model: Model, data: Examples, weights: Float[Array, " K"], num_tasks: int
+) -> tuple[Float[Array, " V"], Float[Array, " V"]]:
+    values = transformer.forward(merge.weighted(model, weights), jnp.asarray(data.inputs), merge.single)
+    losses = optax.softmax_cross_entropy_with_integer_labels(values, data.labels)
+    hits = (jnp.argmax(values, axis=-1) == data.labels).astype(values.dtype)
+    return tuple(jnp.mean(part.reshape(num_tasks, -1), axis=1) for part in (losses, hits))  # pyright: ignore[reportReturnType]
+
+
+@functools.partial(programs.jit, static_argnums=3)
+def _candidates(
+    model: Model, data: Examples, key: Key[Array, ""], num_tasks: int
+) -> tuple[Float[Array, "S K"], Float[Array, "S V"]]:
+    """Random weights, and their accuracy on each task."""
     concentrations = jnp.repeat(jnp.asarray([0.3, 1.0], jnp.float32), SEARCHED // 2)
-    logs = jax.random.loggamma(key, concentrations[:, None], (SEARCHED, num_experts), jnp.float32)
-    candidates = jax.nn.softmax(logs)
+    shape = SEARCHED, merge.num_experts_of(model)
+    candidates = jax.nn.softmax(jax.random.loggamma(key, concentrations[:, None], shape, jnp.float32))
+    return candidates, jax.lax.map(lambda each: _losses_and_accuracies(model, data, each, num_tasks)[1], candidates)
 
-    def losses_and_accuracies(weights: Float[Array, " K"]) -> tuple[Array, Array]:
-        values = transformer.forward(merge.weighted(model, weights), jnp.asarray(data.inputs), merge.single)
-        losses = optax.softmax_cross_entropy_with_integer_labels(values, data.labels)
-        hits = (jnp.argmax(values, axis=-1) == data.labels).astype(values.dtype)
-        return tuple(jnp.mean(part.reshape(num_tasks, -1), axis=1) for part in (losses, hits))  # pyright: ignore[reportReturnType]
 
-    accuracies = jax.lax.map(lambda weights: losses_and_accuracies(weights)[1], candidates)
-    optimizer = optax.adam(ASCENT_RATE)
+@programs.jit
+def _ascend(
+    model: Model,
+    data: Examples,
+    candidates: Float[Array, "S K"],
+    values: Float[Array, " S"],
+    mix: Float[Array, " V"],
+) -> Float[Array, ""]:
+    """The largest accuracy under a mix, of the candidates and on the way up from the best of them."""
+    start, optimizer = jnp.log(candidates[jnp.argmax(values)] + 1e-3), optax.adam(ASCENT_RATE)
 
-    def ascend(mix: Float[Array, " V"]) -> Float[Array, ""]:
-        values = accuracies @ mix
-        start = jnp.log(candidates[jnp.argmax(values)] + 1e-3)
+    def step(carried: tuple[Array, Any], _: None) -> tuple[tuple[Array, Any], Array]:
+        logits, state = carried
 
-        def step(carried: tuple[Array, Any], _: None) -> tuple[tuple[Array, Any], Array]:
-            logits, state = carried
+        def loss(logits: Array) -> tuple[Array, Array]:
+            losses, hits = _losses_and_accuracies(model, data, jax.nn.softmax(logits), len(mix))
+            return mix @ losses, mix @ hits
 
-            def loss(logits: Array) -> tuple[Array, Array]:
-                losses, hits = losses_and_accuracies(jax.nn.softmax(logits))
-                return mix @ losses, mix @ hits
+        gradient, value = jax.grad(loss, has_aux=True)(logits)
+        change, state = optimizer.update(gradient, state)
+        return (optax.apply_updates(logits, change), state), value  # pyright: ignore[reportReturnType]
 
-            gradient, value = jax.grad(loss, has_aux=True)(logits)
-            change, state = optimizer.update(gradient, state)
-            return (optax.apply_updates(logits, change), state), value  # pyright: ignore[reportReturnType]
-
-        climbed = jax.lax.scan(step, (start, optimizer.init(start)), length=ASCENT_STEPS)[1]
-        return jnp.maximum(jnp.max(values), jnp.max(climbed))
-
-    return jax.lax.map(ascend, mixes)
+    climbed = jax.lax.scan(step, (start, optimizer.init(start)), length=ASCENT_STEPS)[1]
+    return jnp.maximum(jnp.max(values), jnp.max(climbed))
 
 
 def _costs(
@@ -249,8 +266,9 @@ def _costs(
 ) -> "xr.Dataset":
     """Costs of the table's rows: policies and the best merge cost what `merged` does."""
     batch = costs.drawn_batch(data, slot_size, seed)
+    timer = costs.Timer(methods, deployment, batch.inputs, batch.tasks)
     with costs.on_one_core():
-        timed = costs.Timer(methods, deployment, batch.inputs, batch.tasks).measure(repeats, seed, time.process_time)
+        timed = timer.measure(repeats, seed, time.process_time)
     places = [timed.indexes["approach"].get_loc(row if row in methods else MERGED) for row in rows]
     return timed.isel(approach=places).assign_coords(approach=list(rows))
 
