@@ -166,11 +166,11 @@ def test_the_best_merge_is_at_least_as_good_as_any_expert(deployment, data, monk
     """Would catch a search that ends where it began, or that is scored by the wrong mix."""
     monkeypatch.setattr(evaluation, "SEARCHED", 8)
     monkeypatch.setattr(evaluation, "ASCENT_STEPS", 20)
+    quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+    for name, static in (("_candidates", 3), ("_ascend", ())):
+        monkeypatch.setattr(evaluation, name, quickly(getattr(evaluation, name).__wrapped__, static_argnums=static))
     mixes = np.float32([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
-    search = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})(
-        evaluation._best.__wrapped__
-    )
-    best = np.asarray(search(deployment.model, data, mixes, ROOT))
+    (best,) = evaluation.best_accuracies(deployment.model, data, mixes[None], ROOT)
     right = answers(deployment.model, np.float32([0.5, 0.5]), data.inputs) == data.labels
     assert np.all(best >= np.asarray(mixes) @ right.reshape(2, -1).mean(axis=1) - 0.02)
     assert best[2] <= (best[0] + best[1]) / 2 + 0.05
@@ -180,11 +180,12 @@ def test_the_best_merge_for_a_mix_is_searched_once(deployment, data, monkeypatch
     """Would catch a search for each slot of a fixed mix, which takes minutes; and the accuracy of another mix."""
     searched, values = [], np.float32([0.25, 0.5])
 
-    def search(model, data, mixes, key):
-        searched.extend(map(tuple, np.asarray(mixes)))
-        return mixes @ values
+    def ascend(model, data, candidates, found, mix):
+        searched.append(tuple(np.asarray(mix)))
+        return mix @ values
 
-    monkeypatch.setattr(evaluation, "_best", search)
+    monkeypatch.setattr(evaluation, "_candidates", lambda *_: (np.eye(2), np.eye(2)))
+    monkeypatch.setattr(evaluation, "_ascend", ascend)
     fixed = np.float32([[[0.75, 0.25]] * 3, [[0.5, 0.5]] * 3])
     drifting = np.float32([[[0.75, 0.25], [0.25, 0.75], [0.75, 0.25]], [[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]])
     for mixes, number in ((fixed, 2), (drifting, 5)):
