@@ -260,17 +260,9 @@ ROTATIONS = 2 * threefry.ROUNDS  # of words, in a hash of four
 TEXT_ALONE = {"xla_backend_optimization_level": 0}  # LLVM's, which comes after what is read
 
 
-class Paper(NamedTuple):
-    """A paper's system at its published size, and the most kernels that one of its rounds may take."""
-
-    system: mt.System
-    params: Any
-    most_kernels: int
-
-
-PAPERS = {
-    "continual": Paper(continual.system(continual.Dims(10, 6, 10, 6)), continual.Params(), 60),
-    "edge": Paper(edge.system(edge.Dims(10, 10, 15, 10, max_delay=10)), edge.Params(num_experts=10), 105),
+PAPERS = {  # at their published sizes, with the most kernels that a round may take
+    "continual": (continual.system(continual.Dims(10, 6, 10, 6)), continual.Params(), 60),
+    "edge": (edge.system(edge.Dims(10, 10, 15, 10, max_delay=10)), edge.Params(num_experts=10), 105),
 }
 
 
