@@ -4,7 +4,7 @@ The engine runs a system that only draws and shows what it drew.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import chex
 import jax
@@ -158,19 +158,11 @@ def test_networks_and_rounds_draw_apart() -> None:
     assert len({tuple(column) for column in arrivals.transfer_delay.reshape(-1, 64).T}) == 64
 
 
-class Newest(NamedTuple):
-    """Observables of the task that a round routed."""
-
-    task: Any
-    expert: Any
-    delay: Any
-    gate_input: Any
-
-
-def newest(state: edge.State, info: edge.Info) -> Newest:
+def newest(state: edge.State, info: edge.Info) -> Any:
+    """Task, expert, delay and gate input of the task that a round routed."""
     is_newest = (state.pending_server >= 0) & (state.pending_serial == jnp.sum(state.visits) - 1)
     gate_input = jnp.sum(jnp.where(is_newest[:, None], state.pending_input, 0), axis=0)
-    return Newest(info.task, info.expert, info.delay, gate_input)
+    return info.task, info.expert, info.delay, gate_input
 
 
 @pytest.mark.parametrize(
@@ -189,17 +181,15 @@ def test_every_policy_meets_the_same_arrivals(policies: tuple[str, ...]) -> None
     }
     key, went = jax.random.fold_in(ROOT, REPLICATE), []
     for policy in policies:
-        state, seen = jax.device_get(
-            mt.simulate(
-                edge.system(EDGE_DIMS, edge.policies.POLICIES[policy]), key, EDGE_PARAMS, NUM_ROUNDS, observe=newest
-            )
-        )
+        system = edge.system(EDGE_DIMS, edge.policies.POLICIES[policy])
+        state, seen = jax.device_get(mt.simulate(system, key, EDGE_PARAMS, NUM_ROUNDS, observe=newest))
+        task, expert, delay, gate_input = seen
         assert_same((state.pool, state.execution_delay), (pool, execution))
-        np.testing.assert_array_equal(seen.task, arrivals.task)
-        assert np.all(seen.expert >= 0)
+        np.testing.assert_array_equal(task, arrivals.task)
+        assert np.all(expert >= 0)
         totals = arrivals.transfer_delay + execution
-        np.testing.assert_array_equal(seen.delay, totals[np.arange(NUM_ROUNDS), seen.expert])
-        assert np.abs(seen.gate_input - arrivals.features.sum(axis=2)).max() < 1e-6
-        assert seen.expert[0] == np.argmax(first[policy])
-        went.append(tuple(seen.expert))
+        np.testing.assert_array_equal(delay, totals[np.arange(NUM_ROUNDS), expert])
+        assert np.abs(gate_input - arrivals.features.sum(axis=2)).max() < 1e-6
+        assert expert[0] == np.argmax(first[policy])
+        went.append(tuple(expert))
     assert len(set(went)) == len(went)
