@@ -2,7 +2,6 @@
 is refused."""
 
 import contextlib
-import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -190,6 +189,3 @@ def test_the_smallest_of_all_sizes(name: str) -> None:
     )
     assert all(np.isfinite(numbers).all() for numbers in shown.values())
     assert any(numbers[0, 0] != numbers[0, 1] for numbers in shown.values())
-    for beyond in ([2**32], [-1]):
-        with pytest.raises(InvalidRunError, match=re.escape("replicates must be in [0, 2**32)")):
-            mt.simulate_batch(system, mt.root_key(0), beyond, params, 1)
