@@ -20,7 +20,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Bool, Float, Int
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, MoeTheoryError, shortened
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, shortened
 from moe_theory.core.numerics import Scalar
 
 Values = Mapping[str, np.ndarray]  # parameters that are not traced, by name
@@ -259,20 +259,20 @@ def require_ordered(values: Mapping[str, Any], lower: str, upper: str, why: str)
         raise InvalidParamsError(_above(lower, values[lower], upper, values[upper], why))
 
 
-def require_representable(
-    name: str, value: float, dtype: Any, error: type[MoeTheoryError] = InvalidParamsError
-) -> None:
-    """Raise `error` unless the run can hold a number, in reals of this `dtype` or integers of as many bits."""
+def require_representable(name: str, value: float, dtype: Any) -> None:
+    """Raise InvalidParamsError unless a run can hold a number, in reals of this `dtype` or integers of as many bits."""
     if isinstance(value, bool):
         return
     if isinstance(value, int):
         largest = np.iinfo(f"int{8 * np.dtype(dtype).itemsize}").max
         if abs(value) > largest:
-            raise error(f"{name}={shortened(value)} must be at most {largest} in size, as a run counts. Lower {name}.")
+            raise InvalidParamsError(
+                f"{name}={shortened(value)} must be at most {largest} in size, as a run counts. Lower {name}."
+            )
         return
     smallest, largest = (float(limit) for limit in (np.finfo(dtype).tiny, np.finfo(dtype).max))
     if value != 0 and not smallest <= abs(value) <= largest:
-        raise error(
+        raise InvalidParamsError(
             f"{name}={value!r} is outside what {np.dtype(dtype)} can hold, {smallest:.3g} to {largest:.3g} in "
             "size. Change it, or run in float64."
         )

@@ -8,6 +8,7 @@ so inside it. A step's own assertions by chex are among them; elsewhere `chex.di
 import functools
 import logging
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -70,8 +71,9 @@ def run(
 
     if fault(num_rounds, places) is None:
         raise FaultyRunError(f"in what `observe` records: {said}")
-    rounds = _least(num_rounds, lambda rounds: fault(rounds, places) is not None)
-    last = _least(len(names) - 1, lambda last: fault(rounds, np.minimum(places, last)) is not None)
+    # What is wrong stays so with more rounds, and with more replicates.
+    rounds = bisect_left(range(num_rounds), True, key=lambda rounds: fault(rounds, places) is not None)
+    last = bisect_left(places[:-1], True, key=lambda last: fault(rounds, np.minimum(places, last)) is not None)
     said = fault(rounds, np.full_like(places, last)) or said
     begun = 0 if state is None else int(np.max(state.round))
     where = f"round {begun + rounds}" if rounds else "the start, before round 1"
@@ -113,15 +115,6 @@ def _walk(system: Any) -> Callable[..., Any]:
 def _in_turn(run: Callable[..., Any], keys: Any, state: Any, params: Any) -> Any:
     begun = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, -1, 0), state)
     return jax.lax.map(lambda one: run(one, params), (keys, begun))
-
-
-def _least(most: int, is_enough: Callable[[int], bool]) -> int:
-    """The least of 0, ..., `most` that is enough, if more are whenever fewer are, and `most` is."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle + 1, high)
-    return low
 
 
 def _program(function: Callable[..., Any]) -> Callable[..., Any]:

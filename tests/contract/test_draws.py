@@ -4,7 +4,7 @@ The engine runs a system that only draws and shows what it drew.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import chex
 import jax
@@ -28,26 +28,10 @@ EDGE_PARAMS = edge.Params(num_experts=10, min_strength=0.25, cluster_spread=0.5,
 LAWS = (edge.delays.uniform, edge.delays.geometric, edge.delays.by_distance)
 
 
-class Drawn(NamedTuple):
-    """All that a replicate of `continual` draws: once, and in its rounds."""
-
-    pool: Any
-    features: Any
-    task: Any
-    perturbation: Any
-
-
-class Network(NamedTuple):
-    """The same of `edge`, under every law of delays."""
-
-    pool: Any
-    execution_delay: Any  # (2, M) under the first two laws: none executes by distance
-    arrivals: tuple[edge.Arrival, ...]
-
-
 @functools.cache
 def drawing(dims: Any = DIMS) -> mt.System:
-    """The system without learning, and without servers: a round shows what it draws."""
+    """The system without learning, and without servers: a round shows what it draws, that of `edge` under each law of
+    delays, of which none executes by distance."""
     if isinstance(dims, edge.Dims):
         starts = [edge.system(dims, execution=law).init for law in LAWS[:2]]
 
@@ -67,12 +51,10 @@ def drawing(dims: Any = DIMS) -> mt.System:
     return mt.System(init, lambda key, state, params: (state._replace(round=state.round + 1), draw(key, state, params)))
 
 
-def shown(run: Any) -> Drawn | Network:
+def shown(run: Any) -> Any:
+    """All that replicates draw: the pool, the execution delays of servers, and in every round."""
     state, drawn = jax.device_get(run)
-    if isinstance(state, edge.State):
-        return Network(state.pool, state.execution_delay, drawn)
-    arrival, perturbation = drawn
-    return Drawn(state.pool, arrival.features, arrival.task, perturbation)
+    return state.pool, getattr(state, "execution_delay", None), drawn
 
 
 def params_of(dims: Any) -> Any:
@@ -80,12 +62,12 @@ def params_of(dims: Any) -> Any:
 
 
 @functools.cache
-def alone(dims: Any = DIMS) -> Drawn | Network:
+def alone(dims: Any = DIMS) -> Any:
     return shown(mt.simulate(drawing(dims), jax.random.fold_in(ROOT, REPLICATE), params_of(dims), NUM_ROUNDS))
 
 
 @functools.cache
-def many(dims: Any = DIMS) -> Drawn | Network:
+def many(dims: Any = DIMS) -> Any:
     return shown(mt.simulate_batch(drawing(dims), ROOT, names(dims), params_of(dims), NUM_ROUNDS))
 
 
@@ -120,28 +102,28 @@ def test_draws_are_the_same_however_users_programs_round(dims: Any) -> None:
 
 def test_padding_to_more_experts_changes_no_draw() -> None:
     """Would catch a sweep over M that compares different tasks: common random numbers are the point of padding."""
-    drawn = alone(continual.Dims(20, 6, 10, 6))
-    assert drawn.perturbation.shape == (NUM_ROUNDS, 20)
-    assert_same(drawn._replace(perturbation=drawn.perturbation[:, :10]), alone())
-    assert len(np.unique(drawn.perturbation)) == drawn.perturbation.size
+    pool, _, (arrivals, perturbation) = alone(continual.Dims(20, 6, 10, 6))
+    assert perturbation.shape == (NUM_ROUNDS, 20)
+    assert_same((pool, None, (arrivals, perturbation[:, :10])), alone())
+    assert len(np.unique(perturbation)) == perturbation.size
 
 
 def test_the_system_learns_from_these_draws() -> None:
     """Would catch a system that draws otherwise than `draw`, which the tests here look at."""
     state, info = mt.simulate(continual.system(DIMS), jax.random.fold_in(ROOT, REPLICATE), PARAMS, NUM_ROUNDS)
-    drawn = alone()
-    np.testing.assert_array_equal(info.task, drawn.task)
-    assert_same(jax.device_get(state.pool), drawn.pool)
-    assert info.expert[0] == np.argmax(drawn.perturbation[0])  # at gates of zero the perturbation decides
+    pool, _, (arrivals, perturbation) = alone()
+    np.testing.assert_array_equal(info.task, arrivals.task)
+    assert_same(jax.device_get(state.pool), pool)
+    assert info.expert[0] == np.argmax(perturbation[0])  # at gates of zero the perturbation decides
 
 
 def test_replicates_and_rounds_draw_apart() -> None:
     """Would catch a key used twice: in two replicates, in two rounds, or for the pool and a round."""
-    drawn = many()
-    rounds = drawn.perturbation.reshape(NUM_ROUNDS, -1)
+    pool, _, (arrivals, perturbation) = many()
+    rounds = perturbation.reshape(NUM_ROUNDS, -1)
     assert len(np.unique(rounds[:, :40], axis=0)) == NUM_ROUNDS
-    assert len({tuple(column) for column in drawn.pool.truths.reshape(60, -1).T}) == 512
-    assert len({tuple(column) for column in drawn.features.reshape(-1, 512).T}) == 512
+    assert len({tuple(column) for column in pool.truths.reshape(60, -1).T}) == 512
+    assert len({tuple(column) for column in arrivals.features.reshape(-1, 512).T}) == 512
 
 
 @pytest.mark.parametrize("low", [0.0, 0.7])
@@ -159,13 +141,11 @@ def test_equal_ends_give_a_constant_strength_and_no_noise_means_none(low: float)
 
 def test_padding_a_network_changes_no_draw() -> None:
     """Would catch a sweep over M that compares different tasks, or other delays of the servers that stay."""
-    padded = alone(edge.Dims(20, 6, 5, 3))
+    pool, execution_delay, padded = alone(edge.Dims(20, 6, 5, 3))
     per_server = ("transfer_delay", "distance", "perturbation", "uniform")
-    assert [drawn.uniform.shape for drawn in padded.arrivals] == [(NUM_ROUNDS, 20)] * 3
-    cut = tuple(
-        drawn._replace(**{name: getattr(drawn, name)[:, :10] for name in per_server}) for drawn in padded.arrivals
-    )
-    assert_same(Network(padded.pool, padded.execution_delay[:, :10], cut), alone(EDGE_DIMS))
+    assert [drawn.uniform.shape for drawn in padded] == [(NUM_ROUNDS, 20)] * 3
+    cut = tuple(drawn._replace(**{name: getattr(drawn, name)[:, :10] for name in per_server}) for drawn in padded)
+    assert_same((pool, execution_delay[:, :10], cut), alone(EDGE_DIMS))
 
 
 def test_networks_and_rounds_draw_apart() -> None:
@@ -178,19 +158,11 @@ def test_networks_and_rounds_draw_apart() -> None:
     assert len({tuple(column) for column in arrivals.transfer_delay.reshape(-1, 64).T}) == 64
 
 
-class Newest(NamedTuple):
-    """Observables of the task that a round routed."""
-
-    task: Any
-    expert: Any
-    delay: Any
-    gate_input: Any
-
-
-def newest(state: edge.State, info: edge.Info) -> Newest:
+def newest(state: edge.State, info: edge.Info) -> Any:
+    """Task, expert, delay and gate input of the task that a round routed."""
     is_newest = (state.pending_server >= 0) & (state.pending_serial == jnp.sum(state.visits) - 1)
     gate_input = jnp.sum(jnp.where(is_newest[:, None], state.pending_input, 0), axis=0)
-    return Newest(info.task, info.expert, info.delay, gate_input)
+    return info.task, info.expert, info.delay, gate_input
 
 
 @pytest.mark.parametrize(
@@ -209,17 +181,15 @@ def test_every_policy_meets_the_same_arrivals(policies: tuple[str, ...]) -> None
     }
     key, went = jax.random.fold_in(ROOT, REPLICATE), []
     for policy in policies:
-        state, seen = jax.device_get(
-            mt.simulate(
-                edge.system(EDGE_DIMS, edge.policies.POLICIES[policy]), key, EDGE_PARAMS, NUM_ROUNDS, observe=newest
-            )
-        )
+        system = edge.system(EDGE_DIMS, edge.policies.POLICIES[policy])
+        state, seen = jax.device_get(mt.simulate(system, key, EDGE_PARAMS, NUM_ROUNDS, observe=newest))
+        task, expert, delay, gate_input = seen
         assert_same((state.pool, state.execution_delay), (pool, execution))
-        np.testing.assert_array_equal(seen.task, arrivals.task)
-        assert np.all(seen.expert >= 0)
+        np.testing.assert_array_equal(task, arrivals.task)
+        assert np.all(expert >= 0)
         totals = arrivals.transfer_delay + execution
-        np.testing.assert_array_equal(seen.delay, totals[np.arange(NUM_ROUNDS), seen.expert])
-        assert np.abs(seen.gate_input - arrivals.features.sum(axis=2)).max() < 1e-6
-        assert seen.expert[0] == np.argmax(first[policy])
-        went.append(tuple(seen.expert))
+        np.testing.assert_array_equal(delay, totals[np.arange(NUM_ROUNDS), expert])
+        assert np.abs(gate_input - arrivals.features.sum(axis=2)).max() < 1e-6
+        assert expert[0] == np.argmax(first[policy])
+        went.append(tuple(expert))
     assert len(set(went)) == len(went)

@@ -21,11 +21,12 @@ from moe_theory.core.batching import trailing_vmap
 from moe_theory.core.random import replicate_keys
 from moe_theory.core.system import observe_info
 
+from ..core.trees import assert_close
+
 pytestmark = pytest.mark.usefixtures("much_room")
 ROOT = mt.root_key(31)
 NUM_REPLICATES = 4
 NUM_ROUNDS = 5
-TOLERANCE = 1e-5  # of float32, at numbers near 1
 
 
 class State(NamedTuple):
@@ -260,17 +261,9 @@ ROTATIONS = 2 * threefry.ROUNDS  # of words, in a hash of four
 TEXT_ALONE = {"xla_backend_optimization_level": 0}  # LLVM's, which comes after what is read
 
 
-class Paper(NamedTuple):
-    """A paper's system at its published size, and the most kernels that one of its rounds may take."""
-
-    system: mt.System
-    params: Any
-    most_kernels: int
-
-
-PAPERS = {
-    "continual": Paper(continual.system(continual.Dims(10, 6, 10, 6)), continual.Params(), 60),
-    "edge": Paper(edge.system(edge.Dims(10, 10, 15, 10, max_delay=10)), edge.Params(num_experts=10), 105),
+PAPERS = {  # at their published sizes, with the most kernels that a round may take
+    "continual": (continual.system(continual.Dims(10, 6, 10, 6)), continual.Params(), 60),
+    "edge": (edge.system(edge.Dims(10, 10, 15, 10, max_delay=10)), edge.Params(num_experts=10), 105),
 }
 
 
@@ -414,20 +407,6 @@ def loop_of(init: Callable[..., Any], step: Callable[..., Any], key: Any, params
 
 def stacked(*leaves: Any) -> Any:
     return jnp.stack(leaves) if jnp.issubdtype(leaves[0].dtype, jax.dtypes.prng_key) else np.stack(leaves)
-
-
-def assert_close(actual: Any, expected: Any, tolerance: float = TOLERANCE) -> None:
-    assert jax.tree.structure(actual) == jax.tree.structure(expected)
-    for (path, one), other in zip(jax.tree.leaves_with_path(actual), jax.tree.leaves(expected), strict=True):
-        assert one.dtype == other.dtype, path
-        assert one.shape == other.shape, path
-        if jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
-            one, other = jax.random.key_data(one), jax.random.key_data(other)
-        one, other = np.asarray(one), np.asarray(other)
-        if np.issubdtype(one.dtype, np.inexact):
-            assert np.all(np.abs(one - other) <= tolerance * (1 + np.abs(other))), path
-        else:
-            np.testing.assert_array_equal(one, other, err_msg=str(path))
 
 
 @pytest.mark.parametrize("is_batch", [False, True])

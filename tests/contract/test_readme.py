@@ -39,7 +39,7 @@ def run(code: str, where: str) -> None:
 
 
 @pytest.fixture
-def networks(monkeypatch):
+def networks():
     """Undo a block's registrations."""
     from moe_theory.deep import datasets, networks, presets
 

@@ -22,10 +22,11 @@ from moe_theory import continual
 from moe_theory.core import batching, engine, rewriting
 from moe_theory.core.batching import LONGEST_CHAIN, MOST_TERMS, one_replicate, trailing_vmap
 
+from .trees import assert_close
+
 pytestmark = pytest.mark.usefixtures("much_room")
 
 SIZES = (3, 5)  # of the batch; the arrays' axes have 3 and 2
-TOLERANCE = 1e-5  # of results near 1 in float32: the two programs may round differently
 
 
 class Case(NamedTuple):
@@ -347,21 +348,6 @@ MOVING_NAMES = {case.name for case in MOVING}
 REDUCTIONS = reductions()
 
 
-def assert_same(actual: Any, expected: Any) -> None:
-    assert jax.tree.structure(actual) == jax.tree.structure(expected)
-    for one, other in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
-        assert one.shape == other.shape
-        assert one.dtype == other.dtype
-        assert getattr(one, "weak_type", False) == getattr(other, "weak_type", False)
-        if jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
-            one, other = jax.random.key_data(one), jax.random.key_data(other)
-        if jnp.issubdtype(one.dtype, jnp.floating):
-            one, other = np.asarray(one, np.float64), np.asarray(other, np.float64)
-            np.testing.assert_allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE)
-        else:
-            np.testing.assert_array_equal(one, other)
-
-
 def check(function: Callable[..., Any], is_batched: tuple[bool, ...], arguments: Any) -> None:
     """In both modes, in one program."""
 
@@ -369,7 +355,7 @@ def check(function: Callable[..., Any], is_batched: tuple[bool, ...], arguments:
         return pairs_of(function, is_batched, arguments)
 
     for actual, expected in run_quickly(run, arguments, stores=True):
-        assert_same(actual, expected)
+        assert_close(actual, expected)
 
 
 def pairs_of(
@@ -425,7 +411,7 @@ def test_every_operation_agrees_with_vmap(case: Case) -> None:
     if isinstance(result, Exception):
         raise result
     for actual, expected in result:
-        assert_same(actual, expected)
+        assert_close(actual, expected)
 
 
 @pytest.mark.parametrize("case", MOVING, ids=lambda case: case.name)

@@ -23,16 +23,12 @@ class State(NamedTuple):
     round: Any
 
 
-class Info(NamedTuple):
-    words: Any
-
-
 def system_of(after: Callable[[Any, State, Any], Any], start: Any = 0, dtype: Any = jnp.int32) -> mt.System:
     """A system whose next `round` is a function of (key, state, params)."""
 
     def step(key, state, params):
         words = state.words * np.uint32(31) + jax.random.bits(jax.random.fold_in(key, state.round), (2,))
-        return State(words, state.other + 1, after(key, state, params)), Info(words)
+        return State(words, state.other + 1, after(key, state, params)), words
 
     return mt.System(lambda key, params: State(jnp.zeros(2, jnp.uint32), jnp.int32(0), dtype(start)), step)
 
@@ -119,7 +115,7 @@ def test_rounds_seen_through_calls_and_branches_are_known_ahead_rightly(name: st
     (state, info), (plain_state, plain_info) = run(), run(plain=True)
     np.testing.assert_array_equal(state.round, [12, 12])
     np.testing.assert_array_equal(state.words, plain_state.words)
-    np.testing.assert_array_equal(info.words, plain_info.words)
+    np.testing.assert_array_equal(info, plain_info)
 
 
 @pytest.mark.parametrize("dtype", [jnp.int8, jnp.uint8, jnp.int16, jnp.uint16, jnp.int32, jnp.uint32])

@@ -55,7 +55,6 @@ class Outcome(NamedTuple):
     pi: np.ndarray  # (M,) softmax gate outputs before the update
     update_norm: float  # |w_t - w_{t-1}| over all trained experts together
     gradient: np.ndarray  # (M, d) of the task loss, whether or not it was applied
-    updated_gates: bool  # whether line 12 ran
 
 
 class Reference:
@@ -92,10 +91,9 @@ class Reference:
 
         self._raise_flags(h, chosen)
         gradient = self.gradient(X, w_before, chosen)
-        update = not (self.settings.terminate and (self.terminated or self.flags.all()))
-        if update:
+        if not (self.settings.terminate and (self.terminated or self.flags.all())):
             self.theta = self.theta - self.settings.eta * gradient
-        elif self.settings.terminate:
+        else:
             self.terminated = True
 
         for m in chosen:
@@ -104,7 +102,7 @@ class Reference:
         self.arrived.append(self.truths[task].copy())
         self.chosen.append(list(chosen))
         self.models.append(self.w.copy())
-        return Outcome(list(chosen), h, pi, math.sqrt(np.sum((self.w - w_before) ** 2)), gradient, update)
+        return Outcome(list(chosen), h, pi, math.sqrt(np.sum((self.w - w_before) ** 2)), gradient)
 
     def _raise_flags(self, h: np.ndarray, chosen: list[int]) -> None:
         """Lines 6 to 10."""

@@ -8,7 +8,7 @@ rounds from states of its own float64 run.
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import chex
 import jax
@@ -477,15 +477,6 @@ def test_the_loop_holds_its_own_invariants(capacity: int) -> None:
     assert abs(reference.generalization_error() - flushed) < 1e-12
 
 
-class Kept(NamedTuple):
-    """What a long run keeps to compute its errors anew."""
-
-    truth: Any
-    expert: Any
-    experts: Any
-    error: Any
-
-
 @pytest.mark.parametrize(
     ("dims", "changes"),
     [
@@ -503,16 +494,17 @@ def test_the_streamed_error_stays_accurate_in_float32(dims: edge.Dims, changes: 
     def step(key, state, params):
         arrival = edge.draw(key, dims, state.pool, state.positions, params, edge.delays.uniform)
         after, info = edge.learn(state, arrival, params, dims=dims)
-        return after, Kept(arrival.truth, info.expert, after.experts, info.generalization_error)
+        return after, (arrival.truth, info.expert, after.experts, info.generalization_error)
 
     with jax.enable_x64(False):
         _, kept = jax.device_get(mt.simulate(mt.System(system.init, step), mt.root_key(3), params, 3000))
-    assert kept.error.dtype == kept.experts.dtype == np.float32
+    truths, routes, experts, errors = kept
+    assert errors.dtype == experts.dtype == np.float32
     for time in range(100, 3001, 100):
-        truth, expert, models = kept.truth[:time], kept.expert[:time], kept.experts[time - 1].astype(np.float64)
-        gaps = models[expert[expert >= 0]] - truth[expert >= 0]
+        truth, route, models = truths[:time], routes[:time], experts[time - 1].astype(np.float64)
+        gaps = models[route[route >= 0]] - truth[route >= 0]
         expected = np.mean(np.sum(gaps**2, axis=1))
-        assert abs(kept.error[time - 1] / expected - 1) < 1e-4
+        assert abs(errors[time - 1] / expected - 1) < 1e-4
     assert expected < 1e-2 or not changes
 
 

@@ -5,7 +5,7 @@ Runs are chaotic, so a last bit may send a task elsewhere after some rounds: nea
 and 90 % are demanded.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -17,18 +17,11 @@ from moe_theory import continual, edge
 SEED, NUM_REPLICATES, NUM_ROUNDS = 2, 128, 60
 
 
-class Case(NamedTuple):
-    """A system and its parameters."""
-
-    system: mt.System
-    params: Any
-
-
 LEARNING = continual.system(continual.Dims(10, 6, 10, 6))  # one program for both numbers of experts
 CASES = {
-    "continual-5": Case(LEARNING, continual.Params(num_experts=5)),
-    "continual-10": Case(LEARNING, continual.Params(num_experts=10)),
-    "edge-10": Case(edge.system(edge.Dims(10, 10, 15, 10, max_delay=10)), edge.Params(num_experts=10)),
+    "continual-5": (LEARNING, continual.Params(num_experts=5)),
+    "continual-10": (LEARNING, continual.Params(num_experts=10)),
+    "edge-10": (edge.system(edge.Dims(10, 10, 15, 10, max_delay=10)), edge.Params(num_experts=10)),
 }
 
 
