@@ -4,6 +4,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 
+def num_late(length: int) -> int:
+    """Number of late rounds: the last quarter of so many, at least one."""
+    return max(1, length // 4)
+
+
 def last_tasks(tasks: Int[np.ndarray, "T B"], experts: Int[np.ndarray, "T B"]) -> Int[np.ndarray, "T B"]:
     """The task before, of the expert of each arrival; -1 for its first one.
 
@@ -28,7 +33,7 @@ def own_share(
     NaN where none did. Tasks of one replicate are rows of `clusters`.
     """
     length, lanes = len(tasks), np.arange(clusters.shape[1])
-    late = slice(length - length // 4, None)
+    late = slice(length - num_late(length), None)
     previous, now, is_routed = last_tasks(tasks, experts)[late], tasks[late], experts[late] >= 0
     is_own = is_routed & (previous >= 0) & (clusters[previous, lanes] == clusters[now, lanes])
     with np.errstate(invalid="ignore"):

@@ -158,7 +158,12 @@ def plan(
         ['M = 1', 'M = 4', 'M = 4, no termination', 'M = 7', 'M = 7, no termination']
     """
     if minutes is not None and replicates is not None:
-        raise InvalidRunError("--minutes chooses the number of seeds. Drop --minutes or --seeds.")
+        raise InvalidRunError("minutes chooses how many seeds. Drop minutes or replicates (--minutes or --seeds).")
+    if not isinstance(data, DataSet | Path | str | None):
+        raise InvalidRunError(
+            f"data of type {shortened(type(data).__name__)} is no data set and no folder of one. Make one of arrays by "
+            "`deep.datasets.from_arrays`."
+        )
     place = None if data is None or isinstance(data, DataSet) else Path(data)
     chosen = preset if isinstance(preset, Preset) else preset_for(preset, place)
     sizes = fitting.Sizes(
@@ -208,7 +213,8 @@ def judge(
 ) -> Judgement:
     """Run a plan and judge the claims of its preset's figure on it.
 
-    The claims share one error. Where a clock chose the seeds, they are looked at in halves, and no more are run once
+    The claims share one error. A single seed decides none: then there are no verdicts, and of few seeds most are
+    INCONCLUSIVE. Where a clock chose the seeds, they are looked at in halves, and no more are run once
     every claim is decided. Runs that the plan's folder has are not repeated.
 
     Args:

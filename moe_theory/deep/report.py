@@ -253,8 +253,8 @@ def verdict_warnings(summary: Summary, is_timed: bool) -> list[str]:
     if summary.num_replicates == 1:
         return [f"WARNING: one seed decides no claim; none is judged. {many}"]
     return [
-        f"WARNING: verdicts from {summary.num_replicates} seeds: with fewer than {MIN_REPLICATES}, the interval of a "
-        f"mean is unreliable, and most stay inconclusive. {many}"
+        f"WARNING: verdicts from {summary.num_replicates} seeds: with fewer than {MIN_REPLICATES} most stay "
+        f"inconclusive. {many}"
     ]
 
 

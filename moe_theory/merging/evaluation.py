@@ -22,6 +22,7 @@ from moe_theory.core import programs
 from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.random import root_key
+from moe_theory.core.routes import num_late
 from moe_theory.core.system import simulate_batch
 from moe_theory.core.threads import on_all_cores
 from moe_theory.merging import costs, policies, rewards
@@ -58,11 +59,6 @@ STATIC_SLOTS = 40  # slots of each seed that are served by methods that learn no
 SEARCHED = 512  # random weights among which the best merge is searched
 ASCENT_STEPS, ASCENT_RATE = 80, 0.1
 REFERENCES = 4  # slots of each seed whose best merge is searched
-
-
-def num_late(num_slots: int) -> int:
-    """Number of late slots: the last quarter of a run, at least one."""
-    return max(1, num_slots // 4)
 
 
 class SlotAccuracy(NamedTuple):

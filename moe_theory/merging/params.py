@@ -52,6 +52,7 @@ Rule = Annotated[Int[Scalar, ""], OneOf((0, 1, 2))]
 Share = Annotated[Real, Within(0, 1, open_low=True)]
 Constant = Annotated[Real, Within(1e-6, 1e4, why="(2) has squares of these constants, (4) adds them to rewards")]
 Regularization = Annotated[Real, Within(1e-6, 1e6, why="gradient steps and widths are of its size and of its inverse")]
+Noise = Annotated[Scale, Within(high=1e7, why="rewards are in [0, 1], and float32 keeps nothing of them beside it")]
 Ratio = Annotated[Real, Within(0, 1, open_low=True, open_high=True)]
 
 
@@ -114,7 +115,7 @@ class Params(NamedTuple):
     split_rule: Rule = RANDOM_SPLIT
     point_rule: Rule = LINE_POINT
     warm_start: Flag = False  # whether x = psi is tried first, and stays a candidate: not in the paper
-    noise_scale: Scale = 0.1  # deviation of a task's mean reward in a slot about its expectation
+    noise_scale: Noise = 0.1  # deviation of a task's mean reward in a slot about its expectation
     slot_size: Count = 128  # requests in a slot
     mix_concentration: Positive = 1.0  # of the Dirichlet law of the task mix
     mix_drift: NonNegative = 0.0  # amplitude of the mix's drift, 0 for a fixed mix

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from moe_theory.merging.evaluation import num_late
+from moe_theory.core.routes import num_late
 from moe_theory.merging.online import Row
 from moe_theory.report.citations import Unjudged
 from moe_theory.report.document import Document, Picture, ruled, to_csv

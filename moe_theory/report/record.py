@@ -30,7 +30,7 @@ class Change(NamedTuple):
 
     claim: str
     reading: str
-    before: str | None  # its status; None for one that was not there
+    before: str | None  # its status, and what it rests on; None for one that was not there
     after: str | None  # None for one that is gone
 
 
@@ -127,7 +127,12 @@ def _told(change: Change) -> str:
 
 
 def _statuses(run: Recorded | None) -> dict[tuple[str, str], str]:
-    return {(each["claim"], each["reading"]): str(each["status"]) for each in run.verdicts} if run else {}
+    return {(each["claim"], each["reading"]): _status(each) for each in run.verdicts} if run else {}
+
+
+def _status(verdict: dict[str, Any]) -> str:
+    count = verdict["replicates"]
+    return f"{verdict['status']}, {count} replicates" if count else str(verdict["status"])
 
 
 def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:

@@ -126,8 +126,8 @@ def unshown_verdicts(cards: dict[str, str]) -> Iterator[str]:
         own = [verdict for verdict in verdicts if verdict["claim"] == id]
         shown = [f"s-{verdict['status']}" in card and verdict["reading"] in card for verdict in own]
         if not own or not all(shown) or card.count("mt-command") != len(own):
-            paper = id.partition(".")[0]
-            yield f"{id}: {len(own)} verdicts, {sum(shown)} shown; make verdicts PAPERS={paper} records them"
+            way_out = f"moe-theory verify {id} --seed 1, then moe-theory record runs/verify"
+            yield f"{id}: {len(own)} verdicts, {sum(shown)} shown; {way_out}"
 
 
 def undescribed_names(site: Site) -> Iterator[str]:

@@ -172,7 +172,7 @@ def test_data_that_are_not_there_are_one_line(tmp_path, refused):
         ([NAME, "--out", "/proc/nowhere"], "cannot be written"),
         ([NAME, "--experts", "4,x"], "--experts 4,x must be"),
         ([NAME, "--network", "mpl"], "Did you mean 'mlp'?"),
-        ([NAME, "--minutes", "3", "--seeds", "2"], "Drop --minutes or --seeds"),
+        ([NAME, "--minutes", "3", "--seeds", "2"], "(--minutes or --seeds)"),
         ([NAME, "--minutes", "-1"], "minutes=-1"),
         ([NAME, "--kappa", "3", "--set", "gate_scale=3"], "drop one of both"),
     ],

@@ -82,7 +82,8 @@ def test_no_more_seeds_are_run_once_every_claim_is_decided(share, looks, monkeyp
     [
         ({"preset": "continual-minst"}, UnknownNameError, "'continual-mnist'"),
         ({"reading": "balance"}, UnknownNameError, "'balanced'"),
-        ({"minutes": 3, "replicates": 2}, InvalidRunError, "Drop --minutes"),
+        ({"minutes": 3, "replicates": 2}, InvalidRunError, "Drop minutes or replicates"),
+        ({"data": (np.zeros((4, 2)), np.zeros(4))}, InvalidRunError, "data of type .tuple. is no data set"),
         ({"data": "nowhere"}, MissingDataError, "nowhere"),
         ({"experts": (4, 4)}, InvalidRunError, "experts"),
         ({"experts": 4}, InvalidRunError, "experts=4 must be a sequence"),
