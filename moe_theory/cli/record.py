@@ -16,7 +16,8 @@ from moe_theory.cli.output import show_document
     help="The runs, together, are on another data set than the paper's own: keep them beside its record.",
 )
 @json_option(
-    "a list of the records, each with path, paper, verdicts or searches, their number, and changed, those that changed."
+    "a list of the records, each with path, paper, verdicts or searches, their number, and changed, those whose status "
+    "or number of replicates changed."
 )
 def record(folders: tuple[Path, ...], elsewhere: bool) -> None:
     """Record what `verify` and `challenge` found of a paper: in its folder, where `why`, `statements` and `report` read

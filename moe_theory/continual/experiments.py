@@ -435,7 +435,7 @@ LIMIT_MANY, LIMIT_FEW = _limit(
     replicates=4096,
     is_double=True,
 )
-# While the gates learn for ever: up to t_1, of which a tally remains, and up to t_2.
+# While the gates learn for ever: up to t_1, which is as long as T2 and of which a tally remains, and up to t_2.
 TO_FIRST: dict[str, Any] = {
     "system": system_with_endless_tally(SPECIALIZATION_DIMS),
     "length": lambda params: stage_rounds(params, T2_POWER),

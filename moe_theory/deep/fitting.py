@@ -125,9 +125,9 @@ def fit(
     plan: Plan, given: Sizes, minutes: float | None, kappa: float | None, num_claims: int, error: float
 ) -> FittedPlan:
     """`within` the minutes, if given, with a step size at which experts converge; then `at_drive`. The plan's settings
-    and `given` are kept.
+    and `given` are kept, which have passed `check`.
 
-    Raises: as these.
+    Raises: InvalidRunError for a pilot that chooses nothing.
     """
     told, sizes = [], Sizes()
     if minutes is not None:
@@ -209,7 +209,9 @@ def deviation_of(plan: Plan) -> float:
 
 
 def at_drive(plan: Plan, target: float) -> FittedPlan:
-    """The scale of the gate's input at which the pilot's median kappa is the target: kappa goes as its square."""
+    """The scale of the gate's input at which the pilot's median kappa is the target: kappa goes as its square. The plan
+    has passed `check`. Raises: InvalidRunError for a pilot without a gate drive.
+    """
     cell, params = _largest(plan)
     records = pilot(plan, cell, _pilot_rounds(plan)).records
     found = float(np.median(records.drive[records.expert >= 0]))

@@ -119,7 +119,7 @@ def on_data(name: str | None, found: Sequence[str] | None) -> Preset:
         if name is None:
             raise InvalidRunError(
                 "the folder has no data set of a preset. Name PRESET, such as continual-mnist-small, and by classes "
-                "the numbers of the classes that are tasks, such as 0,1, beside what you have typed."
+                "(--classes) the numbers of the classes that are tasks, such as 0,1, beside what you have typed."
             )
     own = preset(name)
     if found is None:

@@ -328,7 +328,7 @@ def covering(
        the logits has the 1-norm sum_j a_j |h_j - f|, at most 4 p (1 - p) B c <= B c for outputs within +-B c.
     3. With eps/2 for each, covers at eps/(2c) and eps/(2 B c^2) approximate every f, given the mask, to eps.
     4. So R_S(l o F) is at most C eps plus that of a finite class of Gamma N losses, and Massart's lemma, centred as in
-       `uniform`, bounds that by sqrt((log Gamma + log N) / (2m)). The rest is as there.
+       `proofs/theorem_1_instead.py`, bounds that by sqrt((log Gamma + log N) / (2m)). The rest is as there.
 
     Chaining covers of ever smaller radii, which would spare the logarithm, has larger constants: 1.65, 1.34 and 1.2
     times the terms in eps and N at m = 10^3, 10^6 and 10^9 T d (k = 1, C B c = 1, the best ratio of radii).

@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Key
 
 from moe_theory.core import programs
 from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError
 from moe_theory.core.random import root_key
 from moe_theory.core.routes import num_late
 from moe_theory.core.system import simulate_batch
@@ -80,10 +80,12 @@ def evaluate(
     seed: int = 0,
     make_params: Callable[..., Params] = Params,
 ) -> "xr.Dataset":
-    """Every method and policy on a model, under a fixed and a drifting mix.
+    """Every method and policy on a model, under a fixed and a drifting mix; as many at once as there are cores.
 
     Raises: UnknownNameError for unknown names; InvalidRunError or InvalidDimsError for what cannot be run.
     """
+    if not chosen_policies:
+        raise InvalidRunError("chosen_policies must name a policy, whose mixes all methods serve. Add uniform.")
     import xarray as xr  # takes half a second to import
 
     num_experts, num_tasks = merge.num_experts_of(deployment.model), int(np.max(data.tasks)) + 1

@@ -30,8 +30,10 @@ class Change(NamedTuple):
 
     claim: str
     reading: str
-    before: str | None  # its status, and what it rests on; None for one that was not there
+    before: str | None  # its status; None for one that was not there
     after: str | None  # None for one that is gone
+    replicates_before: int | None = None  # that it rested on; None for a search
+    replicates_after: int | None = None
 
 
 class PaperRecord(NamedTuple):
@@ -83,13 +85,17 @@ class SearchRecord(NamedTuple):
         return recorded.searches_written(self.searches)
 
 
-def _changes(before: dict[tuple[str, str], str], after: dict[tuple[str, str], str]) -> list[Change]:
-    pairs = [pair for pair in before | after if before.get(pair) != after.get(pair)]
-    return [Change(*pair, before.get(pair), after.get(pair)) for pair in pairs]
+Found = dict[tuple[str, str], tuple[str | None, int | None]]  # status and replicates by claim and reading
 
 
-def _found(searches: Sequence[Challenge]) -> dict[tuple[str, str], str]:
-    return {(each.statement, each.reading): headline(each) for each in searches}
+def _changes(before: Found, after: Found) -> list[Change]:
+    none = None, None
+    pairs = [(pair, before.get(pair, none), after.get(pair, none)) for pair in before | after]
+    return [Change(*pair, old[0], new[0], old[1], new[1]) for pair, old, new in pairs if old != new]
+
+
+def _found(searches: Sequence[Challenge]) -> Found:
+    return {(each.statement, each.reading): (headline(each), None) for each in searches}
 
 
 def documented(kept: Sequence[PaperRecord | SearchRecord]) -> Document:
@@ -122,17 +128,18 @@ def write(kept: PaperRecord | SearchRecord) -> None:
 
 
 def _told(change: Change) -> str:
-    before = f"was {change.before}" if change.before else "is new"
-    return f"{change.claim} under {change.reading}: {change.after or 'gone'}, {before}"
+    before = f"was {_status(change.before, change.replicates_before)}" if change.before else "is new"
+    after = _status(change.after, change.replicates_after) if change.after else "gone"
+    return f"{change.claim} under {change.reading}: {after}, {before}"
 
 
-def _statuses(run: Recorded | None) -> dict[tuple[str, str], str]:
-    return {(each["claim"], each["reading"]): _status(each) for each in run.verdicts} if run else {}
+def _status(status: str, replicates: int | None) -> str:
+    return f"{status} of {replicates} replicates" if replicates else status
 
 
-def _status(verdict: dict[str, Any]) -> str:
-    count = verdict["replicates"]
-    return f"{verdict['status']}, {count} replicates" if count else str(verdict["status"])
+def _statuses(run: Recorded | None) -> Found:
+    verdicts = run.verdicts if run else []
+    return {(each["claim"], each["reading"]): (str(each["status"]), each["replicates"]) for each in verdicts}
 
 
 def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:

@@ -24,7 +24,6 @@ from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.fields import documented
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.random import replicate_keys, root_key
-from moe_theory.core.rounds import planned
 from moe_theory.core.system import (
     Observe,
     Params,
@@ -239,8 +238,7 @@ class RunningCells:
         self._submit()
 
     def _program_of(self, cell: Cell) -> Hashable:
-        blocks, _ = planned(cell.num_rounds, cell.record_every)  # runs of other lengths mostly share a program
-        run = (cell.system.step, blocks, cell.observe, cell.start is None)
+        run = (cell.system.step, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
         return (*run, self._widths[cell.name], cell.is_double or is_x64())
 
     def _chunk(self, job: Job) -> Chunk:

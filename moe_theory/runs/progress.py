@@ -46,9 +46,8 @@ class _Silent(Progress):
 
 
 quiet: Progress = _Silent()  # reports nothing
-automatic: Progress = (
-    _Silent()
-)  # stands for a line in a notebook, a bar on a terminal; elsewhere lines, if it takes long
+# Stands for a line in a notebook, a bar on a terminal; elsewhere lines, if it takes long.
+automatic: Progress = _Silent()
 SECONDS_BETWEEN_CHANGES = 0.3  # of that line
 
 

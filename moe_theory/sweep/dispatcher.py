@@ -96,7 +96,7 @@ class Dispatcher:
         self.claimed: dict[str, _Claimed] = {}  # chunks that are not kept yet, by name
         self.ready: deque[PlannedChunk] = deque()  # claimed, and not in flight
         self.in_flight: dict[Future, list[PlannedChunk]] = {}
-        self.num_left = len(missing)  # that are not kept, or failed
+        self.num_left = len(missing)  # neither kept nor failed
         self.left_of: dict[str, int] = {}  # chunks that are not kept yet, by claimed ranges
         self.left_of_cell = Counter(chunk.cell for chunk in missing)
         self.cells_left = len(self.left_of_cell)

@@ -319,7 +319,7 @@ def test_a_full_disk_is_one_line(command):
 def test_an_output_that_nobody_reads_ends_it_quietly(command, reads):
     """Would catch a traceback, and exit codes of Click's or Rich's that depend on how much was to be written."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "moe_theory.cli", *command.split()],
+        [sys.executable, "-m", "moe_theory", *command.split()],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,

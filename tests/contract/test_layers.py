@@ -31,7 +31,7 @@ LAYERS = [
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 
-APART = (ROOT / "__init__.py", ROOT / "tour" / "script.py")  # which users import, and run
+APART = (ROOT / "__init__.py", ROOT / "__main__.py", ROOT / "tour" / "script.py")  # which users import, and run
 FILES = sorted(path for path in ROOT.rglob("*.py") if path not in APART)
 
 

@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import re
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -387,7 +388,7 @@ def test_an_unreadable_file_is_named(tmp_path, monkeypatch):
     def failing(*_, **__):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(mnist.np, "frombuffer", failing)
+    monkeypatch.setattr(mnist, "np", types.SimpleNamespace(**vars(np) | {"frombuffer": failing}))
     assert "train-images-idx3-ubyte is damaged: it cannot be read (Input/output error)" in raised(
         DamagedDataError, "mnist", tmp_path
     )

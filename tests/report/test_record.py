@@ -81,8 +81,8 @@ def test_a_statement_is_recorded_alone_and_no_other_number_moves(tmp_path, whole
     kept = record.own(changed)
     head, *lines = record.documented([kept]).parts(80)
     assert head == f"{file}: {len(CLAIMS)} verdicts, 1 of them other than before"
-    was = f"was SUPPORTED, {verdict(CLAIMS[1].id).replicates} replicates"
-    assert lines == [f"  {CLAIMS[1].id} under balanced: REFUTED, 16 replicates, {was}"]
+    was = f"was SUPPORTED of {verdict(CLAIMS[1].id).replicates} replicates"
+    assert lines == [f"  {CLAIMS[1].id} under balanced: REFUTED of 16 replicates, {was}"]
     record.write(kept)
     assert record.documented([kept]).body()[0]["changed"] == []
     assert recorded.parsed(file.read_text(), "here") == kept.run

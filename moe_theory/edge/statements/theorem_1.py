@@ -42,6 +42,7 @@ def below(formula: Callable, floor: Callable, trivial: Callable = experiments.ta
     return bound(at_most=value, margin=0.02, trivial=trivial)
 
 
+# Of routing that is blind to the task but has the same loads, at the end.
 blind_error = experiments.exact_error_at(experiments.FIGURE_3_ROUNDS)
 
 
