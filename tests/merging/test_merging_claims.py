@@ -85,6 +85,7 @@ def judged(tier):
     return verdicts
 
 
+@pytest.mark.usefixtures("much_room")
 @pytest.mark.parametrize("tier", TIERS)
 def test_every_claim_is_judged_and_written_down(tier):
     applicable = [id for id in judged(tier) if id not in OUT_OF_REACH]
