@@ -22,10 +22,10 @@ AGAIN = 5
 BATCHES = (1, 64, 1024, 8192, 65_536)
 COMMANDS = {
     "import": ("-c", "import moe_theory"),
-    "--help": ("-m", "moe_theory.cli", "--help"),
-    "why": ("-m", "moe_theory.cli", "why", "continual.lemma-4"),
-    "verify of one claim": ("-m", "moe_theory.cli", "verify", "continual.lemma-4", "--reading", "quick"),
-    "figures continual figure-2": ("-m", "moe_theory.cli", "figures", "continual", "figure-2"),
+    "--help": ("-m", "moe_theory", "--help"),
+    "why": ("-m", "moe_theory", "why", "continual.lemma-4"),
+    "verify of one claim": ("-m", "moe_theory", "verify", "continual.lemma-4", "--reading", "quick"),
+    "figures continual figure-2": ("-m", "moe_theory", "figures", "continual", "figure-2"),
 }
 
 

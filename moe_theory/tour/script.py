@@ -401,7 +401,7 @@ figure.savefig(OUT / "10-own-claim.svg")
 options = ["--reading", "unit-signal", "--seed", f"{SEED}"]
 options += ["--replicates", f"{CLAIM_REPLICATES}", "--error", "0.01"]
 command = ["verify", *CLAIMS, *options, "--out", f"{OUT / 'report'}"]
-python = [sys.executable, "-m", "moe_theory.cli", *command]
+python = [sys.executable, "-m", "moe_theory", *command]
 done = subprocess.run(python, stdout=subprocess.PIPE, text=True, check=True)
 print("moe-theory", *command)
 print(done.stdout.splitlines()[-1])

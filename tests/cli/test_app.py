@@ -134,7 +134,7 @@ def test_a_question_that_nobody_answers_is_one_line(refused, monkeypatch):
 def test_python_without_docstrings_is_told_so(monkeypatch):
     """Would catch `python -OO` that blames a paper for the docstrings of its claims."""
     told = "Python leaves them out. Run it without -OO."
-    command = [sys.executable, "-OO", "-m", "moe_theory.cli", "why", "continual.lemma-4"]
+    command = [sys.executable, "-OO", "-m", "moe_theory", "why", "continual.lemma-4"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
     assert re.fullmatch(f"moe-theory: .*{told}\n", done.stderr)

@@ -111,7 +111,7 @@ def test_other_mistakes_are_one_line(refused, specification, tmp_path):
 def test_an_interrupt_says_how_to_resume(specification, tmp_path, sent):
     specification.write_text(SPECIFICATION.replace("replicates = 24", "replicates = 8000"))
     out = tmp_path / "run"
-    command = [sys.executable, "-m", "moe_theory.cli", "sweep", str(specification), "--out", str(out)]
+    command = [sys.executable, "-m", "moe_theory", "sweep", str(specification), "--out", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
     while not any(out.glob("packs/*.zip")):
         assert process.poll() is None

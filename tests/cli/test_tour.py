@@ -75,7 +75,7 @@ def test_the_script_uses_public_names_only():
 
 def run_here(command, **options):
     """`subprocess.run` of this package's command line without another process, which would import everything again."""
-    assert command[:3] == [sys.executable, "-m", "moe_theory.cli"]
+    assert command[:3] == [sys.executable, "-m", "moe_theory"]
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         cli.main(command[3:])

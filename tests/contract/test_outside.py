@@ -38,11 +38,11 @@ def recorded(name):
 @pytest.mark.parametrize("name", [PAPERS[0], *(pytest.param(name, marks=pytest.mark.thorough) for name in PAPERS[1:])])
 def test_it_is_judged_as_it_is_recorded(name, stranger, tmp_path):
     """Would catch a change that a paper of others does not survive: what it imports, declares, proves or records."""
-    stranger(name, "-m", "moe_theory.cli", "verify", *QUICK[name].split(), "--seed", "0", "--out", "run")
+    stranger(name, "-m", "moe_theory", "verify", *QUICK[name].split(), "--seed", "0", "--out", "run")
     found = statuses(tmp_path / "run" / "verdicts.json")
     assert len(found) > 0
     assert found == {claim: status for claim, status in recorded(name).items() if claim in found}
-    listed = json.loads(stranger(name, "-m", "moe_theory.cli", "statements", name, "--json"))
+    listed = json.loads(stranger(name, "-m", "moe_theory", "statements", name, "--json"))
     assert len(listed) >= 3
 
 
@@ -61,7 +61,7 @@ def test_our_own_texts_do_not_change_where_others_papers_are_installed(stranger)
 @pytest.mark.parametrize("name", PAPERS)
 def test_all_of_it_runs(name, stranger, tmp_path):
     """Would catch a figure, a sweep, a search, a citation or a test of its own that does not."""
-    say = [name, "-m", "moe_theory.cli"]
+    say = [name, "-m", "moe_theory"]
     stranger(*say, "verify", name, "--seed", "0", "--out", "run")
     found = statuses(tmp_path / "run" / "verdicts.json")
     assert found == recorded(name)

@@ -227,7 +227,7 @@ class Seeds:
         (folder / "grid.toml").write_text(GRID)
         for name, line in FOLDERS.items():
             words = [*line.format(here=folder).split(), "--out", str(folder / name)]
-            done = subprocess.run([sys.executable, "-m", "moe_theory.cli", *words], capture_output=True, text=True)
+            done = subprocess.run([sys.executable, "-m", "moe_theory", *words], capture_output=True, text=True)
             if done.returncode:
                 sys.exit(f"{' '.join(words)} failed: {done.stderr}")
             shutil.rmtree(folder / name / "programs", ignore_errors=True)

@@ -440,7 +440,7 @@ def kill(number: int, seed: int, folder: Path, command: str) -> str:
 def _start(command: str, folder: Path) -> subprocess.Popen:
     """A run of the command line, in a process group of its own."""
     words = [word.format(folder=folder) for word in COMMANDS[command]]
-    line = [sys.executable, "-m", "moe_theory.cli", *words, "--out", str(folder / "out")]
+    line = [sys.executable, "-m", "moe_theory", *words, "--out", str(folder / "out")]
     environment = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
     with (folder / "said").open("wb") as said:
         return subprocess.Popen(line, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=said)

@@ -348,7 +348,7 @@ def test_two_processes_share_the_work_of_one_folder(undisturbed, tmp_path):
     lines = [f"{name} = {json.dumps(value)}" for name, value in ARGUMENTS.items() if name != "axes"]
     lines += ["[axes]", *(f"{name} = {values}" for name, values in ARGUMENTS["axes"].items())]
     specification.write_text("\n".join(lines))
-    command = [sys.executable, "-m", "moe_theory.cli", "sweep", str(specification), "--out", str(tmp_path / "run")]
+    command = [sys.executable, "-m", "moe_theory", "sweep", str(specification), "--out", str(tmp_path / "run")]
     both = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
     for process in both:
         _, said = process.communicate()

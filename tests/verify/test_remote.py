@@ -151,7 +151,7 @@ def test_workers_that_do_not_answer_are_named(monkeypatch, caplog, within_a_task
     assert "no worker of ThreadPoolExecutor has answered in 0 s: it waits for one" in caplog.text
 
 
-COMMAND = [sys.executable, "-m", "moe_theory.cli", "verify", "continual.lemma-4", "generalization.lemma-6*"]
+COMMAND = [sys.executable, "-m", "moe_theory", "verify", "continual.lemma-4", "generalization.lemma-6*"]
 COMMAND += ["--reading", "quick,unit-signal", "--replicates", "256", "--json"]
 
 
