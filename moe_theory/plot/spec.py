@@ -85,6 +85,16 @@ class FigureSpec:
 
         Raises: InvalidRunError, InvalidParamsError or InvalidDimsError for what cannot be run.
         """
+        setup = self.setup(reading, replicates, seed, progress, **asked)
+        data = self.data(setup)
+        about = provenance(self.paper, self.name, reading, replicates, seed, setup.rounds or 0, **asked)
+        data.attrs = about | data.attrs
+        return data
+
+    def setup(
+        self, reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, **asked: Any
+    ) -> Setup:
+        """What `data` is given. Args and errors are those of `compute`."""
         check_replicates(replicates)
         root_key(seed)
         rounds = asked.get("rounds", self.rounds)
@@ -95,11 +105,7 @@ class FigureSpec:
         if dims is not None:
             room = max(experts) if "experts" in asked else dims.max_experts
             dims = resized(dims, asked.get("dims"), room)
-        setup = Setup(self.name, reading, replicates, seed, progress, rounds, experts, dims)
-        data = self.data(setup)
-        about = provenance(self.paper, self.name, reading, replicates, seed, rounds or 0, **asked)
-        data.attrs = about | data.attrs
-        return data
+        return Setup(self.name, reading, replicates, seed, progress, rounds, experts, dims)
 
     def caption(self, data: xr.Dataset) -> str:
         """What is drawn, under which reading, from which runs, and the command that draws it again."""
@@ -159,7 +165,7 @@ class Panel:
     x_label: str
     y_label: str
     log_axes: str  # of "x" and "y" those that are logarithmic
-    curves: Callable[[Setup, Mapping[str, Any]], Curves]  # also given the verdicts by id
+    curves: Callable[[Setup], Curves]
 
 
 def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tuple[int, ...]:

@@ -15,8 +15,6 @@ from moe_theory.plot.roles import MEASURED, PRINTED, RIGHT
 from moe_theory.report.wording import BY_READING, statement_status
 from moe_theory.verify import recorded
 from moe_theory.verify.registry import select_readings
-from moe_theory.verify.request import FAMILY_ERROR, check_request
-from moe_theory.verify.session import carry_out
 from moe_theory.verify.verdict import Status
 
 NAME = "overview"
@@ -74,16 +72,9 @@ def panels() -> dict[str, Panel]:
 
 
 def compute(setup: Setup) -> xr.Dataset:
-    """Plotted data, by panel and place, and both verdicts of each panel, judged anew, under one error of 1 %.
-
-    Every paper is drawn under its first default, whatever the reading; verdicts take the replicates that they need.
-    """
-    shown = panels()
-    ids = [id for panel in shown.values() for id in (panel.printed, panel.right)]
-    request = check_request(ids, ["quick"], seed=setup.seed, error=FAMILY_ERROR)  # each paper's first default
-    verdicts = {verdict.claim: verdict for verdict in carry_out(request, progress=setup.progress).verdicts}
-    of = {paper: dataclasses.replace(setup, reading=select_readings(paper, None)[0]) for paper in shown}
-    made = {paper: panel.curves(of[paper], verdicts) for paper, panel in shown.items()}
+    """Plotted data, by panel and place; every paper is drawn under its first default, whatever the reading."""
+    of = {paper: dataclasses.replace(setup, reading=select_readings(paper, None)[0]) for paper in panels()}
+    made = {paper: panels()[paper].curves(own) for paper, own in of.items()}
     length = max(len(curves.x) for curves in made.values())
 
     def filled(paper: str) -> dict[str, Any]:
@@ -91,12 +82,8 @@ def compute(setup: Setup) -> xr.Dataset:
         curves = zip(Curves._fields, made[paper], strict=True)
         return {name: np.pad(column.astype(float), pad, constant_values=np.nan) for name, column in curves}
 
-    data = over(filled, {"place": np.arange(length)}, panel=list(shown))
-    judged = {
-        f"{which}_verdict": ("panel", [str(verdicts[getattr(panel, which)].status) for panel in shown.values()])
-        for which in ("printed", "right")
-    }
-    return data.assign(judged).assign_attrs(command=_command(setup.replicates, setup.seed))
+    data = over(filled, {"place": np.arange(length)}, panel=list(made))
+    return data.assign_attrs(command=_command(setup.replicates, setup.seed))
 
 
 def _command(replicates: Any, seed: Any) -> str:
@@ -107,11 +94,9 @@ def read(path: Path) -> xr.Dataset:
     """Read the output of `compute` from its CSV."""
     table = pd.read_csv(path)
     about = {name: table.pop(name)[0] for name in ("reading", "replicates", "seed")}
-    papers = list(dict.fromkeys(table.panel))
-    by_panel = table.groupby("panel")[["printed_verdict", "right_verdict"]].first().loc[papers]
-    data = table.drop(columns=list(by_panel)).set_index(["panel", "place"]).to_xarray().sel(panel=papers)
+    data = table.set_index(["panel", "place"]).to_xarray().sel(panel=list(dict.fromkeys(table.panel)))
     about |= {"command": _command(about["replicates"], about["seed"]), "reading_summary": FIRST_DEFAULTS.summary}
-    return data.assign({name: ("panel", list(column)) for name, column in by_panel.items()}).assign_attrs(about)
+    return data.assign_attrs(about)
 
 
 def draw(data: xr.Dataset, figure: Canvas, theme: Theme = LIGHT, columns: int = 2) -> None:
@@ -187,19 +172,19 @@ def figures() -> dict[str, FigureSpec]:
     """The overview by its name, as a paper has its figures."""
     shown = [(panel.title.partition(":")[0], panel) for panel in panels().values()]
     words = {
-        "judged": "; ".join(f"{area}: {panel.printed}, {panel.right}" for area, panel in shown),
+        "claims": "; ".join(f"{area}: {panel.printed}, {panel.right}" for area, panel in shown),
         "notes": " ".join(f"{area}: {panel.note} What holds instead: {panel.right_words}." for area, panel in shown),
     }
     spec = FigureSpec(
         NAME,
         NAME,
         title="Theorem over empirics, with verdicts",
-        summary="A printed statement of each paper, what holds instead and Monte-Carlo means, with both verdicts.",
+        summary="A printed statement of each paper with its status, what holds instead and Monte-Carlo means.",
         data=compute,
         draw=draw,
         text="A statement of each paper, its status by the recorded runs, and what stands beside it, over means of "
-        "replicates that draw their own tasks. {notes} Verdicts of {judged}, judged anew with an error of 1 % for all "
-        "of them, each paper under its first default reading.",
+        "replicates that draw their own tasks. {notes} Claims of {claims}. Each paper is drawn under its first default "
+        "reading.",
         words=lambda data: words,
         closing="{count}.\n{command}",
         replicates=256,

@@ -1,6 +1,6 @@
 """Fig. 2: forgetting and generalization error with and without termination, closed forms over the runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,13 +39,13 @@ EQUATIONS = {  # of the metrics, by what the paper prints
 SETTLED = 32
 
 
-def compute(setup: plot.Setup) -> xr.Dataset:
+def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr.Dataset:
     """Means, bands, closed forms and exact theory by termination and M, and the share of runs that have terminated."""
     numbers, dims, length = setup.experts, setup.dims, setup.rounds
     settings = {
         cell_name(number, each == "with"): setup.params(num_experts=number, terminate=each == "with")
         for number in numbers
-        for each in TERMINATIONS
+        for each in terminations
     }
     runs = setup.run(plot.log_axis_cells(settings, system(dims), FIGURE_2.observe, length))
     several = [Cell(name, system(dims), params, length, 1, observe_route) for name, params in settings.items()]
@@ -59,7 +59,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         return _values_of(runs[name], exact[name], dims)
 
     rounds = next(iter(runs.values())).rounds
-    data = plot.over(values_of, {"metric": METRICS, "round": rounds}, termination=TERMINATIONS, experts=numbers)
+    data = plot.over(values_of, {"metric": METRICS, "round": rounds}, termination=terminations, experts=numbers)
     first = [settings[cell_name(number)] for number in numbers]
     explored = [int(theory.exploration_rounds(params.num_experts, params.learning_rate)) for params in first]
     data = data.assign_coords(explored=("experts", explored))
@@ -209,10 +209,9 @@ def _draw_panel(panel: plot.Axes, here: xr.Dataset, top: float) -> None:
         panel.plot(half[:1], height, **roles.HALF_ENDED, label="half of the runs terminated")
 
 
-def overview_curves(setup: plot.Setup, verdicts: Mapping[str, Any]) -> plot.Curves:
-    del verdicts
-    data = picture.compute(setup.reading, setup.replicates, setup.seed, setup.progress)
-    here = data.sel(termination="with", experts=1, metric="forgetting")
+def overview_curves(setup: plot.Setup) -> plot.Curves:
+    own = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress, experts=[1])
+    here = compute(own, ["with"]).sel(termination="with", experts=1, metric="forgetting")
     here = here.isel(round=(here["round"] >= 10).values)
     columns = (here["mean"], here.low, here.high, here.printed, here.exact)
     return plot.Curves(here["round"].values, *(column.values for column in columns))

@@ -4,7 +4,7 @@ Errors are per coordinate, G_t / p: truths have deviation sigma_0 an entry, so |
 compares with sigma_0^2 and sigma_0, as in Section VI. G_t is flushed: pending tasks count as completed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,15 +50,15 @@ observe = fields(flushed=flushed_error, loads="state.visits")
 observe_routes = fields("info.truth", "info.task", "info.expert")  # of every round of the adaptive policy
 
 
-def compute(setup: plot.Setup) -> xr.Dataset:
+def compute(setup: plot.Setup, policies: Sequence[str] = tuple(POLICIES)) -> xr.Dataset:
     """Means and bands of G_t / p by policy and number of servers, with Theorem 1, Proposition 4 and exact theory."""
     numbers, dims, length = setup.experts, setup.dims, setup.rounds
     settings = {cell_name(number): setup.params(num_experts=number) for number in numbers}
     explored = [exploration_rounds(params, max_delay=longest_delay(dims)) for params in settings.values()]
     cells = []
-    for name, policy in POLICIES.items():
+    for name in policies:
         own = {f"{name}, {key}": params for key, params in settings.items()}
-        cells += plot.log_axis_cells(own, system(dims, policy), observe, length, also=explored)
+        cells += plot.log_axis_cells(own, system(dims, POLICIES[name]), observe, length, also=explored)
     cells += [
         Cell(f"routes, {key}", system(dims, POLICIES["adaptive"]), params, length, 1, observe_routes)
         for key, params in settings.items()
@@ -71,7 +71,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         key = cell_name(number)
         return _values_of(runs[f"{policy}, {key}"], policy, single, dims, runs[f"routes, {key}"])
 
-    data = plot.over(values_of, {"round": first.rounds}, policy=list(POLICIES), experts=numbers)
+    data = plot.over(values_of, {"round": first.rounds}, policy=policies, experts=numbers)
     return data.assign_coords(explored=("experts", explored)).assign_attrs(
         {"within": float(np.mean(gaps_of(first).within_gap)) / dims.num_features}
         | {name: getattr(dims, name) for name in ("num_tasks", "num_features", "num_samples", "max_delay")}
@@ -194,11 +194,10 @@ def _draw_blind(panel: plot.Axes, here: xr.Dataset) -> None:
         panel.plot(rounds, here.exact.sel(policy=policy), **roles.RIGHT, label=LABELS["exact"])
 
 
-def overview_curves(setup: plot.Setup, verdicts: Mapping[str, Any]) -> plot.Curves:
+def overview_curves(setup: plot.Setup) -> plot.Curves:
     """G_t per coordinate of the adaptive policy on 30 servers, with (23) and the recursion along its routes."""
-    del verdicts
-    data = picture.compute(setup.reading, setup.replicates, setup.seed, setup.progress)
-    here = data.sel(policy="adaptive", experts=30)
+    own = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress, experts=[30])
+    here = compute(own, ["adaptive"]).sel(policy="adaptive", experts=30)
     columns = (here["mean"], here.low, here.high, here.theorem_1, here.exact)
     return plot.Curves(here["round"].values, *(column.values for column in columns))
 

@@ -4,7 +4,7 @@ Both have k = 1, where the readings of d_N agree. In A the router is fixed, so t
 nothing; 1 in its place changes little. In B it is linear and learned, and d_N is that of linear routers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,15 +55,16 @@ def observe(state: State, info: Any) -> Float[Array, ""]:
     return info.gap
 
 
-def compute(setup: plot.Setup) -> xr.Dataset:
+def compute(setup: plot.Setup, names: Sequence[str] = tuple(CASES)) -> xr.Dataset:
     """The gap's mean and band, the bounds and where they cross, by case and place on the axis of samples.
 
     Each case has its own samples; shorter ones are padded with NaN.
     """
-    length, places = setup.rounds, max(len(case.samples) for case in CASES.values())
+    cases = {name: CASES[name] for name in names}
+    length, places = setup.rounds, max(len(case.samples) for case in cases.values())
     runs = setup.run(
         Cell(f"{name}, m = {samples}", _system(case, samples), _params(setup, case, samples), length, length, observe)
-        for name, case in CASES.items()
+        for name, case in cases.items()
         for samples in case.samples
     )
 
@@ -83,7 +84,7 @@ def compute(setup: plot.Setup) -> xr.Dataset:
         missing = (0, places - len(case.samples))
         return {key: np.pad(column, missing, constant_values=np.nan) for key, column in columns.items()} | crossings
 
-    return plot.over(values_of, {"place": np.arange(places)}, case=list(CASES))
+    return plot.over(values_of, {"place": np.arange(places)}, case=names)
 
 
 def experts_of(case: Case, num_samples: int) -> int:
@@ -194,11 +195,10 @@ def _draw_crossings(panel: plot.Axes, here: xr.Dataset) -> None:
         plot.note(panel, f"$m$ = {place:,.0f}", (place, gap), shift, color="C1")
 
 
-def overview_curves(setup: plot.Setup, verdicts: Mapping[str, Any]) -> plot.Curves:
+def overview_curves(setup: plot.Setup) -> plot.Curves:
     """The gap of a fixed router with ten experts a sample, with (23) and the corrected bound."""
-    del verdicts
-    data = picture.compute(setup.reading, setup.replicates, setup.seed, setup.progress)
-    here = data.sel(case="growing").dropna("place", subset=["samples"])
+    own = picture.setup(setup.reading, setup.replicates, setup.seed, setup.progress)
+    here = compute(own, ["growing"]).sel(case="growing").dropna("place", subset=["samples"])
     columns = (here.samples, here["mean"], here.low, here.high, here.printed, here.repaired)
     return plot.Curves(*(column.values for column in columns))
 

@@ -15,7 +15,7 @@ from scipy import stats
 
 from moe_theory import plot
 from moe_theory.core.system import fields
-from moe_theory.merging import corrected, policies, rewards
+from moe_theory.merging import corrected, experiments, policies, rewards
 from moe_theory.merging.params import EFFECTIVE_SPLIT, RANDOM_SPLIT, Dims
 from moe_theory.merging.system import system
 from moe_theory.plot import roles
@@ -151,18 +151,21 @@ def _draw_guides(panel: plot.Axes, slots: Float[np.ndarray, " R"], end: float, r
 OVERVIEW_RATIO = 0.9  # rho of the claims in the overview
 
 
-def overview_curves(setup: plot.Setup, verdicts: Mapping[str, Any]) -> plot.Curves:
-    """The sum of nu_1 rho^h over T slots, as its claim observed it, and both orders through the first point."""
-    del setup
-    curve = verdicts["merging.remark.boxes"].curve
-    if curve is None or curve.abscissa is None:
-        raise RuntimeError("a rate has a curve with an abscissa")
-    slots = np.array(curve.abscissa)
+def overview_curves(setup: plot.Setup) -> plot.Curves:
+    """The sum of nu_1 rho^h over T slots, on the trees of its claim, and both orders through the first point."""
+    (cell,) = [
+        cell
+        for cell in experiments.GROWTH.cells_under(setup.reading)
+        if cell.name == experiments.tree_cell("in-turn", OVERVIEW_RATIO)
+    ]
+    run = setup.run([cell])[cell.name]
+    places = 2 ** np.arange(len(run.rounds).bit_length()) - 1
+    slots = run.rounds[places].astype(float)
     logarithms, power = np.log(slots), corrected.regret_exponent(OVERVIEW_RATIO)
-    total = np.array(curve.observed) * logarithms  # the claim observes it over log T
+    sums = plot.across_replicates(experiments.recorded(run, "cumulative_discretization")[places])
     orders = (np.sqrt(slots) * logarithms, slots**power * logarithms ** (1 - power))
-    none = np.full(len(slots), np.nan)
-    return plot.Curves(slots, total, none, none, *(order / order[0] * total[0] for order in orders))
+    through = (order / order[0] * sums["mean"][0] for order in orders)
+    return plot.Curves(slots, sums["mean"], sums["low"], sums["high"], *through)
 
 
 OVERVIEW = plot.Panel(
