@@ -48,9 +48,7 @@ def walking(check: Any = lambda state: None) -> mt.System:
         is_late = (state.round > 4) & params.is_bad
         moved = state.place + jax.random.normal(key, (2,)) + jnp.where(is_late, jnp.stack([0.0, params.place]), 0.0)
         check(state)
-        info = Info(
-            jnp.where(is_late, params.expert, 0), jnp.where(is_late, params.share, 1.0), jnp.float32(jnp.nan)
-        )
+        info = Info(jnp.where(is_late, params.expert, 0), jnp.where(is_late, params.share, 1.0), jnp.float32(jnp.nan))
         return State(state.round + 1, moved, state.loads), info
 
     return mt.System(init, step)
