@@ -409,9 +409,8 @@ def _detectable_limit(margin: float, count: int, error: float, least_ratio: floa
     return float(scipy.optimize.root_scalar(excess_power, bracket=(margin, 1), xtol=1e-6).root)
 
 
-@functools.lru_cache(maxsize=256)
 def _detectable_probability(claimed: float, count: int, error: float, sign: int) -> float:
-    """How far a probability must be beyond `claimed` to be refuted with probability `POWER` (NaN: none is); kept."""
+    """How far a probability must be beyond `claimed` to be refuted with probability `POWER` (NaN: none is)."""
     counts = np.arange(count + 1)
     low, high = clopper_pearson(counts, count, error)
     refuting = counts[low > claimed] if sign > 0 else counts[high < claimed]

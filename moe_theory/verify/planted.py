@@ -259,10 +259,9 @@ class Planted:
     def judge(self, seed: int, index: int) -> Verdict:
         generator = np.random.default_rng([seed, zlib.crc32(self.name.encode()), index])
         samples, known = self.draw(generator), 0
-        claim = self.claim()
         test = SequentialTest(
-            claim,
-            blank_verdict(claim, "planted", seed, self.error),
+            self.claim(),
+            blank_verdict(self.claim(), "planted", seed, self.error),
             self.replicates,
             is_single_look=self.is_single_look,
         )
