@@ -101,7 +101,7 @@ def paper_page(paper: str) -> str:
                 "others": [id for id in ids if id not in new_ids],
             }
         )
-    record, of = recorded.read().get(paper), find_paper(paper)
+    record, of = records().get(paper), find_paper(paper)
     about, _, source = inspect.cleandoc(importlib.import_module(of.package).__doc__ or "").partition("Source: ")
     shown = record.verdicts if record else []
     readings = record.readings if record else {name: reading.summary for name, reading in of.readings.items()}
@@ -120,9 +120,25 @@ def every_claim() -> dict[str, Claim]:
 
 
 @functools.cache
+def predecessors() -> dict[str, list[str]]:
+    """The claims that a claim replaces, by its id."""
+    known: dict[str, list[str]] = {}
+    for claim in every_claim().values():
+        if claim.replaced_by:
+            known.setdefault(claim.replaced_by, []).append(claim.id)
+    return known
+
+
+@functools.cache
 def verdicts() -> list[Any]:
     """All that are recorded."""
     return recorded.recorded_verdicts()
+
+
+@functools.cache
+def records() -> dict[str, recorded.Recorded]:
+    """The recorded runs by paper."""
+    return recorded.read()
 
 
 def counts() -> dict[str, Any]:

@@ -53,8 +53,9 @@ def main(arguments: list[str]) -> None:
         elif after != before:
             raise SystemExit(STALE.format(path.name))
     if arguments:
+        about = drawn_from()
         pictures = [picture_path(name).read_text(encoding="utf-8") for name in PICTURES]
-        if any(drawn_from() not in picture for picture in pictures):
+        if any(about not in picture for picture in pictures):
             raise SystemExit(STALE.format("the README's picture"))
     else:
         data, about = overview.read(DATA), drawn_from()

@@ -72,9 +72,9 @@ def figure(
     Examples:
         >>> import moe_theory as mt
         >>> asked = {"experts": [2, 4], "dims": {"num_features": 8}, "settings": {"truth_scale": 0.2}}
-        >>> data, drawn = mt.figure("continual.figure-2", replicates=4, rounds=20, width="3.25in", **asked)
-        >>> data.experts.values.tolist(), float(drawn.get_figwidth())
-        ([2, 4], 3.25)
+        >>> data, drawn = mt.figure("continual.figure-2", replicates=4, rounds=20, **asked)
+        >>> data.experts.values.tolist()
+        [2, 4]
         >>> data.attrs["command"].partition(" --replicates")[0]
         'moe-theory figures continual figure-2 --reading unit-signal --set truth_scale=0.2'
     """

@@ -77,9 +77,9 @@ def challenge(
 
     Examples:
         >>> import moe_theory as mt
-        >>> found = mt.challenge("continual.lemma-11-more-experts", seconds=1, reading="orthogonal-signal")
-        >>> found.sought
-        'rescue'
+        >>> found = mt.challenge("generalization.lemma-9", seconds=1)
+        >>> found.sought, [each.name for each in found.free]
+        ('break', ['num_samples'])
     """
     of = named(statement)
     claims = [registered()[id] for id in deciding(of)]

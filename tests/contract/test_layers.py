@@ -3,6 +3,7 @@ defined twice, and code written twice.
 """
 
 import ast
+import functools
 import graphlib
 import re
 from collections import Counter
@@ -47,6 +48,7 @@ def layer(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@functools.cache
 def imported_names(path: Path) -> set[str]:
     """The modules, or names in modules, of this package that a module imports, also for types alone."""
     names = set()
@@ -67,6 +69,7 @@ def spelled(source: str) -> set[str]:
     return {match[1] for match in found if match} & RANK.keys()
 
 
+@functools.cache
 def imported(path: Path) -> set[str]:
     strings = set() if path == SCRIPT else spelled(path.read_text())
     return {name.split(".")[1] for name in imported_names(path)} & RANK.keys() | strings

@@ -71,7 +71,8 @@ def test_every_python_that_is_allowed_is_tested():
 def endings(source: str) -> list[str]:
     """The sentences that a deprecated name of a source says: of a decorator, or of a warning that it gives itself."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    is_about_it = "eprecat" in source  # else there is nothing to be parsed
+    for node in ast.walk(ast.parse(source)) if is_about_it else ():
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func).rpartition(".")[2]
             is_warning = name == "warn" and any("DeprecationWarning" in ast.unparse(each) for each in node.args[1:])

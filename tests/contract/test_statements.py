@@ -1,5 +1,6 @@
 """The statements of the papers: catches one left out, one that no claim decides, and a claim that is of none."""
 
+import functools
 import importlib.util
 import json
 import math
@@ -115,9 +116,21 @@ def test_every_claim_is_of_a_statement():
 
 DECLARED = [each for each in declarations.declared() if each.paper in (*PAPERS, *OURS)]
 WITNESSES = [each for each in EVERY if each.witness]
+# Those of two seconds and more, which nothing changes but an edit of theirs or another NumPy: left to `make thorough`.
+LONG = ("proposition_2.py", "proposition_2_same_set.py", "lemma_08.py", "lemma_15.py", "figure_3.py")
 
 
-# One process for all witnesses, each a script of its own.
+def is_long(each) -> bool:
+    return bool(each.witness) and each.witness.endswith(tuple(f"/{name}" for name in LONG))
+
+
+def by_length(statements) -> list:
+    return [
+        pytest.param(each, id=each.name, marks=[pytest.mark.thorough] if is_long(each) else []) for each in statements
+    ]
+
+
+# One process for all witnesses of a kind, each a script of its own.
 RUN = """
 import contextlib, io, json, sys, traceback
 ended = {}
@@ -136,22 +149,27 @@ print(json.dumps(ended))
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory):
-    """By witness, what went wrong and what was printed."""
-    scripts = json.dumps({each.witness: each.script() for each in WITNESSES})
-    command = [sys.executable, "-I", "-c", RUN]
-    empty = tmp_path_factory.mktemp("empty")
-    run = subprocess.run(command, input=scripts, text=True, capture_output=True, timeout=300, cwd=empty)
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
+    """What went wrong with a statement's witness, and what was printed."""
+
+    @functools.cache
+    def run(long: bool) -> dict[str, list[str]]:
+        scripts = json.dumps({each.witness: each.script() for each in WITNESSES if is_long(each) == long})
+        command = [sys.executable, "-I", "-c", RUN]
+        empty = tmp_path_factory.mktemp("empty")
+        done = subprocess.run(command, input=scripts, text=True, capture_output=True, timeout=300, cwd=empty)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return lambda each: run(is_long(each))[each.witness]
 
 
-@pytest.mark.parametrize("each", WITNESSES, ids=lambda each: each.name)
+@pytest.mark.parametrize("each", by_length(WITNESSES))
 def test_a_witness_shows_its_statement_false_and_needs_numpy_alone(each, ended):
     source = each.script()
     assert len(source.splitlines()) <= 60
     imported = set(re.findall(r"^\s*(?:import|from) (\w+)", source, re.MULTILINE))
     assert imported <= {"numpy", "scipy", "math", "itertools", "fractions", "sys", "collections"}
-    problem, printed = ended[each.witness]
+    problem, printed = ended(each)
     assert not problem, printed + problem
     assert len(printed.splitlines()) >= 2
 
@@ -187,10 +205,10 @@ def of_its_programs(each, ended) -> list[float]:
         for proof in each.proofs.values()
     ]
     words = (each.says, each.formula, each.corrected_formula, *each.hypotheses, *said)
-    return numbers(" ".join((*words, ended[each.witness][1] if each.witness else "")))
+    return numbers(" ".join((*words, ended(each)[1] if each.witness else "")))
 
 
-@pytest.mark.parametrize("each", DECLARED, ids=lambda each: each.name)
+@pytest.mark.parametrize("each", by_length(DECLARED))
 def test_numbers_in_texts_come_from_records_or_programs(each, ended):
     """Catches one that was typed, and that stays where the record changes."""
     known = [*of_a_record(each), *of_its_programs(each, ended)]

@@ -33,36 +33,42 @@ class Info(NamedTuple):
 
 class Params(NamedTuple):
     is_bad: Any = True
+    expert: Any = 0
+    share: Any = 0.5
+    place: Any = 0.0
 
 
-def walking(expert: Any = 0, share: Any = 0.5, place: Any = 0.0, check: Any = lambda state: None) -> mt.System:
-    """A walk, and what a round makes of the number of that round from round 6 on: functions of it, or constants."""
+def walking(check: Any = lambda state: None) -> mt.System:
+    """A walk, whose records and whose place are from round 6 on what its parameters say."""
 
     def init(key: Any, params: Any) -> State:
         return State(jnp.int32(0), jax.random.normal(key, (2,)))
 
     def step(key: Any, state: State, params: Any) -> tuple[State, Info]:
         is_late = (state.round > 4) & params.is_bad
-        moved = state.place + jax.random.normal(key, (2,)) + jnp.where(is_late, jnp.array([0.0, place]), 0.0)
+        moved = state.place + jax.random.normal(key, (2,)) + jnp.where(is_late, jnp.stack([0.0, params.place]), 0.0)
         check(state)
-        info = Info(jnp.where(is_late, expert, 0), jnp.where(is_late, share, 1.0), jnp.float32(jnp.nan))
+        info = Info(jnp.where(is_late, params.expert, 0), jnp.where(is_late, params.share, 1.0), jnp.float32(jnp.nan))
         return State(state.round + 1, moved, state.loads), info
 
     return mt.System(init, step)
 
 
+WALK = walking()  # one, whose program is compiled once
 FAULTS = {
-    "not-finite": (walking(place=jnp.inf), r"round 6, replicate 3: state\.place\[1\] is (inf|nan), where"),
-    "index": (walking(expert=3), r"round 6, replicate 3: info\.expert is 3, outside \[-1, 3\)"),
-    "range": (walking(share=1.01), r"round 6, replicate 3: info\.share is 1\.0\d+, outside \[0, 1\]"),
+    "not-finite": (WALK, Params(place=jnp.inf), r"round 6, replicate 3: state\.place\[1\] is (inf|nan), where"),
+    "index": (WALK, Params(expert=3), r"round 6, replicate 3: info\.expert is 3, outside \[-1, 3\)"),
+    "range": (WALK, Params(share=1.01), r"round 6, replicate 3: info\.share is 1\.0\d+, outside \[0, 1\]"),
     "its-own": (
         walking(check=lambda state: chex.assert_trees_all_equal(state.round < 4, jnp.array(True))),
+        Params(),
         "round 5, replicate 3: .*assert_trees_all_equal",
     ),
     "gather": (
-        walking(share=lambda: 0)._replace(
+        WALK._replace(
             step=lambda key, state, params: (state._replace(round=state.round + 1), state.place[state.round - 2])
         ),
+        Params(),
         "round 5, replicate 3: out-of-bounds indexing for array of shape .2,.",
     ),
 }
@@ -71,9 +77,9 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_first_fault_is_named_by_round_replicate_and_field(name: str) -> None:
     """Would catch a fault that is passed over, or called by another's round or replicate."""
-    system, message = FAULTS[name]
+    system, params, message = FAULTS[name]
     with pytest.raises(FaultyRunError, match=message):
-        mt.simulate_batch(system, ROOT, [3, 8, 5], Params(), 20, 10, debug=True)
+        mt.simulate_batch(system, ROOT, [3, 8, 5], params, 20, 10, debug=True)
 
 
 def test_the_first_is_the_earliest_and_of_its_round_the_first_replicate() -> None:
@@ -96,7 +102,7 @@ def test_the_first_is_the_earliest_and_of_its_round_the_first_replicate() -> Non
 
 def test_a_run_without_faults_is_the_plain_one() -> None:
     """Would catch a run that assertions change, or another form of records, reduced or not."""
-    system, params = walking(), Params(False)
+    system, params = WALK, Params(False)
     for reduce in (None, jnp.mean):
         runs = [
             mt.simulate_batch(system, ROOT, 3, params, 7, 3, reduce=reduce, **how)
@@ -109,23 +115,23 @@ def test_a_run_without_faults_is_the_plain_one() -> None:
 
 
 def test_every_setting_of_many_is_looked_at() -> None:
-    system = walking(expert=3)
+    params = Params(expert=3)
     with pytest.raises(FaultyRunError, match=r"is_bad = True: round 6, replicate 0: info\.expert"):
-        mt.vary(system, Params(), 8, 2, is_bad=[False, True], debug=True)
-    ours, theirs = (mt.vary(system, Params(), 8, 2, is_bad=[False], debug=debug) for debug in (True, False))
+        mt.vary(WALK, params, 8, 2, is_bad=[False, True], debug=True)
+    ours, theirs = (mt.vary(WALK, params, 8, 2, is_bad=[False], debug=debug) for debug in (True, False))
     assert ours.sizes == theirs.sizes
     np.testing.assert_allclose(ours.share, theirs.share)
 
 
 def test_what_is_no_fault_of_a_number_keeps_its_error() -> None:
     """Would catch a broken system, or a run inside another program, that is called a fault of its numbers."""
-    broken = mt.System(walking().init, lambda key, state, params: state)
+    broken = mt.System(WALK.init, lambda key, state, params: state)
     with pytest.raises(InvalidSystemError):
         mt.simulate(broken, ROOT, Params(), 2, debug=True)
     with pytest.raises(InvalidRunError, match="call it outside"):
-        jax.jit(lambda key: mt.simulate(walking(), key, Params(), 2, debug=True))(ROOT)
+        jax.jit(lambda key: mt.simulate(WALK, key, Params(), 2, debug=True))(ROOT)
     with pytest.raises(FaultyRunError, match="in what `observe` records: out-of-bounds"):
-        mt.simulate(walking(), ROOT, Params(False), 3, observe=lambda state, info: state.place[state.round], debug=True)
+        mt.simulate(WALK, ROOT, Params(False), 3, observe=lambda state, info: state.place[state.round], debug=True)
 
 
 @pytest.mark.thorough
