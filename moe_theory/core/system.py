@@ -362,7 +362,7 @@ class _Same(NamedTuple):
         return 0
 
 
-@functools.lru_cache(16)
+@functools.lru_cache(128)  # as many settings as a search or a table goes through again and again
 def _begin_once(
     init: Callable[..., State], structure: Any, names: Any, is_double: bool, can_rewrite: bool, params: _Same
 ) -> tuple[State, int | None]:

@@ -3,11 +3,10 @@
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-import xarray as xr
 from jaxtyping import ArrayLike, Float, Shaped
 
 from moe_theory.core.errors import InvalidRunError
@@ -16,6 +15,9 @@ from moe_theory.plot.spec import Setup
 from moe_theory.runs import Cell, Run
 from moe_theory.verify.claim import Experiment
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 LOW, HIGH = 0.1, 0.9  # quantiles over replicates that a band spans
 STRIDE, DENSE_ROUNDS = 2, 60  # every other round early on, where most happens
 SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
@@ -23,7 +25,7 @@ SPARSE_RECORDS = 32  # then so many, evenly spread on a logarithmic axis
 
 def over(
     function: Callable[..., Mapping[str, Any]], inner: Mapping[str, Any] | None = None, /, **axes: Any
-) -> xr.Dataset:
+) -> "xr.Dataset":
     """What `function` returns at each place of the `axes`, labelled: NaN where it has nothing of a name.
 
     Args:
@@ -35,6 +37,8 @@ def over(
         >>> float(table.share.sel(experts=4, active=1))
         0.25
     """
+    import xarray as xr  # takes half a second to import
+
     inner = inner or {}
     found = [function(*place) for place in itertools.product(*axes.values())]
     shape, variables = tuple(map(len, axes.values())), {}
@@ -87,7 +91,7 @@ def log_axis_cells(
     return [Cell(name, system, params, num_rounds, STRIDE, observe, keep=keep) for name, params in settings.items()]
 
 
-def over_rounds(experiment: Experiment) -> Callable[[Setup], xr.Dataset]:
+def over_rounds(experiment: Experiment) -> Callable[[Setup], "xr.Dataset"]:
     """Data of a figure that shows what an experiment records, over its rounds, a `cell` of it at a time.
 
     What `observe` keeps has the name of its field or key, or of `observe` itself where that keeps one scalar: its mean
@@ -95,7 +99,9 @@ def over_rounds(experiment: Experiment) -> Callable[[Setup], xr.Dataset]:
     NAME_error.
     """
 
-    def compute(setup: Setup) -> xr.Dataset:
+    def compute(setup: Setup) -> "xr.Dataset":
+        import xarray as xr
+
         shown = experiment
         if setup.rounds != experiment.num_rounds:
             shown = dataclasses.replace(experiment, num_rounds=setup.rounds, lengths={})
@@ -106,8 +112,10 @@ def over_rounds(experiment: Experiment) -> Callable[[Setup], xr.Dataset]:
     return compute
 
 
-def _statistics(run: Run, name: str) -> xr.Dataset:
+def _statistics(run: Run, name: str) -> "xr.Dataset":
     """The scalars that a run records, over its rounds; `name` is that of a record which is a scalar itself."""
+    import xarray as xr
+
     shown = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(run.records):
         field = jax.tree_util.keystr(path, simple=True, separator="_") or name

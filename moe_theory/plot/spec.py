@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float
 
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, require_docstrings, unknown_name
@@ -19,6 +18,7 @@ from moe_theory.verify.claim import ReadingLike
 from moe_theory.verify.request import options_of
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.figure import FigureBase
 
 Sizes = TypeVar("Sizes")  # a paper's Dims
@@ -46,8 +46,8 @@ class Setup:
         return run_cells(list(cells), self.replicates, seed=self.seed, progress=self.progress, what=self.name)
 
 
-Compute = Callable[[Setup], xr.Dataset]
-Draw = Callable[[xr.Dataset, "FigureBase"], None]
+Compute = Callable[[Setup], "xr.Dataset"]
+Draw = Callable[["xr.Dataset", "FigureBase"], None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +61,7 @@ class FigureSpec:
     data: Compute  # such as `over_rounds(...)`, where the figure shows an experiment's records
     draw: Draw
     text: str  # of the caption, with {words} in braces: of `words`, of the data's attributes, or of the module
-    words: Callable[[xr.Dataset], Mapping[str, Any]] = lambda data: {}
+    words: Callable[["xr.Dataset"], Mapping[str, Any]] = lambda data: {}
     runs: str = "{count}, {num_rounds} rounds"  # what was run, in the caption's last lines
     closing: str = "Reading {reading} ({choices}); {runs}.\n{command}"  # those lines
     replicates: int = 64  # unless the caller asks for another number
@@ -77,7 +77,7 @@ class FigureSpec:
 
     def compute(
         self, reading: ReadingLike, replicates: int, seed: int, progress: Progress = quiet, **asked: Any
-    ) -> xr.Dataset:
+    ) -> "xr.Dataset":
         """The numbers behind the figure, with where they come from in their attributes.
 
         Args:
@@ -107,7 +107,7 @@ class FigureSpec:
             dims = resized(dims, asked.get("dims"), room)
         return Setup(self.name, reading, replicates, seed, progress, rounds, experts, dims)
 
-    def caption(self, data: xr.Dataset) -> str:
+    def caption(self, data: "xr.Dataset") -> str:
         """What is drawn, under which reading, from which runs, and the command that draws it again."""
         about = data.attrs
         own = {

@@ -422,6 +422,7 @@ class Verdicts(Listing[Verdict]):
 
 
 _hints = functools.cache(typing.get_type_hints)  # of a dataclass, by field
+_SURROGATE = re.compile("[\ud800-\udfff]")  # no text
 _KINDS: dict[Any, tuple[type | tuple[type, ...], str]] = {  # of a type hint: what JSON has for it, and its name
     bool: (bool, "true or false"),
     int: (int, f"a whole number from 0 to {LARGEST}"),
@@ -470,7 +471,7 @@ def _is_within(kind: Any, value: Any) -> bool:
         return 0 <= value <= LARGEST
     if kind is float:
         return -LARGEST < value < LARGEST if isinstance(value, int) else math.isfinite(value)
-    return not isinstance(value, str) or not any("\ud800" <= letter <= "\udfff" for letter in value)
+    return not isinstance(value, str) or _SURROGATE.search(value) is None
 
 
 def _field(hint: Any, document: Mapping[str, Any], name: str, where: str) -> Any:

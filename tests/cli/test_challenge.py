@@ -66,9 +66,9 @@ def test_what_leaves_nothing_free_is_refused_with_the_way_out(refused, no_work):
 
 
 def test_the_search_is_tested_on_planted_regions(refused):
-    rows = {row.region: row for row in planted_regions.search_planted(2, seed=40)}
+    rows = {row.region: row for row in planted_regions.search_planted(1, seed=40)}
     assert all(row.is_ok for row in rows.values())
-    assert rows["false in a corner"].flipped == rows["true at one point"].flipped == 2
+    assert rows["false in a corner"].flipped == rows["true at one point"].flipped == 1
     assert rows["fading in the limit"].flipped == rows["true everywhere"].flipped == 0
     assert "name a STATEMENT" in refused("challenge")
 

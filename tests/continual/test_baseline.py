@@ -1,5 +1,7 @@
 """Algorithm 1 against a baseline: its rounds as a plain loop has them, what it conserves, and where it stays."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -188,7 +190,8 @@ def after_one_arrival(outputs, chosen):
     state = state._replace(experts=jnp.asarray(pool.truths[[0, 0, 1]]), gates=gates, memory=memory)
     arrival = continual.Arrival(0, np.outer(pool.signals[0], np.eye(NUM_SAMPLES)[0]))
     perturbation = 0.9 * (np.arange(3) == chosen)
-    state, info = continual.learn(state, arrival, perturbation, params, fit=whole_truth, locality=baseline.last_move)
+    learn = functools.partial(continual.learn, params=params, fit=whole_truth, locality=baseline.last_move)
+    state, info = jax.jit(learn)(state, arrival, perturbation)
     assert (int(info.expert), float(info.update_norm)) == (chosen, 0.0)
     return np.asarray(state.gates) @ pool.signals[0]
 

@@ -63,7 +63,7 @@ def test_diagnostics_are_of_the_losses_that_are_run(name):
         shown = getattr(diagnostics, name)(STEPPED, **losses)
         begun = before if name == "system_with_gate_steps" else diagnostics.TrackedState(before, before.experts)
         after, found = jax.jit(shown.step)(step_key(key, time + 1), begun, params)
-        arrival, _ = draw(step_key(key, time + 1), STEPPED, before.pool, params)
+        arrival, _ = jax.jit(lambda key, pool: draw(key, STEPPED, pool, params))(step_key(key, time + 1), before.pool)
     gates = after.gates if name == "system_with_gate_steps" else after.state.gates
     gradient = (np.asarray(before.gates) - np.asarray(gates))[:4] / params.learning_rate
     if name == "system_with_gate_steps":

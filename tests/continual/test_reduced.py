@@ -1,5 +1,6 @@
 """The reduced model against complete enumeration and Algorithm 1, and what the page on gates says of small models."""
 
+import functools
 import itertools
 
 import jax
@@ -15,20 +16,29 @@ from moe_theory.core.tasks import Arrival, Pool
 from tests.continual.designs import complement_basis, draw_pool, residual_projectors
 
 D, S, N, M = 4, 2, 3, 2
+ALONE = continual.Params(num_experts=1, num_clusters=N)
+
+
+@functools.cache
+def begun():
+    dims = continual.Dims(max_experts=1, num_tasks=N, num_features=D, num_samples=S)
+    return jax.jit(reduced.system(dims).init)(mt.root_key(0), ALONE)
+
+
+@jax.jit
+def learned(state, task):
+    arrival = Arrival(task=task, features=jnp.zeros((D, S)))
+    return reduced.learn(state, arrival, jnp.zeros(1), ALONE)[0]
 
 
 def taught(pool, tasks):
     """The reduced model of one expert after each of some tasks; features carry the number of samples alone."""
-    dims = continual.Dims(max_experts=1, num_tasks=N, num_features=D, num_samples=S)
-    params = continual.Params(num_experts=1, num_clusters=N)
-    state = reduced.system(dims).init(mt.root_key(0), params)
-    state = state._replace(
+    state = begun()._replace(
         pool=jax.tree.map(jnp.asarray, pool), errors=jnp.sum(jnp.asarray(pool.truths) ** 2, axis=1)[None]
     )
     for task in tasks:
         before = state
-        arrival = Arrival(task=jnp.asarray(task), features=jnp.zeros((D, S)))
-        state, _ = reduced.learn(state, arrival, jnp.zeros(1), params)
+        state = learned(state, jnp.asarray(task))
         yield before, state
 
 
@@ -67,10 +77,10 @@ def test_the_gates_see_the_expected_move():
     """The cost of a step is the root of E|w' - w|^2, of a known expert, and the gates move by it as Algorithm 1's."""
     dims = continual.Dims(max_experts=M, num_tasks=N, num_features=D, num_samples=S)
     params = continual.Params(num_clusters=N, num_experts=M, balance_weight=0.0)
-    state = reduced.system(dims).init(mt.root_key(0), params)
-    key = mt.root_key(1)
-    after, info = reduced.system(dims).step(key, state, params)
-    arrival, _ = continual.draw(key, dims, state.pool, params)
+    system, key = reduced.system(dims), mt.root_key(1)
+    state = jax.jit(system.init)(mt.root_key(0), params)
+    after, info = jax.jit(system.step)(key, state, params)
+    arrival, _ = jax.jit(lambda pool: continual.draw(key, dims, pool, params))(state.pool)
     truth = np.asarray(state.pool.truths[int(info.task)])
     basis = complement_basis(np.asarray(state.pool.signals[int(info.task)]))
     moves = [truth - truth @ line for line in residual_projectors(basis, D - S)]

@@ -123,7 +123,7 @@ def run(system, scenario: Scenario) -> tuple[Any, Any, Any, loop.Settings, Arriv
     params = PARAMS._replace(**scenario.changes)
     arrival = drawn(scenario)
     with jax.enable_x64(True):
-        begun = begin(system, scenario.optimizer)(KEY, params)
+        begun = beginning(system, scenario.optimizer)(KEY, params)
         if system is edge:
             begun = begun._replace(execution_delay=np.array([2, 1, 3, 2], np.int32))
         states, infos = jax.device_get(program(system.learn, scenario.optimizer)(begun, arrival, params))
@@ -150,6 +150,11 @@ def run(system, scenario: Scenario) -> tuple[Any, Any, Any, loop.Settings, Arriv
         gate_lag=params.gate_lag,
     )
     return begun, states, infos, settings, arrival
+
+
+@functools.cache
+def beginning(system, optimizer: str):
+    return jax.jit(begin(system, optimizer))
 
 
 @functools.cache

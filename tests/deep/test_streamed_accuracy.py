@@ -17,21 +17,20 @@ def streamed(matrix: np.ndarray, tasks: list[int]) -> list[evaluation.Scores]:
     num_tasks = matrix.shape[1]
     dims = Dims(max_experts=1, num_classes=num_tasks, max_rounds=len(tasks), num_tests=NUM_TESTS)
     past, tests = evaluation.empty_past(dims), jnp.arange(NUM_TESTS)
-    made = []
+    made, record, scores = [], jax.jit(evaluation.record), jax.jit(evaluation.scores)
     for before, task in enumerate(tasks):
         hits = (np.arange(NUM_TESTS) < np.round(matrix[before][:, None] * NUM_TESTS)).astype(np.float32)
         tables = evaluation.Tables(jnp.asarray(1 - hits)[None], jnp.asarray(hits)[None])
         rows = evaluation.Tables(*(table[0] for table in tables))
         time = jnp.int32(before + 1)
-        past = evaluation.record(past, time, jnp.int32(task), jnp.int32(0), tests, rows)
-        made.append(evaluation.scores(past, tables, time))
+        past = record(past, time, jnp.int32(task), jnp.int32(0), tests, rows)
+        made.append(scores(past, tables, time))
     return made
 
 
 def test_streams_of_distinct_tasks_agree_with_the_field():
     matrix = shared_matrix()
-    with jax.disable_jit():
-        made = streamed(matrix, list(range(NUM_EXPERIENCES)))
+    made = streamed(matrix, list(range(NUM_EXPERIENCES)))
     np.testing.assert_allclose([each.forgetting for each in made], accuracy.forgetting(matrix), atol=1e-6)
     np.testing.assert_allclose([each.accuracy for each in made], accuracy.average_accuracy(matrix), atol=1e-6)
     means = np.asarray([each.accuracy for each in made])
@@ -42,8 +41,7 @@ def test_a_task_that_comes_again_counts_as_often_as_it_comes():
     """The difference: the papers' (15) is of arrivals, each against its own learning; the field's of tasks, once."""
     by_task = shared_matrix()[:, :3]
     tasks = [0, 1, 0, 2, 0]
-    with jax.disable_jit():
-        last = streamed(by_task, tasks)[-1]
+    last = streamed(by_task, tasks)[-1]
     arrivals = by_task[:, tasks]  # a column an arrival
     assert float(last.forgetting) == pytest.approx(accuracy.forgetting(arrivals)[-1], abs=1e-6)
     first = {task: tasks.index(task) for task in tasks[:-1]}

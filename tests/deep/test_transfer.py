@@ -1,6 +1,9 @@
 """Accuracy on each task after each, and who is tested: catches matrices read a round off, transfer of the wrong sign or
 entry, and a router that is asked something else than at training."""
 
+import functools
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -51,7 +54,8 @@ def test_the_router_is_asked_by_the_gates_as_they_are_without_perturbation():
     rows, past = jnp.zeros((3, 1), jnp.int32), evaluation.empty_past(dims)
     rest = jnp.zeros((), jnp.int32), jnp.zeros(4)
     arrival = tasks.Arrival(rest[0], rows[0], rows, rows[0], jnp.array([9.0, 0, 0, 0]), *(rest[1],) * 3)
-    found = evaluation.tested(
+    tested = jax.jit(functools.partial(evaluation.tested, rank=lambda outputs, shown: outputs + shown.perturbation))
+    found = tested(
         evaluation.Tests(rows, jnp.eye(3), jnp.zeros(3), jnp.eye(2, 3)),
         past._replace(experts=jnp.array([2, evaluation.NO_EXPERT])),
         evaluation.Tables(1 - hits, hits),
@@ -60,7 +64,6 @@ def test_the_router_is_asked_by_the_gates_as_they_are_without_perturbation():
         jnp.int32(1),
         arrival,
         deep.Params(num_experts=3),
-        lambda outputs, shown: outputs + shown.perturbation,
     )
     np.testing.assert_allclose(found.task_accuracies_routed, [0.3, 0.2, 0.1])
     np.testing.assert_allclose(found.task_accuracies, [0.3, np.nan, np.nan])

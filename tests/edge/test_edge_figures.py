@@ -258,13 +258,18 @@ def test_timeline_counts_own_kinds(data):
     np.testing.assert_allclose(data["timeline"].own_kind.sel(policy="nearest"), np.mean(shares))
 
 
-QUICK = ("orthogonal-signal", "sibling")  # the default, and one with another law of signals
+# The default, and one with another law of signals for what is made of the law: forms along it, and drives.
+QUICK = {(name, READING.name) for name in SHOWN} | {("figure-3", "sibling"), ("phase", "sibling")}
 
 
 @pytest.mark.parametrize(
-    "reading", [name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough) for name in edge.READINGS]
+    ("name", "reading"),
+    [
+        pytest.param(name, reading, marks=() if (name, reading) in QUICK else pytest.mark.thorough)
+        for name in SHOWN
+        for reading in edge.READINGS
+    ],
 )
-@pytest.mark.parametrize("name", SHOWN)
 def test_drawing_and_caption(data, name, reading, keeps_its_words):
     """Under every reading, by programs there are already; axes are named, and the caption says what was run."""
     figure, choice = SHOWN[name], edge.reading(reading)

@@ -16,7 +16,7 @@ from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import transformer
 
 AGREEING = Condition("agreeing", "fixed", KNOWN)
-SOME, FEW = 8, 32  # streams, and slots of the first phase
+SOME, FEW = 4, 32  # streams, and slots of the first phase
 
 
 class Equal:
