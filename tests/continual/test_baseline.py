@@ -284,6 +284,7 @@ def test_a_baseline_gives_each_task_an_expert_where_none_gives_it_any():
     assert np.quantile(repaired.own_share(endless), 0.9) < 0.6
 
 
+@pytest.mark.thorough  # test_parts has the sweep of experts
 def test_a_sweep_of_servers_names_locality_losses(tmp_path):
     """Would catch a choice that does not reach the servers, and a printed loss that is another than by default."""
     sizes = {"num_tasks": NUM_TASKS, "num_features": NUM_FEATURES, "num_samples": NUM_SAMPLES}
