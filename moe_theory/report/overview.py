@@ -178,7 +178,7 @@ def figures() -> dict[str, FigureSpec]:
     spec = FigureSpec(
         NAME,
         NAME,
-        title="Theorem over empirics, with verdicts",
+        title="Theorem over empirics, with statuses",
         summary="A printed statement of each paper with its status, what holds instead and Monte-Carlo means.",
         data=compute,
         draw=draw,

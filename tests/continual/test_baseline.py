@@ -11,9 +11,11 @@ import moe_theory as mt
 from moe_theory import continual, edge
 from moe_theory.continual import baseline, repaired
 from moe_theory.continual.interventions import whole_truth
+from moe_theory.core.baseline import LOCALITIES
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.routes import last_tasks
 from moe_theory.core.tasks import ORTHOGONAL
+from moe_theory.edge.sweeps import SWEEPABLE
 from moe_theory.runs import Run, run_cells
 
 NUM_TASKS, NUM_FEATURES, NUM_SAMPLES = 3, 8, 3
@@ -282,6 +284,13 @@ def test_a_baseline_gives_each_task_an_expert_where_none_gives_it_any():
     assert np.quantile(repaired.relative_error(endless), 0.1) > 0.6
     assert np.isinf([repaired.settling_time(endless), repaired.settling_time(printed)]).all()
     assert np.quantile(repaired.own_share(endless), 0.9) < 0.6
+
+
+def test_servers_have_the_losses_of_experts_and_the_printed_one_without_a_memory():
+    losses = SWEEPABLE.choices["locality"]
+    assert losses["printed"] is None
+    assert losses["repaired"] is baseline.repaired
+    assert losses.keys() == LOCALITIES.keys()
 
 
 @pytest.mark.thorough  # test_parts has the sweep of experts

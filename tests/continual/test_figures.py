@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.figure import Figure
 
 from moe_theory import continual
@@ -36,6 +37,16 @@ def run_directly(num_experts, terminate):
     params = READING.params(num_experts=num_experts, terminate=terminate)
     cell = Cell("cell", FIGURE_2.system, params, NUM_ROUNDS, STRIDE, FIGURE_2.observe)
     return run_cells([cell], REPLICATES, seed=SEED)["cell"]
+
+
+@pytest.mark.parametrize("termination", ["with", "without"])
+def test_figure_2_of_one_termination_is_the_same(data, termination):
+    """The overview asks for no more."""
+    setup = QUICK["figure-2"].setup(READING, REPLICATES, SEED, rounds=NUM_ROUNDS)
+    xr.testing.assert_identical(
+        figure_2.compute(setup, [termination]).drop_attrs(),
+        data["figure-2"].sel(termination=[termination]).drop_attrs(),
+    )
 
 
 @pytest.mark.parametrize(("num_experts", "termination"), [(5, "with"), (20, "without")])

@@ -297,15 +297,14 @@ def outputs() -> list[Case]:
 
 def reductions() -> list[Case]:
     """Reductions on both sides of one chain and of chains of chains, over several axes and over none, of every kind of
-    number."""
+    number: of chains of chains, which are each kind's alike and take long to compile, of three."""
     cases = []
     for terms in (1, 2, LONGEST_CHAIN, LONGEST_CHAIN + 1, 53, 224, MOST_TERMS, MOST_TERMS + 1):
-        is_short = terms < 224  # long chains of chains are each kind's alike, and take long to compile
         for dtype in (np.float32, np.int32, np.int8, np.uint16, jnp.bfloat16):
-            if is_short or dtype in (np.float32, jnp.bfloat16):
+            if terms < 224 or dtype in (np.float32, jnp.bfloat16) or (dtype, terms) == (np.int32, MOST_TERMS + 1):
                 cases.append(Case(f"all-of-{terms}-{np.dtype(dtype)}", reduce_all, ((terms, 2),), dtype=dtype))
         cases.append(Case(f"logic-of-{terms}", reduce_logic, ((terms, 2),), dtype=np.int32))
-        if terms != MOST_TERMS:
+        if terms != MOST_TERMS:  # all of which are tried above
             cases.append(Case(f"odd-of-{terms}", functools.partial(reduce_odd, terms=terms), ((terms, 2),)))
     for shape, axes in (
         ((2, 3, 2), (0, 2)),

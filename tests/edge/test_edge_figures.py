@@ -7,6 +7,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.figure import Figure
 from scipy import stats
 
@@ -53,6 +54,14 @@ def data(programs):
         computed[name] = figure.compute(READING, REPLICATES, SEED, rounds=NUM_ROUNDS)
         programs[name] = engine.num_programs() - before
     return computed
+
+
+def test_figure_3_of_one_policy_is_the_same(data):
+    """The overview asks for no more."""
+    setup = SHOWN["figure-3"].setup(READING, REPLICATES, SEED, rounds=NUM_ROUNDS)
+    xr.testing.assert_identical(
+        figure_3.compute(setup, ["adaptive"]).drop_attrs(), data["figure-3"].sel(policy=["adaptive"]).drop_attrs()
+    )
 
 
 def run_directly(system, num_experts, observe, record_every, **choices):
@@ -271,7 +280,7 @@ QUICK = {(name, READING.name) for name in SHOWN} | {("figure-3", "sibling"), ("p
     ],
 )
 def test_drawing_and_caption(data, name, reading, keeps_its_words):
-    """Under every reading, by programs there are already; axes are named, and the caption says what was run."""
+    """Under a reading, by programs there are already; axes are named, and the caption says what was run."""
     figure, choice = SHOWN[name], edge.reading(reading)
     shown = data[name] if choice is READING else figure.compute(choice, 1, SEED, rounds=NUM_ROUNDS)
     canvas = Figure(figsize=figure.size)

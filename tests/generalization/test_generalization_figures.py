@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from scipy import stats
@@ -54,6 +55,13 @@ def data():
     return {
         name: figure.compute(READING, replicates[name], SEED, rounds=rounds[name]) for name, figure in FIGURES.items()
     }
+
+
+def test_one_case_of_the_crossing_is_the_same(data):
+    """The overview asks for no more."""
+    setup = FIGURES["crossing"].setup(READING, 64, SEED, rounds=1)
+    alone, of_all = crossing.compute(setup, ["growing"]), data["crossing"].sel(case=["growing"])
+    xr.testing.assert_identical(alone.drop_attrs(), of_all.sel(place=alone.place).drop_attrs())
 
 
 def mean_distance(num_signs):

@@ -124,7 +124,7 @@ def test_masks_and_clusters_are_the_methods_own(of, served):
 def test_offline_weights_beat_the_mix(monkeypatch):
     monkeypatch.setattr(rivals, "DESCENT_STEPS", 40)
     of = streams.testbed("conflicting")
-    served = Traffic(*(each[:4, :FEW] for each in streams.arrivals("conflicting", "fixed", 7, 4)))
+    served = Traffic(*(each[:SOME, :FEW] for each in streams.arrivals("conflicting", "fixed", 7, SOME)))
     ahead = rivals.serve_weights(of, served, rivals.best_weights(of, served.mix[:, 0])).mean()
     assert ahead > 1.02 * rivals.serve_weights(of, served, jnp.asarray(served.mix[:, 0])).mean()
 

@@ -1,4 +1,5 @@
-"""The picture of all papers: catches a panel that shows other numbers than its figure, claim or verdict has."""
+"""The picture of all papers: catches a panel that shows other numbers than its figure has, or another status than its
+statement."""
 
 import dataclasses
 import importlib
@@ -10,13 +11,14 @@ import pytest
 import xarray as xr
 from matplotlib.figure import Figure
 
+import moe_theory as mt
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.merging import experiments
+from moe_theory.merging import adversary, experiments
 from moe_theory.plot import Curves, style
 from moe_theory.report import overview, plots
 from moe_theory.report.wording import statement_status
 from moe_theory.verify import recorded
-from moe_theory.verify.registry import all_claims
+from moe_theory.verify.registry import all_claims, select_readings
 
 FIGURES = Path(__file__).parents[2] / "figures"
 SEED = 3
@@ -25,6 +27,7 @@ FROM = {
     "edge": ("figure-3", ["policy", "experts", "round"]),
     "generalization": ("crossing", ["case", "place"]),
 }
+ASKED = {"continual": (["with"], (1,)), "edge": (["adaptive"], (30,)), "generalization": (["growing"], ())}
 
 
 def kept(paper: str) -> tuple[pd.DataFrame, xr.Dataset]:
@@ -41,12 +44,17 @@ def measured():
         for paper, (name, _) in FROM.items():
             module = importlib.import_module(f"moe_theory.{paper}.figures.{name.replace('-', '_')}")
             data = kept(paper)[1]
-            patch.setattr(module, "compute", lambda setup, shown, data=data: data)
+
+            def compute(setup, shown, paper=paper, data=data):
+                assert (shown, setup.experts) == ASKED[paper]
+                return data
+
+            patch.setattr(module, "compute", compute)
         patch.setattr(experiments, "GROWTH", dataclasses.replace(experiments.GROWTH, num_rounds=300))
         return figure.compute(overview.FIRST_DEFAULTS, 4, SEED)
 
 
-def test_panels_show_what_their_figures_and_claims_have(measured):
+def test_panels_show_what_their_figures_have(measured):
     data = measured
     table = kept("edge")[0]
     rows = table[(table.policy == "adaptive") & (table.experts == 30)]
@@ -66,6 +74,13 @@ def test_panels_show_what_their_figures_and_claims_have(measured):
 def test_both_orders_go_through_the_first_point(measured):
     shown = measured.sel(panel="merging").dropna("place", subset=["x"])
     np.testing.assert_array_equal(shown.x, [64, 128, 256])
+    tree = adversary.one_rule(experiments.GROWTH.dims, "in-turn")
+    overrides = experiments.GROWTH.cells[experiments.tree_cell("in-turn", 0.9)]
+    params = select_readings("merging", None)[0].params(**overrides)
+    _, info = mt.simulate_batch(tree, mt.root_key(SEED), 4, params, 300, record_every=64)
+    np.testing.assert_allclose(
+        shown["mean"], np.asarray(info.cumulative_discretization)[[0, 1, 3]].mean(axis=1), rtol=1e-5
+    )
     assert ((shown.low <= shown["mean"]) & (shown["mean"] <= shown.high)).all()
     np.testing.assert_allclose(shown.printed / shown.printed[0], [1, 2**0.5 * 7 / 6, 2 * 8 / 6])
     slopes = np.diff(np.log(shown.right)) / np.diff(np.log(shown.x))
@@ -88,6 +103,15 @@ def test_it_is_drawn_with_the_command_that_draws_it_again(measured):
     assert picture.startswith("<?xml")
     assert f"moe-theory figures overview --replicates 4 --seed {SEED}" in picture
     assert plots.to_csv(data).count("\n") > data.sizes["place"]
+
+
+def test_a_panel_without_a_band_is_drawn_too(measured):
+    def areas(data):
+        figure = Figure()
+        overview.draw(data, figure)
+        return sum(len(axis.collections) for axis in figure.axes)
+
+    assert areas(measured) - areas(measured.assign(low=measured.low.where(measured.panel != "edge"))) == 1
 
 
 def test_the_csv_gives_back_what_was_computed(measured, tmp_path):

@@ -14,7 +14,6 @@ from moe_theory.continual.experiments import (
     FIGURE_2,
     FIGURE_2_DIMS,
     FIGURE_2_EXPERTS,
-    SINGLE,
     bounds_of,
     cell_name,
     gaps_of,
@@ -51,8 +50,9 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
     several = [Cell(name, system(dims), params, length, 1, observe_route) for name, params in settings.items()]
     routes = setup.run(each for each in several if each.params.num_experts > 1)
     exact = {name: _along_routes(runs[name], run, dims) for name, run in routes.items()}
-    if 1 in numbers:
-        exact |= dict.fromkeys((SINGLE, cell_name(1, False)), _exact_means(runs[SINGLE], dims))
+    of_one = [cell_name(1, each == "with") for each in terminations if 1 in numbers]  # one expert's moments are exact
+    if of_one:
+        exact |= dict.fromkeys(of_one, _exact_means(runs[of_one[0]], dims))
 
     def values_of(termination: str, number: int) -> dict[str, Any]:
         name = cell_name(number, termination == "with")
@@ -60,7 +60,7 @@ def compute(setup: plot.Setup, terminations: Sequence[str] = TERMINATIONS) -> xr
 
     rounds = next(iter(runs.values())).rounds
     data = plot.over(values_of, {"metric": METRICS, "round": rounds}, termination=terminations, experts=numbers)
-    first = [settings[cell_name(number)] for number in numbers]
+    first = [settings[cell_name(number, terminations[0] == "with")] for number in numbers]
     explored = [int(theory.exploration_rounds(params.num_experts, params.learning_rate)) for params in first]
     data = data.assign_coords(explored=("experts", explored))
     clusters = min(int(first[0].num_clusters), dims.num_tasks)
