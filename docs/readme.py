@@ -52,13 +52,13 @@ def main(arguments: list[str]) -> None:
             path.write_text(after, encoding="utf-8")
         elif after != before:
             raise SystemExit(STALE.format(path.name))
+    about = drawn_from()
     if arguments:
-        about = drawn_from()
         pictures = [picture_path(name).read_text(encoding="utf-8") for name in PICTURES]
         if any(about not in picture for picture in pictures):
             raise SystemExit(STALE.format("the README's picture"))
     else:
-        data, about = overview.read(DATA), drawn_from()
+        data = overview.read(DATA)
         for name, (theme, size) in PICTURES.items():
             picture_path(name).write_text(overview.picture(data, theme, size, about), encoding="utf-8")
 
