@@ -7,9 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 from benchmarks.mutants.draw import located, papers
 from benchmarks.mutants.edits import Mutant
@@ -85,7 +87,7 @@ def place_now(tree: Path, test: str) -> list[str]:
     return [f"{file}::{rest}" for file in files]
 
 
-def run_tests(place: Path, tests: Iterable[str], limit: float) -> Outcome:
+def run_tests(place: Path, tests: list[str], limit: float) -> Outcome:
     """Run tests until one fails."""
     environment = os.environ | {"PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
     ignored = [f"--deselect={test}" for test in IGNORED]
@@ -111,7 +113,10 @@ def run_tests(place: Path, tests: Iterable[str], limit: float) -> Outcome:
     if failed and process.returncode:
         return Outcome("killed", failed[0])
     if process.returncode < 0:  # the interpreter crashed
-        return Outcome("killed", next(iter(tests)))
+        return Outcome("killed", tests[0])
+    functions = list(dict.fromkeys(test.partition("[")[0] for test in tests))
+    if process.returncode == pytest.ExitCode.USAGE_ERROR and functions != tests:  # parameters were renamed
+        return run_tests(place, functions, limit)
     return Outcome("survived")
 
 
