@@ -112,7 +112,8 @@ def run_tests(place: Path, tests: list[str], limit: float) -> Outcome:
     failed = re.findall(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", said, re.MULTILINE)
     if failed and process.returncode:
         return Outcome("killed", failed[0])
-    if process.returncode < 0:  # the interpreter crashed
+    is_broken = "while loading conftest" in said  # the package cannot be imported
+    if is_broken or process.returncode < 0:  # or the interpreter crashed
         return Outcome("killed", tests[0])
     functions = list(dict.fromkeys(test.partition("[")[0] for test in tests))
     if process.returncode == pytest.ExitCode.USAGE_ERROR and functions != tests:  # parameters were renamed
