@@ -1,0 +1,132 @@
+"""Commands as users run them, `moe-theory ... --json`, each in a process and a folder of its own."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save_file
+
+import moe_theory as mt
+from benchmarks.oracle.records import Record, number_or_array, numbers_of
+from moe_theory import merging
+
+MODEL, INDEX = "model.safetensors", "model.safetensors.index.json"  # files that `bound` reads
+BOUNDS: dict[str, Sequence[str]] = {  # options of `bound`
+    "default": (),
+    "many-samples": ("--experts", "8", "--active", "1", "--samples", "1e6", "--features", "64"),
+    "networks": ("--expert-widths", "64", "--router-widths", "32", "--samples", "1e9"),
+    "layers": (
+        "--expert-widths", "16,8", "--operator-norms", "1.5,2,1", "--row-norms", "8,6,2", "--samples", "1e8",
+    ),
+    "fixed-router": ("--router", "fixed", "--samples", "1e5", "--delta", "0.01", "--lipschitz", "0.5"),
+    "free-router": ("--router", "free", "--experts", "16", "--active", "4", "--router-norm", "2"),
+    "measured": ("--natarajan", "50", "--rademacher", "0.01", "--samples", "1e5", "--expert-norm", "3"),
+    "weights": ("--weights", "46.7e9", "--bits", "16", "--samples", "1e12"),
+    "masks": ("--dimension", "masks", "--samples", "1e7", "--feature-norm", "1.5"),
+    "index": ("--checkpoint", INDEX, "--samples", "1e12"),
+    "trained": ("--checkpoint", MODEL, "--errors", "150", "--samples", "1437", "--choices", "4"),
+}  # fmt: skip
+FEW_BOUNDS = ("layers", "measured", "trained")
+
+
+class Coins(merging.Stream):
+    """A stream of three experts and two tasks, each of which has an expert that is best for it."""
+
+    num_experts, num_tasks = 3, 2
+
+    def slots(self) -> Iterator[tuple[int, int]]:
+        return iter([(4, 2), (1, 5), (3, 3)] * 20)
+
+    def serve(self, slot: tuple[int, int], weights: np.ndarray) -> merging.Feedback:
+        rewards = np.array([weights[0], 1 - (1 - weights[2]) ** 2])
+        return merging.Feedback(rewards, np.array(slot))
+
+
+def run_json(arguments: Sequence[str], folder: Path) -> Any:
+    """Run `moe-theory` with --json in a folder, on the package that this process has, and return what it prints."""
+    source = Path(mt.__file__).parents[1]
+    command = [sys.executable, "-m", "moe_theory", *arguments, "--json"]
+    environment = os.environ | {"PYTHONPATH": str(source)}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(arguments)}: {done.stderr[-2000:]}")
+    return json.loads(done.stdout)
+
+
+def bounds(scratch: Path, names: Sequence[str]) -> Iterator[Record]:
+    """Run `bound` on numbers, on an index of tensors, and on the weights of a trained model."""
+    weights = np.random.default_rng(7).standard_normal((4, 6, 5)).astype(np.float16)
+    save_file({"experts": weights, "router": weights[0, :, :4].copy()}, scratch / MODEL)
+    index = {"metadata": {"total_size": 93_000_000_000}, "weight_map": {"experts": "a.safetensors"}}
+    (scratch / "published").mkdir()
+    (scratch / "published" / INDEX).write_text(json.dumps(index))
+    for name in names:
+        folder = scratch / "published" if name == "index" else scratch
+        yield Record(f"bound/{name}", numbers_of(run_json(["bound", *BOUNDS[name]], folder)))
+
+
+def streams() -> Iterator[Record]:
+    """Serve a stream of one's own with `merging.compare`, which calls `merge_online` for each policy."""
+    names = ["tanbr", "nucb", "average", "uniform"]
+    compared = merging.compare(Coins, names, num_slots=40, seed=7)
+    for name, rows in compared.items():
+        fields = ("weights", "estimated_mix", "rewards", "counts", "reward", "mean_reward", "num_candidates", "depth")
+        columns = {field: np.array([getattr(row, field) for row in rows]) for field in fields}
+        yield Record(f"stream/{name}", {field: number_or_array(column) for field, column in columns.items()})
+
+
+def merge(scratch: Path) -> Iterator[Record]:
+    """Train the testbed and merge its experts slot by slot, with Tanbr and with all policies."""
+    yield _by_json("merge/tanbr", ["merge", "--slots", "12", "--seed", "7"], scratch)
+    yield _by_json("merge/all", ["merge", "--policy", "all", "--slots", "4", "--seed", "7"], scratch)
+
+
+def maps(scratch: Path) -> Iterator[Record]:
+    """Map where a claim holds, over a range that is refined."""
+    claim, axis = "continual.lemma-4", "noise_scale=0.05..0.2"
+    options = ["--points", "3", "--refine", "1", "--replicates", "64", "--seed", "7"]
+    document = run_json(["explore", claim, "--over", axis, *options], scratch)
+    points = {str(place): point for place, point in enumerate(document["points"])}
+    yield Record(f"explore/{claim}", numbers_of({"points": points}))
+
+
+def searches(scratch: Path, statements: Sequence[str]) -> Iterator[Record]:
+    """Search statements without a limit of time, so that no clock decides which settings are looked at."""
+    for statement in statements:
+        yield _by_json(f"challenge/{statement}", ["challenge", statement, "--seconds", "1e7", "--seed", "7"], scratch)
+
+
+def networks(scratch: Path, presets: Mapping[str, Sequence[str]]) -> Iterator[Record]:
+    """Run presets of networks, with their tables and verdicts."""
+    for preset, options in presets.items():
+        arguments = ["deep", preset, *options, "--seed", "7", "--out", str(scratch / preset)]
+        yield _by_json(f"deep/{preset}", arguments, scratch)
+
+
+def figure_files(scratch: Path, paper: str, names: Sequence[str], options: Sequence[str]) -> Iterator[Record]:
+    """Draw figures and yield the numbers of their CSV files, column by column."""
+    run_json(["figures", paper, *names, *options, "--seed", "7", "--out", str(scratch)], scratch)
+    for name in names:
+        with (scratch / paper / f"{name}.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        columns = {column: [_number(row[column]) for row in rows] for column in rows[0]}
+        numeric = {column: values for column, values in columns.items() if not np.all(np.isnan(values))}
+        yield Record(f"csv/{paper}.{name}", {column: number_or_array(values) for column, values in numeric.items()})
+
+
+def _by_json(key: str, arguments: Sequence[str], folder: Path) -> Record:
+    return Record(key, numbers_of(run_json(arguments, folder)))
+
+
+def _number(text: str) -> float:
+    """Return a cell of a table as a number, NaN where it is a text."""
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
