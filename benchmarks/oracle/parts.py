@@ -1,5 +1,9 @@
-"""What the oracle collects: parts by name, those of the fast run first, with sizes that fit its time."""
+"""What the oracle collects: parts by name, those of the fast run first, with sizes that fit its time.
 
+Left out because a clock measures them: the tier `merging:clocks` and the figure `merging.scaling`.
+"""
+
+import functools
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -10,28 +14,96 @@ from benchmarks.oracle.verdicts import Request, verdicts
 
 Part = Callable[[Path], Iterable[Record]]  # takes an empty folder
 
-FEW_CLAIMS = [Request(["generalization.lemma-6.growth"], 64), Request(["continual.lemma-4"], 64)]
-FEW_FIGURES = [Drawing("merging.simplex", {})]
-ALL_FIGURES = [Drawing("generalization.capacity", {})]
+FEW = 32  # replicates: 30 is the least that `verify` takes
+FEW_CLAIMS = [
+    Request(["continual.proposition-4.*", "continual.exact.*", "continual.figure-8.*"], FEW),
+    Request(["edge.lemma-1.least-change", "edge.proposition-1.*", "edge.theorem-1.given-routes"], FEW),
+    Request(["generalization.equation-20.*", "generalization.lemma-8.*", "generalization.repaired.fixed-router"], FEW),
+    Request(["merging.figure-6.steps-grow", "merging.remark.*"], FEW),
+    Request(["reinforced.absorption.moves", "reinforced.forgetting.decay", "reinforced.conservation.sums"], FEW),
+]
+PAPERS: dict[str, Request] = {  # all claims of each paper that fit
+    "generalization": Request(["generalization"], FEW),
+    "reinforced": Request(["reinforced"], FEW),
+    "edge": Request(["edge"], FEW),
+    "continual": Request(["continual"], FEW),
+    "merging": Request(["merging:exact"], FEW),
+    "deep": Request(["deep.edge-figure-4.*", "deep.drive.*"], FEW),
+}
+
+FEW_FIGURES = [Drawing("edge.timeline", {"rounds": 300}), Drawing("merging.simplex", {"rounds": 200})]
+FIGURES: dict[str, list[Drawing]] = {  # all others, by paper, as small as they are drawn without an error
+    "continual": [
+        Drawing("continual.figure-2", {"replicates": 8, "rounds": 200, "experts": [1, 5]}),
+        Drawing("continual.figure-8", {"replicates": 8, "rounds": 200}),
+        Drawing("continual.figure-9", {"replicates": 8, "rounds": 200}),
+        Drawing("continual.regimes", {"replicates": 4, "rounds": 100, "experts": [2, 4]}),
+        Drawing("continual.baseline", {"replicates": 4, "rounds": 200}),
+    ],
+    "edge": [
+        Drawing("edge.figure-3", {"replicates": 4, "rounds": 200, "experts": [10, 30]}),
+        Drawing("edge.phase", {"replicates": 2, "rounds": 100}),
+        Drawing("edge.regimes", {"replicates": 4, "rounds": 100, "experts": [2, 4]}),
+        Drawing("edge.availability", {"replicates": 4, "rounds": 200}),
+        Drawing("edge.baseline", {"replicates": 4, "rounds": 200}),
+    ],
+    "generalization": [
+        Drawing("generalization.crossing", {"replicates": 4}),
+        Drawing("generalization.capacity", {"replicates": 4, "rounds": 50}),
+        Drawing("generalization.sparsity", {}),
+        Drawing("generalization.tightness", {"replicates": 2, "rounds": 50}),
+    ],
+    "merging": [
+        Drawing("merging.regret", {"replicates": 2, "rounds": 60}),
+        Drawing("merging.leaves", {"rounds": 1000}),
+        Drawing("merging.ablations", {"replicates": 2, "rounds": 60}),
+        Drawing("merging.tradeoff", {"replicates": 2, "rounds": 60}),
+    ],
+    "deep": [
+        Drawing("deep.figure-3", {"replicates": 2, "rounds": 6}),
+        Drawing("deep.figure-4", {"replicates": 2, "rounds": 6}),
+        Drawing("deep.figure-5", {"replicates": 2, "rounds": 6}),
+        Drawing("deep.figure-6", {"replicates": 2, "rounds": 12}),
+        Drawing("deep.figure-7", {"replicates": 2, "rounds": 12}),
+        Drawing("deep.edge-figure-4", {"replicates": 2, "rounds": 10}),
+        Drawing("deep.routing", {"replicates": 2}),
+        Drawing("deep.drive", {"replicates": 2, "rounds": 6}),
+    ],
+    "overview": [Drawing("overview.overview", {"replicates": 8})],
+}
+PRESETS = {"edge-mnist-small": ["--replicates", "2", "--rounds", "20"]}
 
 FAST: dict[str, Part] = {
     "readers": datasets.readers,
     "streams": lambda scratch: commands.streams(),
-    "bounds-few": lambda scratch: commands.bounds(scratch, commands.FEW_BOUNDS),
+    "bounds-few": functools.partial(commands.bounds, names=commands.FEW_BOUNDS),
     "simulate": lambda scratch: systems.batches(),
     "presets": lambda scratch: systems.presets(),
     "vary": lambda scratch: systems.variations(),
     "sweeps": systems.sweeps,
     "figures-few": lambda scratch: figures(FEW_FIGURES),
-    "csv-few": lambda scratch: commands.figure_files(scratch, "generalization", ["capacity", "sparsity"], []),
+    "csv-few": functools.partial(
+        commands.figure_files, paper="generalization", names=["sparsity", "capacity"], options=["--replicates", "4"]
+    ),
     "verify-few": lambda scratch: verdicts(FEW_CLAIMS),
 }
+
+
+def _verify(request: Request) -> Part:
+    return lambda scratch: verdicts([request])
+
+
+def _figures(drawings: list[Drawing]) -> Part:
+    return lambda scratch: figures(drawings)
+
+
 REST: dict[str, Part] = {
-    "bounds": lambda scratch: commands.bounds(scratch, list(commands.BOUNDS)),
+    "bounds": functools.partial(commands.bounds, names=list(commands.BOUNDS)),
     "explore": commands.maps,
-    "challenge": lambda scratch: commands.searches(scratch, ["generalization.lemma-9"]),
-    "deep": lambda scratch: commands.networks(scratch, {"edge-mnist-small": ["--replicates", "2", "--rounds", "20"]}),
-    "figures": lambda scratch: figures(ALL_FIGURES),
+    "challenge": functools.partial(commands.searches, statements=["generalization.lemma-9"]),
+    "deep": functools.partial(commands.networks, presets=PRESETS),
+    **{f"figures-{paper}": _figures(drawings) for paper, drawings in FIGURES.items()},
+    **{f"verify-{paper}": _verify(request) for paper, request in PAPERS.items()},
     "merge": commands.merge,
 }
 WHOLE = FAST | REST
