@@ -15,13 +15,17 @@ from benchmarks.oracle.verdicts import Request, verdicts
 Part = Callable[[Path], Iterable[Record]]  # takes an empty folder
 
 FEW = 32  # replicates: 30 is the least that `verify` takes
-FEW_CLAIMS = [
-    Request(["continual.proposition-4.*", "continual.exact.*", "continual.figure-8.*"], FEW),
-    Request(["edge.lemma-1.least-change", "edge.proposition-1.*", "edge.theorem-1.given-routes"], FEW),
-    Request(["generalization.equation-20.*", "generalization.lemma-8.*", "generalization.repaired.fixed-router"], FEW),
-    Request(["merging.figure-6.steps-grow", "merging.remark.*"], FEW),
-    Request(["reinforced.absorption.moves", "reinforced.forgetting.decay", "reinforced.conservation.sums"], FEW),
-]
+FEW_CLAIMS: dict[str, Request] = {  # a few claims of each paper on cheap runs
+    "continual": Request(["continual.proposition-4.*", "continual.exact.*", "continual.figure-8.*"], FEW),
+    "edge": Request(["edge.lemma-1.least-change", "edge.proposition-1.*", "edge.theorem-1.given-routes"], FEW),
+    "generalization": Request(
+        ["generalization.equation-20.*", "generalization.lemma-8.*", "generalization.repaired.fixed-router"], FEW
+    ),
+    "merging": Request(["merging.figure-6.steps-grow", "merging.remark.*"], FEW),
+    "reinforced": Request(
+        ["reinforced.absorption.moves", "reinforced.forgetting.decay", "reinforced.conservation.sums"], FEW
+    ),
+}
 PAPERS: dict[str, Request] = {  # all claims of each paper that fit
     "generalization": Request(["generalization"], FEW),
     "reinforced": Request(["reinforced"], FEW),
@@ -73,6 +77,15 @@ FIGURES: dict[str, list[Drawing]] = {  # all others, by paper, as small as they 
 }
 PRESETS = {"edge-mnist-small": ["--replicates", "2", "--rounds", "20"]}
 
+
+def _verify(request: Request) -> Part:
+    return lambda scratch: verdicts([request])
+
+
+def _figures(drawings: list[Drawing]) -> Part:
+    return lambda scratch: figures(drawings)
+
+
 FAST: dict[str, Part] = {
     "readers": datasets.readers,
     "streams": lambda scratch: commands.streams(),
@@ -82,19 +95,9 @@ FAST: dict[str, Part] = {
     "vary": lambda scratch: systems.variations(),
     "sweeps": systems.sweeps,
     "figures-few": lambda scratch: figures(FEW_FIGURES),
-    "csv-few": functools.partial(
-        commands.figure_files, paper="generalization", names=["sparsity", "capacity"], options=["--replicates", "4"]
-    ),
-    "verify-few": lambda scratch: verdicts(FEW_CLAIMS),
+    "csv-few": functools.partial(commands.figure_files, paper="generalization", names=["sparsity"], options=[]),
+    **{f"verify-few-{paper}": _verify(request) for paper, request in FEW_CLAIMS.items()},
 }
-
-
-def _verify(request: Request) -> Part:
-    return lambda scratch: verdicts([request])
-
-
-def _figures(drawings: list[Drawing]) -> Part:
-    return lambda scratch: figures(drawings)
 
 
 REST: dict[str, Part] = {

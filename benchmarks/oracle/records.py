@@ -25,21 +25,23 @@ class Record(NamedTuple):
 def number_or_array(value: Any) -> Any:
     """Return a number, a short list of numbers, or a summary of a large array with its digest.
 
-    NumPy's scalars become Python's, which JSON writes by `repr`: they round-trip to the last digit.
+    Its sum, least and largest are of its finite entries, in float64. NumPy's scalars become Python's, which JSON writes by `repr`: they round-trip to the last digit.
     """
     array = np.asarray(value)
     if array.size <= MOST_LISTED:
         return array.tolist()
     contiguous = np.ascontiguousarray(array)
     wide = contiguous.astype(np.float64).ravel()
+    finite = wide[np.isfinite(wide)]
     return {
         "shape": list(array.shape),
         "dtype": str(array.dtype),
         "sha256": hashlib.sha256(contiguous.tobytes()).hexdigest(),
         "first": contiguous.ravel()[:NUM_FIRST].tolist(),
-        "sum": float(wide.sum()),
-        "min": float(wide.min()),
-        "max": float(wide.max()),
+        "finite": finite.size,
+        "sum": float(finite.sum()),
+        "min": float(finite.min(initial=np.inf)),
+        "max": float(finite.max(initial=-np.inf)),
     }
 
 
