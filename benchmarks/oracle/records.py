@@ -25,7 +25,8 @@ class Record(NamedTuple):
 def number_or_array(value: Any) -> Any:
     """Return a number, a short list of numbers, or a summary of a large array with its digest.
 
-    Its sum, least and largest are of its finite entries, in float64. NumPy's scalars become Python's, which JSON writes by `repr`: they round-trip to the last digit.
+    Sum, least and largest are those of the finite entries, in float64. NumPy's scalars become Python's, which JSON
+    writes by `repr`, so that they round-trip to the last digit.
     """
     array = np.asarray(value)
     if array.size <= MOST_LISTED:
