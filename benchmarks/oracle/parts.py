@@ -21,7 +21,7 @@ FEW_CLAIMS: dict[str, Request] = {  # a few claims of each paper on cheap runs
     "generalization": Request(
         ["generalization.equation-20.*", "generalization.lemma-8.*", "generalization.repaired.fixed-router"], FEW
     ),
-    "merging": Request(["merging.figure-6.steps-grow", "merging.remark.*"], FEW),
+    "merging": Request(["merging.figure-6.steps-grow", "merging.remark.boxes"], FEW),
     "reinforced": Request(
         ["reinforced.absorption.moves", "reinforced.forgetting.decay", "reinforced.conservation.sums"], FEW
     ),
