@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,12 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _compare(*options.compare, options.fast, options.only)
     if options.out is None:
         parser.error("give --out, --compare or --against")
-    _collect(options.out.absolute(), options.fast, options.only)
-    return 0
+    return _collect(options.out.absolute(), options.fast, options.only)
 
 
-def _collect(out: Path, is_fast: bool, only: Sequence[str] | None) -> None:
-    """Compute each part from empty folders and write it as soon as it is finished."""
+def _collect(out: Path, is_fast: bool, only: Sequence[str] | None) -> int:
+    """Compute each part from empty folders, write it as soon as it is finished, and return 1 if one has failed."""
+    failed = []
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["XDG_CACHE_HOME"] = str(Path(scratch) / "cache")  # before anything is imported that reads it
         programs = Path(os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(PROGRAMS).expanduser())))
@@ -55,9 +56,15 @@ def _collect(out: Path, is_fast: bool, only: Sequence[str] | None) -> None:
                 folder = Path(scratch) / name
                 folder.mkdir()
                 began, processor = time.monotonic(), _processor_seconds()
-                count = records.write(part(folder), out / f"{name}.jsonl")
+                try:
+                    told = f"{records.write(part(folder), out / f'{name}.jsonl')} numbers"
+                except Exception:  # the other parts are still worth their time
+                    traceback.print_exc()
+                    told = "FAILED"
+                    failed.append(name)
                 seconds = f"{time.monotonic() - began:.1f} s, {_processor_seconds() - processor:.1f} s of processors"
-                print(f"{name}: {count} numbers in {seconds}", flush=True)
+                print(f"{name}: {told} in {seconds}", flush=True)
+    return 1 if failed else 0
 
 
 def _compare(before: Path, after: Path, is_fast: bool, only: Sequence[str] | None) -> int:
@@ -83,16 +90,18 @@ def _against(commit: str, chosen: Sequence[str]) -> int:
             Path(__file__).parent, script / "benchmarks" / "oracle", ignore=shutil.ignore_patterns("recorded")
         )
         subprocess.run(["git", "worktree", "add", "--detach", tree, commit], cwd=ROOT, check=True)
+        statuses = []
         try:
             for name, package in (("before", tree), ("after", ROOT)):
                 command = [sys.executable, "-m", "benchmarks.oracle", *chosen, "--out", Path(scratch) / name]
                 environment = os.environ | {"PYTHONPATH": str(package)}
-                subprocess.run(command, cwd=script, env=environment, check=True)
+                statuses.append(subprocess.run(command, cwd=script, env=environment, check=False).returncode)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=True)
         command = [sys.executable, "-m", "benchmarks.oracle", *chosen, "--compare"]
         compared = [*command, Path(scratch) / "before", Path(scratch) / "after"]
-        return subprocess.run(compared, cwd=script, env=environment, check=False).returncode
+        statuses.append(subprocess.run(compared, cwd=script, env=environment, check=False).returncode)
+        return max(map(abs, statuses))
 
 
 def _processor_seconds() -> float:

@@ -16,7 +16,7 @@ import moe_theory as mt
 from benchmarks.oracle.records import Record, number_or_array, numbers_of
 from moe_theory import merging
 
-MODEL, INDEX = "model.safetensors", "model.safetensors.index.json"  # files that `bound` reads
+MODEL, SHARDS = "model.safetensors", "shards"  # a file and a folder that `bound` reads
 BOUNDS: dict[str, Sequence[str]] = {  # options of `bound`
     "default": (),
     "many-samples": ("--experts", "8", "--active", "1", "--samples", "1e6", "--features", "64"),
@@ -25,11 +25,12 @@ BOUNDS: dict[str, Sequence[str]] = {  # options of `bound`
         "--expert-widths", "16,8", "--operator-norms", "1.5,2,1", "--row-norms", "8,6,2", "--samples", "1e8",
     ),
     "fixed-router": ("--router", "fixed", "--samples", "1e5", "--delta", "0.01", "--lipschitz", "0.5"),
-    "free-router": ("--router", "free", "--experts", "16", "--active", "4", "--router-norm", "2"),
+    "free-router": ("--router", "free", "--experts", "4", "--active", "4", "--expert-norm", "2"),
     "measured": ("--natarajan", "50", "--rademacher", "0.01", "--samples", "1e5", "--expert-norm", "3"),
     "weights": ("--weights", "46.7e9", "--bits", "16", "--samples", "1e12"),
     "masks": ("--dimension", "masks", "--samples", "1e7", "--feature-norm", "1.5"),
-    "index": ("--checkpoint", INDEX, "--samples", "1e12"),
+    "headers": ("--checkpoint", MODEL, "--samples", "1e12"),
+    "index": ("--checkpoint", SHARDS, "--samples", "1e6", "--delta", "0.1"),
     "trained": ("--checkpoint", MODEL, "--errors", "150", "--samples", "1437", "--choices", "4"),
 }  # fmt: skip
 FEW_BOUNDS = ("layers", "measured", "trained")
@@ -60,15 +61,17 @@ def run_json(arguments: Sequence[str], folder: Path) -> Any:
 
 
 def bounds(scratch: Path, names: Sequence[str]) -> Iterator[Record]:
-    """Run `bound` on numbers, on an index of tensors, and on the weights of a trained model."""
+    """Run `bound` on numbers, on headers of tensors, and on the weights of a trained model."""
     weights = np.random.default_rng(7).standard_normal((4, 6, 5)).astype(np.float16)
-    save_file({"experts": weights, "router": weights[0, :, :4].copy()}, scratch / MODEL)
-    index = {"metadata": {"total_size": 93_000_000_000}, "weight_map": {"experts": "a.safetensors"}}
-    (scratch / "published").mkdir()
-    (scratch / "published" / INDEX).write_text(json.dumps(index))
+    tensors = {"experts": weights, "router": weights[0, :, :4].copy()}
+    save_file(tensors, scratch / MODEL)
+    (scratch / SHARDS).mkdir()
+    for name, tensor in tensors.items():
+        save_file({name: tensor}, scratch / SHARDS / f"{name}.safetensors")
+    index = {"metadata": {}, "weight_map": {name: f"{name}.safetensors" for name in tensors}}
+    (scratch / SHARDS / f"{MODEL}.index.json").write_text(json.dumps(index))
     for name in names:
-        folder = scratch / "published" if name == "index" else scratch
-        yield Record(f"bound/{name}", numbers_of(run_json(["bound", *BOUNDS[name]], folder)))
+        yield _by_json(f"bound/{name}", ["bound", *BOUNDS[name]], scratch)
 
 
 def streams() -> Iterator[Record]:
