@@ -86,9 +86,9 @@ def _against(commit: str, chosen: Sequence[str]) -> int:
     """Collect on a commit's package with this script, then on this tree's, and compare."""
     with tempfile.TemporaryDirectory() as scratch:
         script, tree = Path(scratch) / "script", Path(scratch) / "tree"
-        shutil.copytree(
-            Path(__file__).parent, script / "benchmarks" / "oracle", ignore=shutil.ignore_patterns("recorded")
-        )
+        ignored = shutil.ignore_patterns("recorded", "__pycache__")
+        shutil.copytree(Path(__file__).parent, script / "benchmarks" / "oracle", ignore=ignored)
+        (script / "benchmarks" / "__init__.py").touch()  # or the one of the commit would be found first
         subprocess.run(["git", "worktree", "add", "--detach", tree, commit], cwd=ROOT, check=True)
         statuses = []
         try:
