@@ -61,7 +61,11 @@ FIGURES: dict[str, list[Drawing]] = {  # all others, by paper, as small as they 
         Drawing("merging.regret", {"replicates": 2, "rounds": 60}),
         Drawing("merging.leaves", {"rounds": 1000}),
         Drawing("merging.ablations", {"replicates": 2, "rounds": 60}),
-        Drawing("merging.tradeoff", {"replicates": 2, "rounds": 60}),
+        Drawing(
+            "merging.tradeoff",
+            {"replicates": 2, "rounds": 60},
+            clocked=("ratio", "serving_ratio", "serving", "merging"),
+        ),
     ],
     "deep": [
         Drawing("deep.figure-3", {"replicates": 2, "rounds": 6}),
