@@ -14,26 +14,34 @@ from safetensors.numpy import save_file
 
 import moe_theory as mt
 from benchmarks.oracle.records import Record, number_or_array, numbers_of
-from moe_theory import merging
+from moe_theory import generalization, merging
 
 MODEL, SHARDS = "model.safetensors", "shards"  # a file and a folder that `bound` reads
-BOUNDS: dict[str, Sequence[str]] = {  # options of `bound`
+BOUNDS: dict[str, Sequence[str]] = {  # options of the command
     "default": (),
     "many-samples": ("--experts", "8", "--active", "1", "--samples", "1e6", "--features", "64"),
-    "networks": ("--expert-widths", "64", "--router-widths", "32", "--samples", "1e9"),
-    "layers": (
-        "--expert-widths", "16,8", "--operator-norms", "1.5,2,1", "--row-norms", "8,6,2", "--samples", "1e8",
-    ),
-    "fixed-router": ("--router", "fixed", "--samples", "1e5", "--delta", "0.01", "--lipschitz", "0.5"),
-    "free-router": ("--router", "free", "--experts", "4", "--active", "4", "--expert-norm", "2"),
-    "measured": ("--natarajan", "50", "--rademacher", "0.01", "--samples", "1e5", "--expert-norm", "3"),
+    "lipschitz": ("--samples", "1e5", "--delta", "0.01", "--lipschitz", "0.5", "--feature-norm", "1.5"),
+    "networks": ("--expert-widths", "16,8", "--samples", "1e8"),
+    "measured": ("--rademacher", "0.01", "--samples", "1e5", "--expert-norm", "3"),
     "weights": ("--weights", "46.7e9", "--bits", "16", "--samples", "1e12"),
-    "masks": ("--dimension", "masks", "--samples", "1e7", "--feature-norm", "1.5"),
     "headers": ("--checkpoint", MODEL, "--samples", "1e12"),
     "index": ("--checkpoint", SHARDS, "--samples", "1e6", "--delta", "0.1"),
-    "trained": ("--checkpoint", MODEL, "--errors", "150", "--samples", "1437", "--choices", "4"),
-}  # fmt: skip
-FEW_BOUNDS = ("layers", "measured", "trained")
+    "trained": ("--checkpoint", MODEL, "--errors", "150", "--samples", "1437"),
+}
+FIELDS: dict[str, Mapping[str, Any]] = {  # fields of `generalization.bound`, in Python
+    "router-network": {"expert_widths": (64,), "router_widths": (32,), "num_samples": 10**9},
+    "layers": {
+        "expert_widths": (16, 8),
+        "operator_norms": (1.5, 2.0, 1.0),
+        "row_norms": (8.0, 6.0, 2.0),
+        "num_samples": 10**8,
+    },
+    "fixed-router": {"router": "fixed", "num_samples": 10**5, "delta": 0.01, "lipschitz": 0.5},
+    "free-router": {"router": "free", "num_experts": 4, "num_active": 4, "expert_norm": 2.0},
+    "dimension": {"natarajan": 50.0, "rademacher": 0.01, "num_samples": 10**5, "expert_norm": 3.0},
+    "masks": {"dimension": "masks", "num_samples": 10**7, "feature_norm": 1.5},
+}
+FEW_BOUNDS = ("networks", "trained")
 
 
 class Coins(merging.Stream):
@@ -72,6 +80,10 @@ def bounds(scratch: Path, names: Sequence[str]) -> Iterator[Record]:
     (scratch / SHARDS / f"{MODEL}.index.json").write_text(json.dumps(index))
     for name in names:
         yield _by_json(f"bound/{name}", ["bound", *BOUNDS[name]], scratch)
+    for name, fields in FIELDS.items():
+        values = {bound.form.id: number_or_array(bound.value) for bound in generalization.bound(**fields)}
+        samples = {f"{bound.form.id}/samples": bound.smallest_num_samples for bound in generalization.bound(**fields)}
+        yield Record(f"bound/{name}", values | samples)
 
 
 def streams() -> Iterator[Record]:

@@ -31,7 +31,7 @@ def batches() -> Iterator[Record]:
     yield _batch("edge", edge.system(edge.Dims(max_experts=5, **small)), servers, 40)
     shared = edge.Dims(max_experts=5, max_capacity=3, **small)
     yield _batch("edge-capacity-3", edge.system(shared), servers._replace(num_experts=3, capacity=3), 40)
-    waiting = edge.Dims(max_experts=5, max_capacity=2, max_waiting=4, when_busy="wait", **small)
+    waiting = edge.Dims(max_experts=5, max_capacity=2, max_waiting=4, when_busy="soonest", **small)
     nearest = edge.system(waiting, edge.policies.nearest)
     yield _batch("edge-nearest-waiting", nearest, servers._replace(num_experts=2, capacity=2), 40)
 
