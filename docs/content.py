@@ -24,6 +24,8 @@ import gallery
 import jinja2
 import pandas as pd
 from markupsafe import Markup, escape
+from moe_theory.merging.benchmark import report as scoring_report
+from moe_theory.merging.benchmark import scoring, streams
 from public import constant, listed, public_names, tree
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -37,8 +39,6 @@ from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.deep import report as deep
 from moe_theory.deep.datasets import report as data
 from moe_theory.generalization import report as bounds
-from moe_theory.merging.benchmark import report as scoring_report
-from moe_theory.merging.benchmark import scoring, streams
 from moe_theory.plot import symbols
 from moe_theory.report import bibliography, citations, rendering, roots, sweeps, wording
 from moe_theory.report import pages as reports

@@ -14,8 +14,6 @@ Source: Z. Han, X. Liu, R. Zhou, X. Dai, J. C. S. Lui, "Faster, Smaller, and Sma
 Online MoE Inference".
 """
 
-from moe_theory.checkpoints import Method as Method
-from moe_theory.checkpoints import merge_checkpoint as merge_checkpoint
 from moe_theory.core.papers import Paper
 from moe_theory.merging import corrected as corrected
 from moe_theory.merging import monitor as monitor
@@ -40,6 +38,7 @@ from moe_theory.merging.system import State as State
 from moe_theory.merging.system import system as system
 from moe_theory.merging.weights import check_weights as check_weights
 from moe_theory.merging.weights import merge as merge
+from moe_theory.merging.weights import weighted_sum as weighted_sum
 
 # The one place that names the paper: whatever lists papers asks for this.
 PAPER = Paper(

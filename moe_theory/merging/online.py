@@ -1,11 +1,10 @@
 """Merging online for a stream of requests: a policy chooses weights slot by slot and learns from their rewards.
 
-A `Stream` says what arrives and what merged experts earn on it: this package's testbed, a file of requests for one of
-its models, or a Python file of yours around any checkpoint. Only the policy is compiled, so `serve` may do anything.
+A `Stream` says what arrives and what merged experts earn on it: this package's testbed, or a model of your own. Only
+the policy is compiled, so `serve` may do anything.
 """
 
 import functools
-import importlib.util
 import itertools
 import math
 import time
@@ -18,9 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from moe_theory.checkpoints import ExpertTensors, find_experts
-from moe_theory.checkpoints.layouts import ExpertStack
-from moe_theory.checkpoints.methods import add_weighted
 from moe_theory.core import constraints, programs
 from moe_theory.core.errors import OWN_CODE, InvalidRewardError, InvalidStreamError, described, shortened, unknown_name
 from moe_theory.core.fields import documented
@@ -34,11 +30,7 @@ from moe_theory.merging.testbed import tasks as arrivals
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import Examples
 from moe_theory.merging.testbed.transformer import Model
-from moe_theory.runs.arrays import read_arrays
-from moe_theory.runs.reading import read_bytes
-
-ARRAYS = ("inputs", "labels", "tasks", "slots")  # of a file of requests
-MOST_TASKS = 1 << 10  # of a file of requests: a policy's memory and its picture have a part for each
+from moe_theory.verify.registry import run_file
 
 
 class Stream(Protocol):
@@ -301,139 +293,26 @@ def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: in
     return Requests(model, num_tasks, requests())
 
 
-def from_file(path: Path, model: Model) -> Requests:
-    """Requests from an .npz: `inputs` (n, s, p), and `labels`, `tasks` and `slots` (n,), whole numbers from 0.
+def from_module(path: Path, seed: int) -> Stream:
+    """Return the stream that a user's Python file opens.
 
-    Raises: InvalidStreamError for a file that cannot be read or has other arrays.
+    The file has a function `open_stream(seed)` that returns a `Stream`.
+    Raises: InvalidClaimError for a file that cannot be read or run; InvalidStreamError for one without `open_stream`,
+        and for a result that is no stream.
     """
+    opener = getattr(run_file(path, "--stream"), "open_stream", None)
+    if not callable(opener):
+        raise InvalidStreamError(f"{path} has no function open_stream(seed). Write one that returns a merging.Stream.")
     try:
-        arrays = read_arrays(path, ARRAYS)
-    except (OSError, ValueError) as failure:
-        reason = getattr(failure, "strerror", None) or failure
-        raise InvalidStreamError(f"{path} cannot be read as an .npz of arrays ({reason}). Name another.") from None
-    if missing := [name for name in ARRAYS if name not in arrays]:
-        raise InvalidStreamError(
-            f"{path} has no array {missing[0]!r}: a stream needs {', '.join(ARRAYS)}. Write it with np.savez."
-        )
-    count = arrays["inputs"].shape[:1]
-    if count in ((), (0,)) or any(
-        arrays[name].shape != count or arrays[name].dtype.kind not in "iu" for name in ARRAYS[1:]
-    ):
-        shapes = ", ".join(f"{name} {array.shape} {array.dtype}" for name, array in arrays.items())
-        raise InvalidStreamError(
-            f"{path} has {shapes}: labels, tasks and slots must be whole numbers, one for each input. Change it."
-        )
-    tokens, features = model.positions.shape[0], model.w_embedding.shape[0]
-    if arrays["inputs"].shape[1:] != (tokens, features):
-        raise InvalidStreamError(
-            f"{path} has inputs of shape {arrays['inputs'].shape[1:]}, but the checkpoint reads {tokens} tokens of "
-            f"{features} features. Name the checkpoint that the stream is for."
-        )
-    for name, most in {"labels": model.b_head.shape[0], "tasks": MOST_TASKS, "slots": None}.items():
-        lowest, highest = int(arrays[name].min()), int(arrays[name].max())
-        if lowest < 0:
-            raise InvalidStreamError(f"{path}: {name} must be counted from 0, but one is {lowest}. Change it.")
-        if most is not None and highest >= most:
-            raise InvalidStreamError(f"{path}: {name} must be below {most}, but one is {highest}. Change it.")
-    with np.errstate(over="ignore"):
-        is_finite = np.isfinite(arrays["inputs"].astype(np.float32)).all()
-    if not is_finite:
-        raise InvalidStreamError(f"{path} has inputs that are no finite numbers in single precision. Change it.")
-
-    def requests() -> Iterator[Examples]:
-        for slot in np.unique(arrays["slots"]):
-            here = arrays["slots"] == slot
-            inputs = arrays["inputs"][here].astype(np.float32)
-            yield Examples(inputs, arrays["labels"][here].astype(np.int32), arrays["tasks"][here].astype(np.int32))
-
-    return Requests(model, int(arrays["tasks"].max()) + 1, requests())
-
-
-def from_module(path: Path, checkpoint: Path, pattern: str | Sequence[str] | None, seed: int) -> Stream:
-    """A stream that a Python file defines around the experts of any checkpoint.
-
-    The file has `num_tasks`, a whole number; `slots(seed)`, which yields slots of any kind; and `serve(experts, slot)`,
-    which returns rewards in [0, 1] and counts, one a task. `experts` are the merged arrays, by layer and by name within
-    the expert, in single precision and not to be written to.
-    Raises: InvalidStreamError for a file that fails or lacks one of them; InvalidCheckpointError.
-    """
-    specification = importlib.util.spec_from_file_location(path.stem, path)
-    try:
-        read_bytes(path)  # importing would wait for a pipe, and read a file of any size
-    except OSError:
-        specification = None
-    if specification is None or specification.loader is None:
-        raise InvalidStreamError(f"{path} is no Python file. Name one that has num_tasks, slots and serve.")
-    module = importlib.util.module_from_spec(specification)
-    try:
-        specification.loader.exec_module(module)
+        stream = opener(seed)
+        sizes = {name: getattr(stream, name) for name in ("num_experts", "num_tasks")}
+        _ = stream.slots, stream.serve
     except OWN_CODE as failure:
-        raise InvalidStreamError(f"{path} failed: {described(failure)}. Change it.") from None
-    for name in ("num_tasks", "slots", "serve"):
-        if not hasattr(module, name):
-            raise InvalidStreamError(
-                f"{path} has no {name}: a stream needs num_tasks, slots(seed), serve(experts, slot)."
-            )
-    if not isinstance(module.num_tasks, int) or module.num_tasks < 1:
         raise InvalidStreamError(
-            f"{path}: num_tasks={module.num_tasks!r} must be a whole number of at least 1. Change it."
-        )
-    experts = find_experts(checkpoint, pattern)
-    counts = {layer: own.num_experts for layer, own in experts.layers.items()}
-    if len(set(counts.values())) > 1:
-        raise InvalidStreamError(
-            f"{checkpoint} has layers of different numbers of experts, {counts}: a slot's weights are the same in all "
-            "layers. Select some of them by the pattern."
-        )
-    return _ModuleStream(module, experts, seed)
-
-
-_MOST_CHANGES = 32  # of a merge by differences, after which it is merged anew: each adds its rounding
-
-
-class _ModuleStream(Stream):
-    def __init__(self, module: Any, experts: ExpertTensors, seed: int) -> None:
-        self._module, self._experts, self._seed = module, experts, seed
-        self._weights, self._num_changes = np.zeros(self.num_experts), 0
-        self._merged: dict[int | str, dict[str, np.ndarray]] | None = None
-
-    @property
-    def num_experts(self) -> int:
-        return next(iter(self._experts.layers.values())).num_experts
-
-    @property
-    def num_tasks(self) -> int:
-        return self._module.num_tasks
-
-    def slots(self) -> Iterator[Any]:
-        return iter(self._module.slots(self._seed))
-
-    def serve(self, slot: Any, weights: Float[np.ndarray, " K"]) -> Feedback:
-        if self._merged is None or not np.array_equal(weights, self._weights):
-            self._merged = self._merge(weights)
-        return self._module.serve({layer: dict(own) for layer, own in self._merged.items()}, slot)
-
-    def _merge(self, weights: Float[np.ndarray, " K"]) -> dict[int | str, dict[str, np.ndarray]]:
-        """One pass over the experts whose weights have changed, or over those that have any where these are fewer."""
-        changes = weights - self._weights
-        is_anew = (
-            self._merged is None
-            or self._num_changes == _MOST_CHANGES
-            or np.count_nonzero(changes) >= np.count_nonzero(weights)
-        )
-        self._weights, self._num_changes = weights.copy(), 0 if is_anew else self._num_changes + 1
-        begin = None if is_anew else self._merged
-        return {
-            layer: {
-                name: _summed(stack, weights, None) if begin is None else _summed(stack, changes, begin[layer][name])
-                for name, stack in own.stacks.items()
-            }
-            for layer, own in self._experts.layers.items()
-        }
-
-
-def _summed(stack: ExpertStack, weights: np.ndarray, begin: np.ndarray | None) -> np.ndarray:
-    try:
-        return add_weighted(stack.experts(), weights, begin)
-    except FloatingPointError:
-        raise stack.not_finite(weights) from None
+            f"{path}: open_stream({seed}) failed: {described(failure)}. Return an object with num_experts, num_tasks, "
+            "slots() and serve(slot, weights)."
+        ) from None
+    for name, value in sizes.items():
+        if not isinstance(value, int) or value < 1:
+            raise InvalidStreamError(f"{path}: {name}={value!r} must be a whole number of at least 1. Change it.")
+    return stream

@@ -1,5 +1,6 @@
 """Merging weights: points of the simplex with at most B entries above 0."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,40 +9,22 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from moe_theory.checkpoints.methods import (
-    ALIGNED,
-    AVERAGE,
-    PLAIN,
-    Method,
-    UnitOrder,
-    alignment,
-    check_method,
-    merge_tensors,
-)
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.numerics import Numbers, Scalar
 from moe_theory.core.random import draws
 
 ROUNDING = 1e-5  # how far from 1 a sum of weights may be
 PROPOSALS = 8  # for each gamma variable
+_PIECE = 1 << 18  # numbers that are added at once: they and their sum stay in a core's cache
 
 
-def merge(
-    experts: PyTree | Sequence[PyTree],
-    weights: Float[Numbers, " K"],
-    method: Method = PLAIN,
-    base: PyTree | None = None,
-) -> PyTree:
-    """One expert whose parameters are the weighted average of K experts', or merged by another method.
+def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> PyTree:
+    """One expert whose parameters are the weighted average of K experts'.
 
     Args:
         experts: parameters whose leaves have K experts as their first axis, or a list of K experts' parameters.
-        method: other ones than the average run on the host, and not inside a jit. "aligned" finds by the leaves' names
-            the matrix on the way out of the hidden units: one with down, w2, wo, fc2 or out in them.
-        base: parameters of the expert that all began from, for methods that merge task vectors.
-    Source: Eq. (1) of `merging`; of other methods, see `Method`.
-    Raises: InvalidDimsError for leaves that do not have K experts; InvalidParamsError, UnknownNameError for a method
-        that does not fit, or a merge that is not finite.
+    Source: Eq. (1) of `merging`.
+    Raises: InvalidDimsError for leaves that do not have K experts.
 
     Examples:
         >>> import numpy as np
@@ -61,27 +44,37 @@ def merge(
                 f"parameters of shape {jnp.shape(leaf)} must begin with an axis of experts, one a weight: "
                 f"{jnp.shape(weights)}. Change experts or weights."
             )
-    check_method(method, base is not None)
-    if method.name == AVERAGE:
-        return jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), experts)
-    paths, structure = jax.tree.flatten_with_path(experts)
-    names = [jax.tree_util.keystr(path) for path, _ in paths]
-    leaves = dict(zip(names, (np.asarray(leaf) for _, leaf in paths), strict=True))
-    begun: dict[str, Any] = (
-        {} if base is None else dict(zip(names, map(np.asarray, jax.tree.leaves(base)), strict=True))
-    )
-    shares = np.asarray(weights, np.float64)
-    orders: list[dict[str, UnitOrder] | None] = [None] * len(shares)
-    if method.name == ALIGNED:
-        orders = alignment([{name: leaf[k] for name, leaf in leaves.items()} for k in range(len(shares))], shares)
-    merged = []
-    for number, (name, leaf) in enumerate(leaves.items()):
-        moved = [None if own is None else own.get(name) for own in orders]
-        try:
-            merged.append(merge_tensors(list(leaf), shares, method, begun.get(name), moved, number))
-        except FloatingPointError:
-            raise InvalidParamsError(f"the merge of {name} is not finite. Leave out experts that are not.") from None
-    return jax.tree.unflatten(structure, merged)
+    return jax.tree.map(lambda leaf: jnp.tensordot(weights, leaf, axes=1), experts)
+
+
+def weighted_sum(
+    parts: Sequence[Float[np.ndarray, "*shape"]], weights: Float[np.ndarray, " K"]
+) -> Float[np.ndarray, "*shape"]:
+    """Sum of K large arrays times their weights, on the host, in single precision.
+
+    Takes a few rows at a time, and the experts in their order. Arrays of weight 0 are not read, so that they may be
+    memory-mapped files. With merging weights the sum is the merged expert of Eq. (1) of `merging`.
+
+    Raises: InvalidParamsError for a sum that is not finite.
+
+    Examples:
+        >>> import numpy as np
+        >>> from moe_theory.merging.weights import weighted_sum
+        >>> weighted_sum([np.array([1.0, 0.0]), np.array([0.0, 4.0])], np.array([0.25, 0.75])).tolist()
+        [0.25, 3.0]
+    """
+    used = [(np.atleast_1d(part), np.float32(weight)) for part, weight in zip(parts, weights, strict=True) if weight]
+    total = np.zeros(np.atleast_1d(parts[0]).shape, np.float32)
+    step = max(1, _PIECE // max(1, math.prod(total.shape[1:])))
+    for start in range(0, len(total), step):
+        rows = slice(start, start + step)
+        for part, weight in used:
+            total[rows] += weight * part[rows].astype(np.float32)
+        if not np.isfinite(total[rows]).all():
+            raise InvalidParamsError(
+                f"the weighted sum is not finite in rows {start} to {start + step}. Leave out experts that are not."
+            )
+    return total.reshape(np.shape(parts[0]))
 
 
 def existing(max_experts: int, num_experts: Int[Scalar, ""]) -> Bool[Array, " K"]:

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 
 from moe_theory.core.errors import OWN_CODE, InvalidClaimError, UnknownNameError, described, frames, unknown_name
 from moe_theory.core.notebook import Listing
@@ -136,9 +137,10 @@ def module_name(path: Path) -> str:
     return f"moe_theory_claims_{path.stem}"
 
 
-def run_file(path: Path, option: str = "--module") -> None:
-    """Run a user's Python file, which an option names, as a module. Raises: InvalidClaimError for one that cannot be
-    read or run.
+def run_file(path: Path, option: str = "--module") -> ModuleType:
+    """Run a user's Python file, which an option names, and return it as a module.
+
+    Raises: InvalidClaimError for a file that cannot be read or run.
     """
     name = module_name(path)
     specification = importlib.util.spec_from_file_location(name, path)
@@ -158,6 +160,7 @@ def run_file(path: Path, option: str = "--module") -> None:
         raise InvalidClaimError(f"{option} {path} cannot be run: {reason}") from failure
     finally:
         sys.path.pop(0)
+    return module
 
 
 def readings_of(paper: str) -> Mapping[str, ReadingLike]:

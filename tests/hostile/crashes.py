@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
+from moe_theory.checkpoints import load_experts
 from packed import entries
 
-from moe_theory.checkpoints import load_experts
 from moe_theory.core.errors import MoeTheoryError
 from moe_theory.deep import datasets
 from moe_theory.deep import reading as deep_reading

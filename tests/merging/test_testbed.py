@@ -7,13 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from moe_theory.checkpoints import load_experts, merge_checkpoint
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, UnknownNameError
 from moe_theory.merging.serving import merge
 from moe_theory.merging.testbed import tasks, training, transformer
 from moe_theory.merging.testbed.tasks import FAMILIES, Examples, Recipe, accuracies, examples
 from moe_theory.merging.testbed.training import initial
-from moe_theory.runs.tensors import InvalidCheckpointError, write_safetensors
+from moe_theory.runs.tensors import write_kept
 
 
 def parts(setting, split="train"):
@@ -282,31 +281,23 @@ def test_a_trained_model_is_kept_and_read_back_bit_for_bit(fitted, tmp_path, mon
         assert equal(trained(folder=tmp_path), fitted)
         assert told[-1].startswith("training again: ")
         assert file.read_bytes()[-8:] == whole[-8:]
-    assert len(runs) == 5
+    write_kept(file, {"layers.0.attention.w_in": np.zeros((2, 3, 1, 2), np.float32)}, {})
+    assert equal(trained(folder=tmp_path), fitted)
+    assert "no model of the testbed" in told[-1]
+    assert len(runs) == 6
     trained(dataclasses.replace(TRAINED, seed=1), folder=tmp_path)
     trained()
     trained()
-    assert len(runs) == 7
+    assert len(runs) == 8
     assert len(list((tmp_path / "user" / "moe_theory" / "testbed").iterdir())) == 1
     trained(folder=file)  # a folder that cannot be made
     assert "not kept" in told[-1]
 
 
-def test_a_model_is_a_checkpoint_like_any_other(fitted, tmp_path):
-    """Would catch names that the pattern misses, and a merge of files that is not the merge of the network."""
-    path, out = tmp_path / "model.safetensors", tmp_path / "merged.safetensors"
-    write_safetensors(path, training.arrays_of(fitted), {})
-    assert equal(training.load_model(path), fitted)
-    found = load_experts(path, training.PATTERN)
-    assert list(found) == [0]
+def test_arrays_of_a_model_make_it_again(fitted):
+    """Would catch names that are lost or shared between experts."""
+    arrays = training.arrays_of(fitted)
+    assert equal(training.model_of(arrays), fitted)
     for name, part in fitted.layers[0].experts._asdict().items():
-        np.testing.assert_array_equal(found[0][name], part)
-    weights = np.array([0.4, 0.3, 0.2, 0.1])
-    merged = merge_checkpoint(path, training.PATTERN, weights, out)
-    assert (merged.num_layers, merged.num_experts, merged.num_merged) == (1, 4, 4)
-    for name, part in training.load_model(out).layers[0].experts._asdict().items():
-        expected = np.tensordot(weights, np.asarray(found[0][name], float), axes=1)[None]
-        np.testing.assert_allclose(part, expected, rtol=1e-6, atol=1e-8)
-    write_safetensors(path, {"layers.0.attention.w_in": np.zeros((2, 3, 1, 2), np.float32)}, {})
-    with pytest.raises(InvalidCheckpointError, match="no model of the testbed"):
-        training.load_model(path)
+        for expert, own in enumerate(part):
+            np.testing.assert_array_equal(arrays[f"layers.0.experts.{expert}.{name}"], own)

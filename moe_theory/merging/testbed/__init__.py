@@ -1,1 +1,1 @@
-"""A transformer whose FFNs are MoE layers, trained here on real tasks, and a user's own MoE checkpoints."""
+"""A transformer whose FFNs are MoE layers, trained here on real tasks."""

@@ -1,4 +1,4 @@
-"""Training of the testbed's model, and a cache of trained models, which are MoE checkpoints like any other.
+"""Training of the testbed's model, and a cache of trained models.
 
 Training starts with a dense transformer on all tasks, whose copies then become experts task by task.
 """
@@ -27,15 +27,7 @@ from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Mo
 from moe_theory.runs.files import user_cache
 from moe_theory.runs.fingerprint import code_digest
 from moe_theory.runs.provenance import fingerprint
-from moe_theory.runs.tensors import (
-    InvalidCheckpointError,
-    read_kept,
-    read_safetensors,
-    write_kept,
-)
-
-PATTERN = "layers.{layer}.experts.{expert}.{name}"  # of the experts' tensors
-
+from moe_theory.runs.tensors import InvalidCheckpointError, read_kept, write_kept
 
 Progress = Callable[[str], None]
 _REPORTS = 10  # in a phase
@@ -208,11 +200,6 @@ def model_of(arrays: Mapping[str, np.ndarray]) -> Model:
         layers.append(Layer(next(norms), part(Attention, f"{prefix}attention."), next(norms), stacked))
     rest = {name: jnp.asarray(arrays[name]) for name in ("w_embedding", "b_embedding", "positions", "w_head", "b_head")}
     return Model(layers=tuple(layers), head_norm=part(Norm, "head_norm."), **rest)
-
-
-def load_model(path: Path) -> Model:
-    """The model whose `arrays_of` a file has, merged or not. Raises: InvalidCheckpointError for other files."""
-    return _model(path, read_safetensors(path)[0])
 
 
 def cache_folder() -> Path:
