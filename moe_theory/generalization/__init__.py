@@ -15,16 +15,14 @@ from moe_theory.generalization import complexity as complexity
 from moe_theory.generalization import corrected as corrected
 from moe_theory.generalization import counterexamples as counterexamples
 from moe_theory.generalization import model as model
-from moe_theory.generalization import ternary as ternary
 from moe_theory.generalization import theory as theory
 from moe_theory.generalization.calculator import bound as bound
 from moe_theory.generalization.data import Sample as Sample
+from moe_theory.generalization.from_files import stored as stored
 from moe_theory.generalization.model import READINGS as READINGS
 from moe_theory.generalization.model import Dims as Dims
 from moe_theory.generalization.model import Params as Params
 from moe_theory.generalization.model import Reading as Reading
-from moe_theory.generalization.published import published as published
-from moe_theory.generalization.published import stored as stored
 from moe_theory.generalization.training import Info as Info
 from moe_theory.generalization.training import State as State
 from moe_theory.generalization.training import best_experts as best_experts

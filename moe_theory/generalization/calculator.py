@@ -163,7 +163,6 @@ _OVER_ROOT = re.compile(r"(.+?)\s*/\s*sqrt\(m\)")
 
 def bound(
     *,
-    config: Path | str | None = None,
     checkpoint: Path | str | None = None,
     num_errors: int | None = None,
     losses: Path | str | None = None,
@@ -172,8 +171,8 @@ def bound(
     """All bounds that apply to a classifier, those of the paper first, as `moe-theory bound` shows them.
 
     Args:
-        config: a published model's config.json, or its folder, which has T, k, d, the weights and their bits.
-        checkpoint: weights in safetensors, a file or a folder: of a published model, or of one trained on the samples.
+        checkpoint: weights in safetensors, a file or a folder, of which the headers alone are read. With `num_errors`
+            or `losses` it is a model trained on the samples, and its weights are coded.
         num_errors: samples, of `num_samples`, that this trained model gets wrong; its bounds are on the risk.
         losses: its loss in [0, 1] on each sample instead: an .npy of m numbers, or text of one a line.
         values: fields of `calculator.Setting`; `rademacher` is a number, R_m(H) at this m, or text such as
@@ -190,9 +189,13 @@ def bound(
         >>> [(bound.form.id, round(bound.value, 3)) for bound in found if bound.is_best]
         [('product', 0.331)]
     """
-    places = (None if each is None else Path(each) for each in (config, checkpoint, losses))
-    config, checkpoint, losses = places
-    there, _ = from_files.fields(config, checkpoint, num_errors, losses, values, {name: name for name in values})
+    there, _ = from_files.fields(
+        None if checkpoint is None else Path(checkpoint),
+        num_errors,
+        None if losses is None else Path(losses),
+        values,
+        {name: name for name in values},
+    )
     return calculate(setting_of(**(values | there)))
 
 

@@ -11,9 +11,11 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from moe_theory.cli.options import PATH, Listed, examples, json_option
+from moe_theory.cli.options import PATH, Listed, examples, json_option, out_option
 from moe_theory.cli.output import show_document
 from moe_theory.core.errors import InvalidParamsError, shortened
+
+PICTURE = "bounds.svg"
 
 
 def _count(context: click.Context, option: click.Parameter, text: str | None) -> int | None:
@@ -35,8 +37,8 @@ count_option = functools.partial(click.option, callback=_count, metavar="INTEGER
 @click.command(
     epilog=examples(
         "moe-theory bound --experts 8 --active 1 --samples 1000000",
-        "moe-theory bound --expert-width 64 --router-width 32 --samples 1e9",
-        "moe-theory bound --config config.json --samples 1e12",
+        "moe-theory bound --expert-width 64 --samples 1e9",
+        "moe-theory bound --weights 46.7e9 --bits 16 --samples 1e12",
         "moe-theory bound --checkpoint model.safetensors --errors 150 --samples 1437",
     )
 )
@@ -62,22 +64,6 @@ count_option = functools.partial(click.option, callback=_count, metavar="INTEGER
     help="C, of the loss in the model's output; such as 0.5 for the ramp loss clip((1 - y f)/2, 0, 1).",
 )
 @click.option("--delta", default=0.05, help="Probability with which each bound may fail.")
-@click.option("--threshold", default=1.0, help="A bound is informative below it.")
-@click.option(
-    "--router",
-    metavar="CLASS",
-    help="linear, network, fixed (chosen before the samples are seen) or free (any function).",
-    show_default="as the other options say",
-)
-@click.option(
-    "--dimension",
-    metavar="READING",
-    help="What d_N is the dimension of: masks (Definition 4) or router (Theorem 1).",
-    show_default="both",
-)
-@click.option(
-    "--natarajan", type=float, help="Your own d_N; without --router nothing else is assumed to be known of the router."
-)
 @click.option(
     "--rademacher",
     metavar="R",
@@ -92,88 +78,51 @@ count_option = functools.partial(click.option, callback=_count, metavar="INTEGER
     help="Hidden units of expert networks (ReLU, no biases); one a layer, with commas between.",
 )
 @click.option(
-    "--router-widths",
-    "--router-width",
-    cls=Listed,
-    type=int,
-    help="Hidden units of a router network (ReLU, no biases); one a layer, with commas between.",
-)
-@click.option(
-    "--operator-norms",
-    cls=Listed,
-    type=float,
-    help="Largest spectral norm of a layer of expert networks (K_i of Lemma 3); one a layer, with commas between.",
-    show_default="--expert-norm",
-)
-@click.option(
-    "--row-norms",
-    cls=Listed,
-    type=float,
-    help="Largest sum of a layer's row norms (b_i of Lemma 3); one a layer, with commas between.",
-    show_default="what widths and norms allow",
-)
-@click.option(
-    "--config",
-    type=PATH,
-    help="A published model's config.json or the folder it is in, which has T, k, d, the weights and their bits.",
-)
-@click.option(
     "--checkpoint",
     type=PATH,
-    help="Weights in safetensors, a file or a folder. Of a published model headers alone are read; with --errors or "
-    "--losses the weights are coded, for a bound on the risk of this one model.",
+    help="Weights in safetensors, a file or a folder, of which headers alone are read; with --errors the weights are "
+    "coded, for a bound on the risk of this one model.",
 )
 @count_option("--errors", "num_errors", help="Samples, of the --samples it was trained on, that the model gets wrong.")
-@click.option(
-    "--losses",
-    type=PATH,
-    help="Its loss in [0, 1] on each sample instead: an .npy of m numbers, or text of one a line.",
-)
-@count_option(
-    "--choices",
-    "num_choices",
-    default="1",
-    help="Architectures, fixed in advance, that this one was chosen from after seeing the samples.",
-)
 @count_option(
     "--weights", "num_weights", help="All weights of a classifier of which nothing else is assumed, such as 46.7e9."
 )
 @count_option("--bits", default="32", help="That a weight is stored in.")
-@click.option("--picture", type=PATH, help="Where to draw the bounds over m, .svg or .png.")
+@out_option("Folder for the picture, bounds.svg.", told="no picture")
 @json_option(
     "schema, setting, known (what follows from it), notes and bounds, each with value, hypotheses, status and the like."
 )
 @click.pass_context
 def bound(
     context: click.Context,
-    config: Path | None,
     checkpoint: Path | None,
     num_errors: int | None,
-    losses: Path | None,
-    picture: Path | None,
+    out: Path | None,
     **values: Any,
 ) -> None:
     """Bounds on a sparse MoE's generalization error.
 
     Of each bound: its value, whether it is informative (the loss is in [0, 1], so a bound of 1 or more says nothing),
     from how many samples on, whether it holds or is refuted, and its hypotheses. Experts and router are linear by
-    default. The bound of a trained model is on its risk, by its --checkpoint and what it gets wrong.
+    default. The bound of a trained model is on its risk, by its --checkpoint and what it gets wrong. Routers of other
+    classes, your own d_N, other norms of each layer, losses in place of errors: `generalization.bound` in Python.
     """
     from moe_theory.generalization import calculator, from_files, report
+    from moe_theory.runs.files import prepare_folder
 
     options = {option.name: option.opts[0] for option in context.command.params if option.name and option.opts}
     given = {name: options[name] for name in values if context.get_parameter_source(name) != ParameterSource.DEFAULT}
-    notes = [] if "num_samples" in given or losses else [f"m = {values['num_samples']:,} is the default of --samples."]
-    there, said = from_files.fields(
-        config, checkpoint, num_errors, losses, {name: values[name] for name in given}, given
-    )
+    notes = [] if "num_samples" in given else [f"m = {values['num_samples']:,} is the default of --samples."]
+    there, said = from_files.fields(checkpoint, num_errors, None, {name: values[name] for name in given}, given)
     with _options_in_messages(options):
         setting = calculator.setting_of(**(values | there))
         found = calculator.calculate(setting)
     if setting.num_weights is not None and "num_experts" not in there:
         notes.append("T, k and d play no part in bounds on weights of which nothing else is known.")
     notes += said
-    if picture is not None:
+    picture = None
+    if out is not None:
+        picture = prepare_folder(out, (PICTURE,)) / PICTURE
         report.picture(setting, found).save(picture)
     show_document(report.document(setting, found, notes, picture))
 

@@ -72,7 +72,7 @@ HYPOTHESES = {
     calculator.SIZES: "the architecture, the number of weights and their bits were fixed before the samples were seen; "
     "outputs may be any number",
     calculator.CODE: "how weights are coded and used was fixed before the samples were seen, or chosen from as many "
-    "ways as --choices says ({num_choices:,}); levels, sizes and values are paid for; outputs may be any number",
+    "ways as num_choices says ({num_choices:,}); levels, sizes and values are paid for; outputs may be any number",
     calculator.ERROR: "the training error is the mean loss, of the weights as they are stored, on all of the m samples "
     "that they were trained on and chosen by",
     calculator.ONE: "each number alone fails with probability {delta:g}; one chosen among several after seeing the "

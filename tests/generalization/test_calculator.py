@@ -1,7 +1,6 @@
 """The calculator of bounds against plain Python: catches a constant, a sample count or a verdict that is not so."""
 
 import itertools
-import json
 import math
 
 import numpy as np
@@ -281,7 +280,7 @@ def test_a_trained_model_has_a_bound_on_its_risk(tmp_path):
     weights = np.random.default_rng(0).choice([-1, 0, 1], (20, 17)).astype(np.float32)
     path = tmp_path / "model.safetensors"
     save_file({"experts": weights}, path)
-    bits = len(certificate.encode({"experts": weights}))
+    bits = certificate.code_length({"experts": weights})
     rows = {each.form.id: each for each in generalization.bound(checkpoint=path, num_errors=100, num_samples=2000)}
     assert rows["certificate"].value == certificate.certificate(bits, 0.05, 2000).risk
     assert rows["stored"].value == pytest.approx(0.05 + corrected.stored(340, 32, 2000))
@@ -295,16 +294,3 @@ def test_a_trained_model_has_a_bound_on_its_risk(tmp_path):
     assert rows["product"].value == pytest.approx(losses.mean() + product.value)
     with pytest.raises(InvalidParamsError, match="num_weights is what --checkpoint"):
         generalization.bound(checkpoint=path, num_weights=5)
-
-
-def test_a_published_model_is_bounded_by_its_configuration(tmp_path):
-    sizes = {"num_hidden_layers": 2, "hidden_size": 8, "intermediate_size": 16, "vocab_size": 32}
-    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "num_local_experts": 4, "num_experts_per_tok": 2}
-    (tmp_path / "config.json").write_text(
-        json.dumps({"model_type": "mixtral", "torch_dtype": "bfloat16"} | sizes | heads)
-    )
-    model = generalization.published(tmp_path / "config.json")
-    (row,) = generalization.bound(config=tmp_path, num_samples=10**6)
-    assert row == generalization.bound(num_weights=model.num_weights, bits=16, num_samples=10**6)[0]._replace(
-        form=row.form
-    )
