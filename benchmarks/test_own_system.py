@@ -77,4 +77,3 @@ def test_own_system(benchmark):
         print(
             f"\n{name}, {way}: {each:,.0f} ns, {np.median(ratios):.2f} times ({min(ratios):.2f} to {max(ratios):.2f})"
         )
-    print(mt.explain(by_name["by_jax"], rate))

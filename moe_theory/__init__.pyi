@@ -2,7 +2,6 @@ import types
 
 import moe_theory.verify.session as _session
 
-from .core.explain import explain as explain
 from .core.papers import Paper as Paper
 from .core.papers import Reading as Reading
 from .core.random import draws as draws

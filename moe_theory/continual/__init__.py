@@ -3,7 +3,6 @@
 Source: H. Li, S. Lin, L. Duan, Y. Liang, N. B. Shroff, "Theory on Mixture-of-Experts in Continual Learning".
 """
 
-from moe_theory.continual import accuracy as accuracy
 from moe_theory.continual import corrected as corrected
 from moe_theory.continual import corrected as exact  # noqa: F401  # an earlier name
 from moe_theory.continual import reduced as reduced

@@ -36,7 +36,6 @@ from moe_theory.edge.params import Params as Params
 from moe_theory.edge.params import Reading as Reading
 from moe_theory.edge.params import gate_drive as gate_drive
 from moe_theory.edge.servers import DROPPED as DROPPED
-from moe_theory.edge.servers import WAITING as WAITING
 
 # The one place that names the paper: whatever lists papers asks for this.
 PAPER = Paper(

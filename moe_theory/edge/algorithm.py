@@ -28,12 +28,10 @@ from moe_theory.edge.arrivals import Arrival, check_laws, draw, draw_execution, 
 from moe_theory.edge.delays import Law
 from moe_theory.edge.params import Dims, Params, check_params, require_whole_rounds
 from moe_theory.edge.policies import Policy, adaptive, check_policy
-from moe_theory.edge.queue import Queue, empty_queue, offer_in_turn
 from moe_theory.edge.servers import (
     DROPPED,
     FREE,
     NONE,
-    WAITING,
     Servers,
     due,
     existing,
@@ -50,7 +48,7 @@ Stream = Callable[[Key[Array, ""], Dims, Any, Params], tuple[Pool, Arrival]]
 
 
 # What numbers of a state or an info must be (`core/debug.py`).
-SERVER, CHOSEN = IndexOf("state.visits", FREE), IndexOf("state.visits", WAITING)
+SERVER, CHOSEN = IndexOf("state.visits", FREE), IndexOf("state.visits", DROPPED)
 KIND = IndexOf("state.pool.truths", NONE)
 
 
@@ -80,7 +78,6 @@ class State(NamedTuple):
     pending_input: Float[Array, "S p"]  # stale gate input sum_i X_i
     pending_slopes: Float[Array, "S M"]  # stale derivatives of pi_{m_i} in the gate outputs, (25), (26)
     refit: Refit | None = None  # only where servers hold several tasks
-    queue: Queue | None = None  # only under `wait`
     memory: PyTree = None  # what a locality loss of one's own remembers
 
 
@@ -90,7 +87,7 @@ class Info(NamedTuple):
 
     task: Annotated[Int[Array, ""], IndexOf("state.pool.truths")]  # n_t
     truth: Float[Array, " p"]  # w_t, the task's own ground truth
-    expert: Annotated[Int[Array, ""], CHOSEN]  # m_t; `DROPPED` or `WAITING` where it went to no server
+    expert: Annotated[Int[Array, ""], CHOSEN]  # m_t; `DROPPED` where it went to no server
     delay: Annotated[Int[Array, ""], AT_LEAST_0]  # d_t of (1), in rounds; 0 where the task went to no server
     wait: Annotated[Int[Array, ""], AT_LEAST_0]  # rounds before the server starts on it (`soonest`)
     num_busy: Int[Array, ""]  # servers that the router found at capacity
@@ -236,7 +233,6 @@ def begin(
         pending_input=vectors,
         pending_slopes=jnp.zeros((slots, experts), dtype),
         refit=no_refit(dims, dtype) if dims.slots_per_server > 1 else None,
-        queue=empty_queue(dims, dtype) if dims.when_busy == "wait" else None,
         memory=None if locality is None else locality.init(dims),
     )
 
@@ -305,7 +301,7 @@ def learn(
     Args:
         arrival: truth (p,) and features (p, s) of the task, and what policies route by.
         policy: from `policies`, or your own.
-        dims: those passed to `begin`; needed only where servers hold several tasks or tasks wait.
+        dims: those passed to `begin`; needed only where servers hold several tasks.
         fit: what a server's model changes by.
         locality: the one that `begin` was given.
     Returns: the state after the round, and what was observed.
@@ -313,7 +309,7 @@ def learn(
     Raises: InvalidDimsError for arrays that do not fit the state; InvalidParamsError for parameters or delays outside
         their range, where their values are known; for a locality that gives another shape or, where that is known,
         NaN; for a fit, a locality or targets of one's own where servers hold several tasks, whose models are fitted
-        once more when they complete; and for targets where tasks wait.
+        once more when they complete.
 
     Examples:
         A task takes 3 rounds to the fastest server and 1 there; until then the server's model is at distance 1:
@@ -335,10 +331,7 @@ def learn(
     servers = _servers(dims, fit, locality)
     ready, done, change_norms = due(state, params, servers)
 
-    def offer_one(state: State, arrival: Arrival, is_offered: bool | Bool[Array, ""] = True) -> Any:
-        return offer(state, arrival, jnp.sum(arrival.features, axis=1), params, policy, servers, is_offered)
-
-    after, task = offer_one(ready, arrival) if ready.queue is None else offer_in_turn(offer_one, ready, arrival)
+    after, task = offer(ready, arrival, jnp.sum(arrival.features, axis=1), params, policy, servers)
     after = after._replace(dropped=after.dropped + (task.server == DROPPED))
 
     exists = existing(state, params)
@@ -425,10 +418,6 @@ def _check_round(
         raise InvalidParamsError(
             "servers that hold several tasks refit them by the minimum norm: leave out fit and targets, and locality."
         )
-    if state.queue is not None and arrival.targets is not None:
-        raise InvalidParamsError(
-            "tasks that wait have the targets of their truths: leave out targets, or let them drop."
-        )
     num_slots = state.pending_server.shape[0]
     per_server = 1 if dims is None else dims.slots_per_server
     if has_own_slots(state, per_server) and is_known(state.pending_server):
@@ -458,8 +447,8 @@ def _check_round(
 
 def _require_no_dims(state: State) -> None:
     """Raise InvalidDimsError where a round cannot do without the dims."""
-    if state.refit is not None or state.queue is not None:
-        raise InvalidDimsError("servers of this state hold several tasks, or tasks wait: pass dims, those of begin.")
+    if state.refit is not None:
+        raise InvalidDimsError("servers of this state hold several tasks: pass dims, those of begin.")
 
 
 def _check_totals(transfer_delay: Any, execution_delay: Any, params: Params, longest: int | None) -> None:
@@ -497,10 +486,8 @@ def _check_delays(name: str, values: Any, shape: tuple[int, ...], longest: int |
 
 def _fits(state: State, dims: Dims) -> bool:
     """Whether the state was begun with these dims, as far as they matter."""
-    waiting = 0 if state.queue is None else state.queue.arrivals.task.shape[0]
     return (
         state.pending_slopes.shape == (dims.num_slots, dims.max_experts)
         and state.pool.truths.shape == (dims.num_tasks, dims.num_features)
         and (state.refit is not None) == (dims.slots_per_server > 1)
-        and waiting == (dims.max_waiting if dims.when_busy == "wait" else 0)
     )

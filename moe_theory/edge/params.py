@@ -65,7 +65,6 @@ CLUSTER_SPREAD = SIGMA_0**2 / 12**0.5
 # What happens to a task that finds all servers busy.
 WHEN_BUSY = {
     "drop": "it is lost, and counted",
-    "wait": "it waits at the router, first come first served, until a server is idle",
     "soonest": "it waits at the server that becomes idle soonest",
 }
 
@@ -100,7 +99,7 @@ class Dims:
     max_delay: Size | None = None  # d_u, the largest total delay of a task, in rounds; None: any
     max_capacity: Size = 1  # most tasks that one server may work on at once; the paper's is 1
     when_busy: str = "drop"  # what happens to a task that finds all servers busy: a key of `WHEN_BUSY`
-    max_waiting: Annotated[int, Whole(0, LONGEST_QUEUE)] = 0  # queue length: the router's (`wait`), a server's
+    max_waiting: Annotated[int, Whole(0, LONGEST_QUEUE)] = 0  # length of a server's queue
 
     def __post_init__(self) -> None:
         constraints.check_sizes(self)
@@ -124,7 +123,7 @@ class Dims:
         everywhere = self.max_experts * self.slots_per_server
         if self.max_delay is None or self.when_busy == "soonest":
             return everywhere
-        return min(everywhere, self.max_delay + self.max_waiting)
+        return min(everywhere, self.max_delay)
 
 
 @documented

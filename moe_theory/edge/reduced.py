@@ -65,7 +65,7 @@ def system(
     """The reduced model as a `System`; `Params` are those of `edge.system`, whose arguments these are.
 
     Source: Algorithm 1 of `edge`, with `core/expected.py`.
-    Raises: InvalidDimsError where servers hold several tasks, or tasks wait; InvalidParamsError for a policy that is no
+    Raises: InvalidDimsError where servers hold several tasks; InvalidParamsError for a policy that is no
         function; from its `init` the errors of `edge.system`'s.
 
     Examples:
@@ -82,7 +82,7 @@ def system(
         True
     """
     check_policy(policy)
-    if dims.slots_per_server > 1 or dims.when_busy == "wait":
+    if dims.slots_per_server > 1:
         raise InvalidDimsError(
             f"max_capacity={dims.max_capacity} and when_busy={dims.when_busy!r} must be 1 and 'drop': a server of the "
             "reduced model holds one task, and the others are dropped."

@@ -18,7 +18,7 @@ from moe_theory.core.tasks import select_row
 from moe_theory.edge.policies import Policy
 
 FREE = -1  # the server of a slot that holds no task
-DROPPED, WAITING = -1, -2  # what `Info.expert` says of a task that went to no server
+DROPPED = -1  # what `Info.expert` says of a task that went to no server
 NONE = -1  # the kind of no task: of an expert without a specialty, or of a slot whose task is not completed
 
 
@@ -136,7 +136,6 @@ def offer(
     params: Any,
     policy: Policy,
     servers: Servers,
-    is_offered: bool | Bool[Array, ""] = True,
 ) -> tuple[Any, Assignment]:
     """Offer a task to the servers: the state with it pending, or unchanged where no server takes it.
 
@@ -148,7 +147,7 @@ def offer(
     scores = gating.scored(policy(outputs, state, arrival, params), outputs)
     is_free = state.pending_server == FREE
     scores, idle = servers.rank(state, scores, exists & jnp.any(is_free), params)
-    server, mask, is_blind = gating.best_ranked(scores, idle & is_offered)
+    server, mask, is_blind = gating.best_ranked(scores, idle)
     is_routed = jnp.any(mask)
     delay = jnp.sum(jnp.where(mask, arrival.transfer_delay + state.execution_delay, 0), dtype=jnp.int32)
     free_from = jnp.sum(jnp.where(mask, state.busy_until, 0), dtype=jnp.int32)

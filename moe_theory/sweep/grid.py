@@ -14,7 +14,6 @@ import jax
 
 from moe_theory.core.constraints import shown
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, shortened
-from moe_theory.sweep.formulas import Formula
 from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value, Vocabulary
 
 MOST_CELLS = 1_000_000
@@ -64,7 +63,6 @@ class Fixed:
     dims: Mapping[str, int | str]
     choices: Mapping[str, str]
     params: Mapping[str, Value]
-    formulas: Mapping[str, Formula]  # each behind those that it needs
     keys: Mapping[str, tuple[str, ...]]  # where each name is set, on axes too
 
 
@@ -92,14 +90,6 @@ def build_grid(axes: Sequence[GridAxis], fixed: Fixed) -> Grid:
     return Grid(tuple(axes), cells)
 
 
-def formula_names(vocabulary: Vocabulary, axes: Sequence[GridAxis], dims: Mapping[str, Any]) -> list[str]:
-    """The names that a formula may use: all parameters, and the sizes that are numbers in every cell."""
-    sizes = {**vocabulary.known.default_dims, **dims}
-    sizes |= {name: column[0] for axis in axes for name, column in axis.columns.items()}
-    numbers = (name for name in vocabulary.known.sizes if isinstance(sizes.get(name), int))
-    return [*vocabulary.known.parameters, *numbers]
-
-
 def _drafts(axes: Sequence[GridAxis], fixed: Fixed, dims: Mapping[str, Any]) -> Iterator[SweepCell]:
     """The cells with dictionaries for sizes and parameters: some sizes follow from the whole grid."""
     known = fixed.vocabulary.known
@@ -119,20 +109,7 @@ def _drafts(axes: Sequence[GridAxis], fixed: Fixed, dims: Mapping[str, Any]) -> 
         sizes = {**dims, **here["dims"]}
         params = {**readings[reading], **here["params"]}
         chosen = {**choices, **here["choices"]} if here["choices"] else choices  # shared by a million cells
-        try:
-            _evaluate(fixed, params, sizes)
-        except MoeTheoryError as error:
-            raise _in_cell(error, settings, fixed.keys) from None
         yield SweepCell(index, settings, reading, sizes, chosen, params)
-
-
-def _evaluate(fixed: Fixed, params: dict[str, Any], sizes: Mapping[str, Any]) -> None:
-    for name, formula in fixed.formulas.items():
-        try:
-            params[name] = fixed.vocabulary.value(name, formula({**sizes, **params}))
-        except MoeTheoryError as error:
-            error.key = ("params", name)
-            raise
 
 
 def _cell(draft: SweepCell, fixed: Fixed, cache: dict[tuple, Any]) -> SweepCell:

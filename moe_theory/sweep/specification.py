@@ -18,8 +18,8 @@ from pydantic import AfterValidator, Field, TypeAdapter, create_model
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, about, shortened, unknown_name
 from moe_theory.core.notebook import Shown
 from moe_theory.runs.reading import read_bytes
-from moe_theory.sweep import formulas, toml
-from moe_theory.sweep.grid import Fixed, Grid, GridAxis, build_grid, formula_names, require_few_cells
+from moe_theory.sweep import toml
+from moe_theory.sweep.grid import Fixed, Grid, GridAxis, build_grid, require_few_cells
 from moe_theory.sweep.statistics import ONLY
 from moe_theory.sweep.systems import sweepable
 from moe_theory.sweep.vocabulary import (
@@ -66,7 +66,7 @@ class Specification(Shown):
     rounds: Annotated[Whole, between(1, 2**31 - 1, "rounds are counted in 32 bits")]  # T, of every replicate
     axes: Table = dataclasses.field(default_factory=dict)  # name -> its values
     zips: Table = dataclasses.field(default_factory=dict)  # axis -> names that vary together, and their values
-    params: Table = dataclasses.field(default_factory=dict)  # fixed; a text is a formula of other names
+    params: Table = dataclasses.field(default_factory=dict)  # fixed
     dims: Table = dataclasses.field(default_factory=dict)  # static sizes other than the default
     choices: Table = dataclasses.field(default_factory=dict)  # static choices other than the default
     reading: Text | None = None  # None: the system's default, or an axis
@@ -99,19 +99,11 @@ class Specification(Shown):
         vocabulary = vocabulary_of(self.system, self.precision)
         axes = [GridAxis(name, {name: values}) for name, values in self.axes.items()]
         axes += [GridAxis(name, members) for name, members in self.zips.items()]
-        known = formula_names(vocabulary, axes, self.dims)
-        parsed = {}
-        for name, value in self.params.items():
-            if isinstance(value, str):
-                with about("params", name):
-                    parsed[name] = formulas.parse(value, known, vocabulary.known.params)
-        numbers = {name: value for name, value in self.params.items() if name not in parsed}
-        in_order = formulas.in_order(parsed)
         keys = {name: ("axes", name) for name in self.axes}
         keys |= {name: ("zips", along, name) for along, members in self.zips.items() for name in members}
         keys |= {name: (table, name) for table in ("params", "dims", "choices") for name in getattr(self, table)}
         keys |= {READING: (READING,)} if self.reading is not None else {}
-        return build_grid(axes, Fixed(vocabulary, self.reading, self.dims, self.choices, numbers, in_order, keys))
+        return build_grid(axes, Fixed(vocabulary, self.reading, self.dims, self.choices, self.params, keys))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -209,7 +201,7 @@ def _completed(given: dict[str, Any]) -> dict[str, Any]:
     with about("axes" if axes else "zips"):
         require_few_cells([*map(len, axes.values()), *(len(next(iter(members.values()))) for members in zips.values())])
     fixed = {
-        table: {name: vocabulary.fixed(name, value) for name, value in given[table].items()}
+        table: {name: vocabulary.value(name, value) for name, value in given[table].items()}
         for table in ("params", "dims", "choices")
     }
     reading = None

@@ -21,6 +21,7 @@ MOST_VALUES = 1_000_000  # of an axis
 LARGEST_SIZE = 2**20
 READING = "reading"
 SPACINGS = {"linspace": np.linspace, "logspace": np.geomspace}
+NO_FORMULAS = "Formulas are no longer read: give numbers, and vary parameters that go together in [zips]."
 
 Value = bool | int | float | str
 _T = TypeVar("_T")
@@ -101,7 +102,7 @@ def _listed(given: Any) -> Sequence[Any]:
 def _double(given: Any) -> float:
     given = plain(given)
     if isinstance(given, str):
-        raise _problem("value", "is text, but must be a number, true or false. Formulas belong in params.")
+        raise _problem("value", f"is text, but must be a number. {NO_FORMULAS}")
     if isinstance(given, bool) or not isinstance(given, (int, float)):
         raise _problem("value", "must be a number. Change it.")
     try:
@@ -184,13 +185,6 @@ class Vocabulary:
         """
         key = key or (self.home(name), name)
         return checked(self._kinds[name][0], given, *key, error_type=self._error_type(name))
-
-    def fixed(self, name: str, given: Any) -> Value:
-        """Setting of `name` in a specification's table: a value, or the text of a formula. Raises: as `value`."""
-        home, given = self.home(name), plain(given)
-        if home == "params" and isinstance(given, str) and not self._is_boolean(name):
-            return " ".join(given.split())
-        return self.value(name, given)
 
     def column(self, name: str, given: Any, *key: str) -> tuple[Value, ...]:
         """The values of `name` on an axis, in order. Raises: as `value`."""

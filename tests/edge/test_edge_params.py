@@ -73,13 +73,13 @@ SIZES_REFUSED = [
         for value in NO_SIZES
     ),
     *(
-        ({"when_busy": name}, rf"unknown when_busy {name!r}\. Did you mean {nearest!r}\? Known: drop, soonest, wait\.$")
-        for name, nearest in (("waits", "wait"), ("Drop", "drop"), ("sooner", "soonest"))
+        ({"when_busy": name}, rf"unknown when_busy {name!r}\. Did you mean {nearest!r}\? Known: drop, soonest\.$")
+        for name, nearest in (("Drop", "drop"), ("sooner", "soonest"))
     ),
-    *(({"when_busy": value}, "unknown when_busy ") for value in (None, 3, ["wait"])),
+    *(({"when_busy": value}, "unknown when_busy ") for value in (None, 3, ["soonest"])),
     *(
         ({"when_busy": name, "max_waiting": count}, rf"max_waiting={count} does not go with when_busy='{name}'.* Set m")
-        for name, count in (("drop", 2), ("wait", 0), ("soonest", 0))
+        for name, count in (("drop", 2), ("soonest", 0))
     ),
 ]
 
@@ -309,15 +309,14 @@ def test_without_dims_samples_may_vary_but_not_reach_the_features() -> None:
     "dims",
     [
         DIMS,
-        edge.Dims(M, N, P, S, when_busy="wait", max_waiting=1),
         edge.Dims(M, N, P, S, when_busy="soonest", max_waiting=1),
     ],
-    ids=["capacity", "wait", "soonest"],
+    ids=["capacity", "soonest"],
 )
 def test_a_state_that_needs_its_dims_says_so(dims: edge.Dims) -> None:
     """Would catch servers that silently hold one task, or errors that leave out a server's second task."""
     state = edge.begin(dims, PARAMS, POOL, ONES)
-    message = "servers of this state hold several tasks, or tasks wait: pass dims, those of begin"
+    message = "servers of this state hold several tasks: pass dims, those of begin"
     refused(InvalidDimsError, message, lambda: edge.learn(state, arrival(), PARAMS))
     refused(InvalidDimsError, message, lambda: edge.generalization_error_flushed(state))
     edge.generalization_error_flushed(state, dims)
@@ -330,8 +329,8 @@ def test_the_dims_of_a_round_are_those_of_its_start() -> None:
         edge.Dims(M, N, P, S),
         edge.Dims(M, N, P, S, max_delay=3),
         edge.Dims(M, N, P, S, max_delay=3, max_capacity=2),
-        edge.Dims(M, N, P, S, when_busy="wait", max_waiting=1),
-        edge.Dims(M, N, P, S, when_busy="wait", max_waiting=2),
+        edge.Dims(M, N, P, S, when_busy="soonest", max_waiting=1),
+        edge.Dims(M, N, P, S, when_busy="soonest", max_waiting=2),
         edge.Dims(M, N + 1, P, S),
         edge.Dims(M + 1, N, P, S),
     ]

@@ -69,7 +69,7 @@ def test_the_gates_step_by_the_expected_move_and_in_algorithm_1s_round():
     )
 
 
-@pytest.mark.parametrize("choices", [{"max_capacity": 2}, {"when_busy": "wait", "max_waiting": 3}])
+@pytest.mark.parametrize("choices", [{"max_capacity": 2}, {"when_busy": "soonest", "max_waiting": 3}])
 def test_servers_that_hold_several_tasks_are_refused(choices):
     with pytest.raises(InvalidDimsError, match="holds one task"):
         reduced.system(edge.Dims(4, N, P, S, **choices))

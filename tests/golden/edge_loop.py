@@ -7,7 +7,7 @@ a sum over all of them.
 Rounds count from 1. A task routed in round t with delay d occupies its server in t..t+d-1. Round t+d opens with the
 server's new model, and the server may be picked in it. `capacity` is the extension of footnote 1: a server holds up to
 that many tasks at once, and (9) starts from the model it has when a task completes. With `when_busy` other than `drop`
-tasks queue, at the router (`wait`) or at the server that is free first (`soonest`).
+tasks queue at the server that is free first (`soonest`).
 """
 
 import heapq
@@ -111,7 +111,6 @@ class Reference:
         self.dropped = 0
         self.routed: list[Task] = []
         self.pending: list[Task] = []
-        self.queue: list[Arrival] = []  # at the router
         self.steps: list[GateStep] = []
 
     @property
@@ -135,18 +134,13 @@ class Reference:
 
         num_busy = len(self.servers) - len(self.idle())
         self.clearance = math.inf
-        queue = [*self.queue, arrival]
-        while queue and (server := self.server_for(queue[0])) is not None:
-            task = self._assign(queue.pop(0), server)
-        if not queue:
-            expert, delay, wait = task.server.index, task.delay, task.starts_in - self.t
-        elif len(queue) <= (self.settings.max_waiting if self.settings.when_busy == "wait" else 0):
-            expert, delay, wait = -2, 0, 0
-        else:
-            queue.pop()
+        server = self.server_for(arrival)
+        if server is None:
             self.dropped += 1
             expert, delay, wait = -1, 0, 0
-        self.queue = queue
+        else:
+            task = self._assign(arrival, server)
+            expert, delay, wait = server.index, task.delay, task.starts_in - self.t
         errors = self.generalization_error(), self.flushed_error()
         return Outcome(expert, delay, wait, num_busy, completed, self.clearance, *errors)
 

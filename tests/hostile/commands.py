@@ -205,7 +205,7 @@ execution = "geometric"
 policy = "fastest"
 [params]
 geometric_stop = 0.5
-min_strength = "max_strength / 2"
+min_strength = 0.25
 [axes]
 num_experts = {{linspace = [1, 3], num = 2}}
 """

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from moe_theory import continual, edge
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidSpecError, MoeTheoryError
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, MoeTheoryError
 from moe_theory.sweep.results import Sweep
 from moe_theory.sweep.systems import sweepable, system_names
 
@@ -67,13 +67,9 @@ def test_axes_go_before_params_and_params_before_the_reading():
 
 
 def test_all_cells_are_padded_to_the_largest_number_of_experts():
-    """Would catch one compiled program a cell, and a formula that pads too little."""
+    """Would catch one compiled program a cell."""
     axes = {"truth_scale": [0.1, 0.5], "num_experts": [3, 7, 5]}
     assert {cell.dims.max_experts for cell in Sweep(system="continual", rounds=1, axes=axes).grid.cells} == {7}
-    doubled = Sweep(
-        system="continual", rounds=1, axes={"num_clusters": [2, 4]}, params={"num_experts": "2 * num_clusters"}
-    )
-    assert [(cell.params.num_experts, cell.dims.max_experts) for cell in doubled.grid.cells] == [(4, 8), (8, 8)]
     given = Sweep(system="continual", rounds=1, axes=axes, dims={"max_experts": 9})
     assert {cell.dims.max_experts for cell in given.grid.cells} == {9}
 
@@ -84,33 +80,14 @@ def test_sizes_and_choices_may_be_axes():
         system="edge",
         rounds=1,
         axes={"num_features": [20, 30], "policy": ["nearest", "adaptive"]},
-        params={"noise_scale": "1 / num_features"},
         choices={"transfer": "geometric"},
-        dims={"when_busy": "wait", "max_waiting": 3},
+        dims={"when_busy": "soonest", "max_waiting": 3},
     ).grid
     assert [cell.dims for cell in grid.cells[::2]] == [
-        edge.Dims(50, 10, features, 10, when_busy="wait", max_waiting=3) for features in (20, 30)
+        edge.Dims(50, 10, features, 10, when_busy="soonest", max_waiting=3) for features in (20, 30)
     ]
     assert [cell.choices["policy"] for cell in grid.cells] == ["nearest", "adaptive"] * 2
     assert {(cell.choices["transfer"], cell.choices["execution"]) for cell in grid.cells} == {("geometric", "uniform")}
-    assert [cell.params.noise_scale for cell in grid.cells[::2]] == [1 / 20, 1 / 30]
-
-
-def test_formulas_see_axes_readings_and_one_another():
-    """Would catch formulas evaluated in the order written, or once for all cells."""
-    grid = Sweep(
-        system="continual",
-        rounds=1,
-        axes={"truth_scale": [0.5, 0.25]},
-        params={
-            "cluster_spread": "signal_scale / 100",
-            "signal_scale": "1 / truth_scale",
-            "noise_scale": "locality_power",
-        },
-        reading="squared-locality",
-    ).grid
-    told = [(cell.params.signal_scale, cell.params.cluster_spread, cell.params.noise_scale) for cell in grid.cells]
-    assert told == [(2.0, 0.02, 2.0), (4.0, 0.04, 2.0)]
 
 
 @pytest.mark.parametrize(
@@ -132,24 +109,6 @@ def test_formulas_see_axes_readings_and_one_another():
         ({"axes": {"num_samples": [2, 40]}}, InvalidDimsError, ("axes", "num_samples"), "in the cell num_samples=40: "),
         ({"dims": {"num_samples": 40}}, InvalidDimsError, ("dims", "num_samples"), "num_samples=40 must be below"),
         ({"params": {"noise_scale": -1}}, InvalidParamsError, ("params", "noise_scale"), "noise_scale=-1.0 must not"),
-        (
-            {"axes": {"truth_scale": [0.5, 0]}, "params": {"signal_scale": "1 / truth_scale"}},
-            InvalidSpecError,
-            ("params", "signal_scale"),
-            "in the cell truth_scale=0: the formula '1 / truth_scale' divides by zero",
-        ),
-        (
-            {"axes": {"truth_scale": [0.5]}, "params": {"num_clusters": "1 / truth_scale + 0.5"}},
-            InvalidParamsError,
-            ("params", "num_clusters"),
-            "num_clusters=2.5 must be a whole number",
-        ),
-        (
-            {"axes": {"truth_scale": [0.5]}, "params": {"noise_scale": "-truth_scale"}},
-            InvalidParamsError,
-            ("params", "noise_scale"),
-            "noise_scale=-0.5 must not be negative",
-        ),
     ],
 )
 def test_a_refused_cell_is_named(changes, kind, key, words):
