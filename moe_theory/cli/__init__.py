@@ -24,18 +24,23 @@ from moe_theory.core.papers import declared_commands, import_command, parsed_sou
 
 _OWN = "Run things of your own"  # where those of papers stand too
 _GROUPS = {  # this package's commands by heading; "sweep show" is `show` of sweep.py
-    "See what there is": ("tour", "statements", "why", "claims", "figures"),
-    "Judge claims": ("verify", "challenge", "explore", "report", "record", "cite"),
+    "See what there is": ("statements", "why", "figures"),
+    "Judge claims": ("verify", "challenge", "explore", "report", "record"),
     _OWN: ("new", "sweep", "sweep show"),
-    "This machine": ("completion",),
+}
+_REMOVED = {  # commands of earlier versions, and what to type in their place
+    "claims": "moe-theory statements --claims",
+    "cite": "moe-theory report --cite",
+    "tour": "the notebooks in docs/pages/notebooks",
+    "data": "moe-theory deep --data DIR --list",
+    "completion": "Click's own completion: set _MOE_THEORY_COMPLETE=bash_source",
 }
 ABOUT = """moe-theory runs the algorithms of Mixture-of-Experts theory papers by the
 thousand replicates and gives verdicts on their numbered statements."""
 NEXT = {  # command: what it does, and its time on two cores
-    "moe-theory tour": ("ten steps from one trajectory to a verdict, with pictures", "2 min"),
     "moe-theory why generalization.theorem-1": ("why a theorem fails, and what holds instead", "5 s"),
     "moe-theory verify continual.lemma-4 --reading unit-signal": ("judge one lemma by Monte Carlo", "10 s"),
-    "moe-theory cite runs/verify": ("cite the statements it bears on, with BibTeX", "4 s"),
+    "moe-theory report runs/verify --cite": ("cite the papers that it judges, with BibTeX", "4 s"),
     "moe-theory figures continual figure-2": ("draw the first paper's Fig. 2, theory over empirics", "1 min"),
     "moe-theory sweep --example > grid.toml": ("start a grid of settings of your own", "2 s"),
 }
@@ -113,6 +118,8 @@ class _App(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in _COMMANDS or cmd_name in commands():
             return command(cmd_name)
+        if cmd_name in _REMOVED:
+            raise click.UsageError(f"the command {cmd_name!r} was removed. Use {_REMOVED[cmd_name]}.")
         self.commands.update({name: click.Command(name) for name in commands()})  # one of which Click suggests
         return None
 

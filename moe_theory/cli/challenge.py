@@ -1,12 +1,11 @@
 """`moe-theory challenge`."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from moe_theory.cli.options import cluster_options, examples, json_option, module_option, seed_option
-from moe_theory.cli.output import DONE, FAILED, open_console, show_document
+from moe_theory.cli.options import cluster_option, examples, json_option, module_option, seed_option
+from moe_theory.cli.output import open_console, show_document
 
 
 @click.command(epilog=examples("moe-theory challenge continual.lemma-11-more-experts --seconds 10"))
@@ -30,17 +29,11 @@ from moe_theory.cli.output import DONE, FAILED, open_console, show_document
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder that keeps each search, to resume from, and for `moe-theory record`.",
 )
-@cluster_options("Search a statement a worker, with all its cores,")
-@click.option(
-    "--self-test",
-    is_flag=True,
-    help="Search planted regions, whose truth is known, and count what is found and what is false.",
-)
+@cluster_option("Search a statement a worker, with all its cores,")
 @module_option
 @json_option(
     "a list of the searches, each with schema, statement, sought (break or rescue), free, flips (each with its "
-    "setting, borders and verdicts), clause, recorded, nearest, settings, inadmissible, shapes and command; with "
-    "--self-test rows."
+    "setting, borders and verdicts), clause, recorded, nearest, settings, inadmissible, shapes and command."
 )
 def challenge(
     patterns: tuple[str, ...],
@@ -50,8 +43,6 @@ def challenge(
     error: float | None,
     out: Path | None,
     dask: str | None,
-    security: Mapping[str, str] | None,
-    self_test: bool,
     module: Path | None,
 ) -> None:
     """Search what statements leave free.
@@ -61,18 +52,12 @@ def challenge(
     the clause under which the statement holds. Of several, those that leave nothing free are left out.
     """
     from moe_theory.core.errors import InvalidRunError
-    from moe_theory.report.challenge import document, planted
+    from moe_theory.report.challenge import document
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.verify.challenges import search_each
-    from moe_theory.verify.planted_regions import search_planted
     from moe_theory.verify.registry import load_claims
 
-    if self_test:
-        with terminal_progress(open_console()) as progress:
-            rows = search_planted(seed=seed, progress=progress)
-        show_document(planted(rows))
-        raise SystemExit(DONE if all(row.is_ok for row in rows) else FAILED)
     if not patterns:
         raise InvalidRunError("name a STATEMENT, such as continual.lemma-11-more-experts, or a paper.")
     if module is not None:
@@ -80,5 +65,5 @@ def challenge(
     keep_programs()
     about = {"reading": reading, "seed": seed, "error": error, "module": None if module is None else str(module)}
     with terminal_progress(open_console()) as progress:
-        found = search_each(patterns, seconds, **about, folder=out, dask=dask, security=security, progress=progress)
+        found = search_each(patterns, seconds, **about, folder=out, dask=dask, progress=progress)
     show_document(document(found))

@@ -1,12 +1,11 @@
 """`moe-theory explore`."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from moe_theory.cli.options import cluster_options, examples, json_option, module_option, out_option, seed_option
+from moe_theory.cli.options import cluster_option, examples, json_option, module_option, out_option, seed_option
 from moe_theory.cli.output import command_line, open_console, show_document
 
 
@@ -32,7 +31,7 @@ from moe_theory.cli.output import command_line, open_console, show_document
     help="Probability that any status of the map is wrong, split evenly over its points.",
 )
 @module_option
-@cluster_options("Take samples")
+@cluster_option("Take samples")
 @out_option("Folder for the picture, the numbers and the verdicts.", "runs/explore")
 @json_option(
     "what CLAIM.json in OUT holds, with schema, claim, axes, summary and points, each with its place "
@@ -42,7 +41,6 @@ def explore(
     claim: str,
     module: Path | None,
     dask: str | None,
-    security: Mapping[str, str] | None,
     out: Path,
     **asked: Any,
 ) -> None:
@@ -62,7 +60,7 @@ def explore(
     if module is not None:
         load_claims(module)
     plan = plan_search(claim, **asked, module=None if module is None else str(module))
-    pool = remote_pool(plan.studies(), dask=dask, security=security)
+    pool = remote_pool(plan.studies(), dask=dask)
     folder = prepare_folder(out, [path.name for path in exploration.paths_of(out, plan.claim.id)])
     keep_programs(fallback=folder / "programs")
     judged: list = []

@@ -49,7 +49,7 @@ def new(kind: str, name: str, out: Path | None) -> None:
         f"  moe-theory verify {name} --out run: SUPPORTED for the better of two, REFUTED for one; see run/report.html",
         f"  moe-theory figures {name}: a picture, and its numbers",
         "  moe-theory sweep sweep.toml --out swept: a grid of settings",
-        "  moe-theory cite run: BibTeX of what it bears on",
+        "  moe-theory report run --cite: BibTeX of the papers that it judges",
         f"  moe-theory record run: puts it into {name}/recorded.json, where `why` reads it",
         "  pytest: the paper's test",
         f"then change {name}/__init__.py; proofs go into {name}/proofs/",

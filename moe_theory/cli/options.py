@@ -68,31 +68,13 @@ system_option: Decorator = click.option(
 )
 
 
-def cluster_options(what: str) -> Decorator:
-    """--dask, the address of a cluster, with `what` it does there; and its certificates, which a command is given as
-    `security`, None unless some are named.
-    """
+def cluster_option(what: str) -> Decorator:
+    """--dask, the address of a cluster, with `what` it does there. Certificates are those of Dask's configuration."""
     told = (
         f"{what} on a Dask cluster instead: a scheduler's address such as tcp://host:8786, or local:N for N processes. "
         "Whoever controls the scheduler can run any code here and on its workers."
     )
-    options = [
-        click.option("--dask", metavar="ADDRESS", help=told),
-        click.option("--tls-ca-file", type=PATH, help="For --dask tls://host:8786: certificate of the authority."),
-        click.option("--tls-cert", type=PATH, help="Likewise: certificate of this process."),
-        click.option("--tls-key", type=PATH, help="Likewise: its key."),
-    ]
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(command)
-        def call(*, tls_ca_file: Path | None, tls_cert: Path | None, tls_key: Path | None, **others: Any) -> Any:
-            files = {"tls_ca_file": tls_ca_file, "tls_client_cert": tls_cert, "tls_client_key": tls_key}
-            security = {name: str(path) for name, path in files.items() if path is not None}
-            return command(security=security or None, **others)
-
-        return functools.reduce(lambda made, option: option(made), reversed(options), call)
-
-    return decorate
+    return click.option("--dask", metavar="ADDRESS", help=told)
 
 
 def whole_numbers(context: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:

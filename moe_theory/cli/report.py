@@ -13,22 +13,24 @@ from moe_theory.core.errors import InvalidReportError
     epilog=examples(
         "moe-theory report runs/verify",
         "moe-theory report --paper generalization",
+        "moe-theory report runs/verify --cite",
         "moe-theory report --proofs generalization",
     )
 )
 @click.argument("folders", nargs=-1, metavar="[DIR...]", type=PATH)
 @click.option("--paper", metavar="NAME", help="The paper's recorded verdicts, which come with it, instead of a DIR's.")
 @click.option("--proofs", metavar="NAME", help="The paper's proofs on one page, to read or to print, instead.")
+@click.option("--cite", is_flag=True, help="Print BibTeX of this software and of the papers judged, instead.")
 @out_option("Folder for the report.", told="the first DIR, or runs/papers/NAME")
-@json_option("what report.json holds, in the form of verdicts.json.")
-def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out: Path | None) -> None:
+@json_option("what report.json holds, in the form of verdicts.json; with --cite schema, papers, version and bibtex.")
+def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, cite: bool, out: Path | None) -> None:
     """Make one self-contained page of what `verify` wrote, or of a paper as it was judged.
 
     DIR, by default runs/verify, holds a verdicts.json, or has subfolders that do. Writes report.html, report.md and
     report.json, which say the same. Several folders become one report: a later verdict on a claim under a reading
     replaces an earlier one, and their errors add up. With --proofs: proofs.html.
     """
-    from moe_theory.report import pages
+    from moe_theory.report import citations, pages
     from moe_theory.report.document import Document, written
     from moe_theory.report.proofs import write_page
     from moe_theory.report.verdicts import counted
@@ -37,6 +39,8 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out
     if [bool(folders), paper is not None, proofs is not None].count(True) > 1:
         raise InvalidReportError("name either folders, or a paper by --paper NAME, or by --proofs NAME.")
     if proofs is not None:
+        if cite:
+            raise InvalidReportError("--proofs makes a page, and --cite prints BibTeX. Leave one out.")
         if wants_json():
             raise InvalidReportError("--proofs has no JSON: `moe-theory why STATEMENT --json` has each proof.")
         print_lines(open_console(), *write_page(proofs, out or Path("runs/papers") / proofs))
@@ -47,5 +51,8 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, out
         folders = folders or (Path(LAST_RUN),)
         merged = pages.read_reports(folders)
         first = folders[0] if folders[0].is_dir() else folders[0].parent
+    if cite:
+        show_document(citations.document(merged))
+        return
     paths = pages.write_report(merged, prepare_folder(out or first, pages.OWN_NAMES))
     show_document(Document(lambda: written(paths[-1]), lambda _: (*counted(merged), *map(str, paths))))

@@ -17,6 +17,7 @@ from moe_theory.core.errors import InvalidRunError
     )
 )
 @click.argument("patterns", nargs=-1, metavar="[STATEMENT]...")
+@click.option("--claims", is_flag=True, help="List the claims that test them, and how each is tested, instead.")
 @click.option(
     "--tree", is_flag=True, help="Which are false or vacuous, below what their proofs use that is false or vacuous too."
 )
@@ -27,10 +28,11 @@ from moe_theory.core.errors import InvalidRunError
     "a list of the statements, each with id, paper, where, says, formula, hypotheses, why, instance, corrected, roles "
     "of its claims, status, status_by_reading, and from, the folder of the run that judged it, or null; with --tree "
     "also rests_on, the statements that its proof uses, failing, those of them that are false or vacuous, and is_root; "
-    "with --system what `verify --system` prints."
+    "with --system what `verify --system` prints; with --claims a list of the claims, each with id, paper, where, "
+    "statement, kind, margin and replaced_by."
 )
 def statements(
-    patterns: tuple[str, ...], tree: bool, folder: Path | None, module: Path | None, system: str | None
+    patterns: tuple[str, ...], claims: bool, tree: bool, folder: Path | None, module: Path | None, system: str | None
 ) -> None:
     """List the statements: their status, from the recorded runs.
 
@@ -40,9 +42,15 @@ def statements(
     """
     from moe_theory.report import comparison, roots, verdicts
     from moe_theory.report.standing import standing
-    from moe_theory.verify.registry import load_claims
+    from moe_theory.verify.registry import load_claims, select_claims
     from moe_theory.verify.variant import variant_of
 
+    if claims:
+        if tree or folder is not None or system is not None:
+            raise InvalidRunError("--claims lists what is declared, not a run. Leave out --tree, --from and --system.")
+        own = () if module is None else tuple(load_claims(module))
+        show_document(verdicts.claims_document(select_claims(patterns or own or ("*",))))
+        return
     if system is not None:
         if tree:
             raise InvalidRunError(

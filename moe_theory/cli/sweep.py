@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from moe_theory.cli.options import PATH, cluster_options, examples, json_option, out_option
+from moe_theory.cli.options import PATH, cluster_option, examples, json_option, out_option
 from moe_theory.cli.output import FAILED, damaged_lines, open_console, show_document, stop_at_once, stoppable
 from moe_theory.core.errors import InvalidRunError, OutputError
 
@@ -41,7 +41,7 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
     help="Devices of this machine that compute at once.",
     show_default="all there are; of a CPU, its cores",
 )
-@cluster_options("Compute")
+@cluster_option("Compute")
 @click.option(
     "--workers",
     type=int,
@@ -68,7 +68,6 @@ def sweep(
     devices: int | None,
     dask: str | None,
     workers: int | None,
-    security: Mapping[str, str] | None,
     log: Path | None,
     keep_going: bool,
     only: str | None,
@@ -80,19 +79,18 @@ def sweep(
     specification, computes only what is missing, and the numbers never depend on how it ran. Several processes may
     share one OUT. `moe-theory sweep show FOLDER` shows what a sweep's folder holds.
     """
-    cluster = {"dask": dask, "security": security}
     if example:
         from moe_theory.sweep import specification as spec
 
         click.echo(spec.example(), nl=False)
     elif dry_run:
-        _estimate(specification, out, devices, cluster, workers)
+        _estimate(specification, out, devices, dask, workers)
     elif workers is not None:
         raise InvalidRunError("--workers says what --dry-run is to suppose: give that, or --dask or --devices.")
     else:
         with stoppable() as is_stopped:  # from before the heavy imports on
             how = {"is_stopped": is_stopped, "log": log, "keeps_going": keep_going, "only_failed": only == "failed"}
-            _run(specification, out, devices, cluster, how)
+            _run(specification, out, devices, dask, how)
 
 
 def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
@@ -104,20 +102,20 @@ def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
 
 
 def _estimate(
-    specification: Path | None, out: Path | None, devices: int | None, cluster: Mapping[str, Any], workers: int | None
+    specification: Path | None, out: Path | None, devices: int | None, dask: str | None, workers: int | None
 ) -> None:
     from moe_theory.report import sweeps
     from moe_theory.sweep import runner
     from moe_theory.sweep.estimate import estimate
 
-    given = {"--devices": devices, "--dask": cluster["dask"], "--workers": workers}
+    given = {"--devices": devices, "--dask": dask, "--workers": workers}
     if len(asked := [name for name, value in given.items() if value is not None]) > 1:
         raise InvalidRunError(f"{' and '.join(asked)} exclude one another: give one of them.")
     grid, folder = _read(specification, out)
     _set_cpu_devices(devices)
-    pool = runner.pool_of(devices=devices, **cluster)
+    pool = runner.pool_of(devices=devices, dask=dask)
     try:
-        if cluster["dask"] is not None:
+        if dask is not None:
             runner.fingerprint_of(pool, grid.system)  # counts its workers
         show_document(sweeps.estimate(estimate(grid, folder, workers, pool)))
     finally:
@@ -128,7 +126,7 @@ def _run(
     specification: Path | None,
     out: Path | None,
     devices: int | None,
-    cluster: Mapping[str, Any],
+    dask: str | None,
     how: Mapping[str, Any],
 ) -> None:
     from moe_theory.report import sweeps
@@ -141,7 +139,7 @@ def _run(
     grid, folder = _read(specification, out)
     keep_programs(fallback=made_folder(folder) / "programs")
     _set_cpu_devices(devices)
-    pool = runner.pool_of(devices=devices, **cluster)
+    pool = runner.pool_of(devices=devices, dask=dask)
     try:
         with terminal_progress(open_console()) as progress:
             outcome = runner.run(grid, folder, pool=pool, progress=progress, arguments=sys.argv[1:], **how)

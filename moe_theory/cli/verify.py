@@ -1,7 +1,6 @@
 """`moe-theory verify`."""
 
 import dataclasses
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from moe_theory.cli.options import (
     LAST_RUN,
     OWN_RUN,
     Listed,
-    cluster_options,
+    cluster_option,
     examples,
     json_option,
     module_option,
@@ -20,7 +19,7 @@ from moe_theory.cli.options import (
     set_option,
     system_option,
 )
-from moe_theory.cli.output import FAILED, command_line, damaged_lines, open_console, show_document, stop
+from moe_theory.cli.output import command_line, damaged_lines, open_console, show_document, stop
 from moe_theory.core.errors import InvalidRunError
 
 if TYPE_CHECKING:
@@ -66,29 +65,19 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 @module_option
 @system_option
 @out_option("Folder for the report and the samples to resume from.", told=f"{LAST_RUN}, or with --system {OWN_RUN}")
-@cluster_options("Take samples")
+@cluster_option("Take samples")
 @click.option("--fresh", is_flag=True, help="Discard the samples in OUT and start over.")
 @click.option("--list", "only_list", is_flag=True, help="Only list what would be judged.")
-@click.option(
-    "--self-test",
-    "planted",
-    is_flag=True,
-    help="Judge planted claims, true and false, instead: measured errors and power; exits 1 if they are not as "
-    "declared.",
-)
 @json_option(
     "what verdicts.json holds, with schema, summary (verdicts by status), command, seed, error, "
     "versions and verdicts; with --list a list of claim, reading, also (readings with the same parameters), "
-    "experiment and replicates; with --self-test passed, seed, tolerance, num_claims and rows; with --system schema, "
-    "system, command, seed, error, differ, statements (each with differs, printed, own and does_not_apply) and files."
+    "experiment and replicates; with --system schema, system, command, seed, error, differ, statements (each with differs, printed, own and does_not_apply) and files."
 )
 def verify(
     out: Path | None,
     dask: str | None,
-    security: Mapping[str, str] | None,
     fresh: bool,
     only_list: bool,
-    planted: bool,
     **asked: Any,
 ) -> None:
     """Judge claims by Monte Carlo.
@@ -102,14 +91,10 @@ def verify(
     With --system an algorithm of your own is judged instead, and shown beside what is recorded of the printed one.
     """
     out = out or Path(OWN_RUN if asked["system"] else LAST_RUN)
-    if planted and dask is not None:
-        raise InvalidRunError("--self-test judges planted claims in this process. Leave out --dask.")
-    if planted:
-        _self_test(asked["seed"], out)
-    elif only_list:
+    if only_list:
         _list(request_of(**asked), asked["replicates"])
     else:
-        _judge(request_of(**asked), out, {"dask": dask, "security": security}, fresh)
+        _judge(request_of(**asked), out, dask, fresh)
 
 
 def seconds_of(text: str) -> float:
@@ -160,7 +145,7 @@ def _list(request: "Request", replicates: int | None) -> None:
     show_document(Document(lambda: rows, lambda _: told))
 
 
-def _judge(request: "Request", out: Path, cluster: Mapping[str, Any], fresh: bool) -> None:
+def _judge(request: "Request", out: Path, dask: str | None, fresh: bool) -> None:
     from moe_theory.report import comparison, pages, panels, verdicts
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
@@ -172,7 +157,7 @@ def _judge(request: "Request", out: Path, cluster: Mapping[str, Any], fresh: boo
     if request.budget is not None:
         reserve = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget)
         request = dataclasses.replace(request, reserve=reserve)
-    pool = remote_pool(request.studies, **cluster)
+    pool = remote_pool(request.studies, dask=dask)
     folder = prepare_folder(out, (pages.NUMBERS, *pages.PAGE_NAMES))
     keep_programs(fallback=folder / "programs")
     if fresh:
@@ -204,20 +189,3 @@ def _judge(request: "Request", out: Path, cluster: Mapping[str, Any], fresh: boo
         show_document(comparison.comparison(report, paths=paths))
     else:
         show_document(verdicts.verdicts_document(report, paths, kept))
-
-
-def _self_test(seed: int, out: Path) -> None:
-    from moe_theory.core.machine import available_cores
-    from moe_theory.core.random import root_key
-    from moe_theory.report import selftest
-    from moe_theory.runs import terminal_progress
-    from moe_theory.runs.files import prepare_folder
-    from moe_theory.verify.selftest import self_test
-
-    root_key(seed)  # refuses what is no seed
-    folder = prepare_folder(out, (selftest.PICTURE, selftest.NUMBERS))
-    with terminal_progress(open_console()) as progress:
-        result = self_test(seed=seed, workers=available_cores(), progress=progress)
-    show_document(selftest.document(result, selftest.write_picture(result, folder)))
-    if not result.passed:
-        raise SystemExit(FAILED)

@@ -95,7 +95,6 @@ class Paper:
     # Of the command line, by name: "module:function" of a Click command. Written out, as `moe-theory --help` reads the
     # names here and the functions' docstrings, and imports neither.
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    documents: str = ""  # "module:function" that says what a folder which they wrote bears on, for `moe-theory cite`
     orders: Mapping[str, tuple[str, float]] = dataclasses.field(default_factory=dict)  # as "O", 0.5 of sigma_0^0.5
     first_look: tuple[str, ...] = ()  # globs over the ids of the claims, or tiers, that `make verify` judges
     most_verdicts: int = 1_000  # that its error is split over in advance: a claim more moves no other's share
@@ -153,10 +152,6 @@ class Paper:
     def import_system(self, name: str) -> Any:
         """One of the systems that a sweep can name, a `sweep.systems.Sweepable`."""
         return self._import(f"systems[{name!r}]", self.systems[name])
-
-    def import_documents(self) -> Any:
-        """What says which claims a folder bears on, a `report.citations.BearsOn`; None where it has none."""
-        return self._import("documents", self.documents) if self.documents else None
 
     def _import(self, field: str, place: Any) -> Any:
         try:

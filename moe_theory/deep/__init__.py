@@ -36,7 +36,6 @@ PAPER = Paper(
     figures="moe_theory.deep.figures:FIGURES",
     most_verdicts=100,  # a replicate trains networks for minutes, so that there are few of both
     commands={"data": "moe_theory.deep.datasets.command:data", "deep": "moe_theory.deep.command:deep"},
-    documents="moe_theory.deep.report:bears_on",
     rank=5,
 )
 reading = PAPER.reading  # a reading by its name, as `reading("uncentred")`

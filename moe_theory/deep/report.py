@@ -15,11 +15,10 @@ from moe_theory.deep.figures import draw_runs
 from moe_theory.deep.fitting import words
 from moe_theory.deep.judging import FILES as NAMES
 from moe_theory.deep.judging import Judgement
-from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset, preset
+from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset
 from moe_theory.deep.runs import Plan
 from moe_theory.deep.summary import LEAST_CHANGE, Estimate, Summary
 from moe_theory.report import pages, verdicts
-from moe_theory.report.citations import Unjudged, document_in
 from moe_theory.report.document import Document, Picture, ruled, written
 from moe_theory.runs.files import plain, sealed, whole_set
 from moe_theory.verify.claim import Runs
@@ -287,13 +286,3 @@ def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
     digits = 3 if measure.startswith("accuracy") else 4
     mean = f"{estimate.mean:{sign}.{digits}f}"
     return f"{mean} ± {estimate.standard_error:.{digits}f}" if math.isfinite(estimate.standard_error) else mean
-
-
-def bears_on(folder: Path) -> Unjudged | None:
-    """The claims that runs of too few seeds would be judged by; their verdicts say more where there are some."""
-    found = document_in(folder / NAMES[1], SCHEMA)
-    if found is None or found["verdicts"]:
-        return None
-    of = preset(found["preset"])
-    note = f"too few seeds of {of.name}, the paper's {of.where}, for verdicts."
-    return Unjudged(note, claims_for(of, found["data"]), of.paper)

@@ -61,7 +61,6 @@ PAPER = Paper(
     overview="moe_theory.merging.figures.regret:OVERVIEW",
     systems={"merging": "moe_theory.merging.sweeps:SWEEPABLE"},
     commands={"merge": "moe_theory.merging.command:merge"},
-    documents="moe_theory.merging.report:bears_on",
     first_look=("merging:exact",),
     rank=3,
 )

@@ -11,10 +11,8 @@ from rich.table import Table
 
 from moe_theory.core.routes import num_late
 from moe_theory.merging.online import Row
-from moe_theory.report.citations import Unjudged
 from moe_theory.report.document import Document, Picture, ruled, to_csv
 from moe_theory.runs.files import write_together
-from moe_theory.verify.registry import select_claims
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -215,14 +213,3 @@ def _draw(figure: "FigureBase", rows: Sequence[Row], equal: Sequence[float] | No
     below.set(xlabel="slot", ylabel="merging weights", ylim=(0, 1), xlim=(slots[0], max(slots[-1], slots[0] + 1)))
     if len(weights) <= 12:
         below.legend(title="expert", loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True)
-
-
-def bears_on(folder: Path) -> Unjudged | None:
-    """The claims about streams like the one that was served."""
-    if not all((folder / name).is_file() for name in NAMES):
-        return None
-    note = (
-        "a stream served by merged experts. Listed are the paper's claims that `moe-theory verify` judges "
-        "on streams of this package's own small transformer."
-    )
-    return Unjudged(note, select_claims(["merging:testbed"]), "merging")

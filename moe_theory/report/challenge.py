@@ -1,8 +1,7 @@
 """What a search of a statement's free region has found, for a terminal and as JSON."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import RenderableType
 
@@ -15,9 +14,6 @@ from moe_theory.verify.challenged import Challenge, Looked, placed, said
 from moe_theory.verify.region import Span
 from moe_theory.verify.status import Judged, StatementStatus
 from moe_theory.verify.verdict import FreeQuantity, Statement
-
-if TYPE_CHECKING:
-    from moe_theory.verify.planted_regions import RegionRow
 
 CELLS = 8  # of a bar
 _FLIPPED = {"break": "breaks", "rescue": "is rescued"}
@@ -35,27 +31,6 @@ def _parts(found: Sequence[Challenge]) -> Iterator[RenderableType]:
     for place, each in enumerate(found):
         yield from [""] * (place > 0)
         yield from _own_parts(each)
-
-
-def planted(rows: "Sequence[RegionRow]") -> Document:
-    """The self-test of the search: of each planted region how often there was a flip, and how often a false one."""
-    columns = ("planted region", "searches", "with a flip", "with a false one", "interval", "settings", "")
-    told = [
-        (
-            row.region,
-            str(row.searches),
-            str(row.flipped),
-            str(row.false),
-            f"{row.low:.3f} to {row.high:.3f}",
-            f"{row.settings:.0f}",
-            "ok" if row.is_ok else "FAILS",
-        )
-        for row in rows
-    ]
-    failed = sum(not row.is_ok for row in rows)
-    last = f"self-test failed: {failed} of {len(rows)} regions" if failed else "self-test passed"
-    body = {"passed": not failed, "rows": [dataclasses.asdict(row) for row in rows]}
-    return Document(lambda: body, lambda _: (ruled(columns, told, numbers=columns[1:4]), last))
 
 
 def _own_parts(found: Challenge) -> Iterator[RenderableType]:

@@ -28,60 +28,36 @@ ATTEMPT = 5.0  # seconds of one attempt to connect
 CLOSING = 3.0  # seconds that closing anything may take
 
 
-def dask_pool(address: str, patience: float = PATIENCE, security: Any = None) -> "DaskPool":
+def dask_pool(address: str, patience: float = PATIENCE) -> "DaskPool":
     """The workers of a Dask cluster. Whoever controls its scheduler can run any code in this process.
 
     Args:
         address: `tcp://HOST:PORT` or `tls://HOST:PORT` of a scheduler, `file:PATH` of its scheduler file
             (`dask scheduler --scheduler-file PATH`), or `local:N` for N processes on this machine.
         patience: seconds in which a lost scheduler must answer again.
-        security: certificates for TLS: a `distributed.Security`, or its arguments as a dictionary, such as
-            {"tls_ca_file": "ca.pem", "tls_client_cert": "cert.pem", "tls_client_key": "key.pem"}; those of Dask's
-            configuration unless given.
-    Raises: InvalidRunError for an address that is none of these, certificates that cannot be used, or without Dask.
+    Certificates for TLS come from Dask's configuration, under `distributed.comm.tls`.
+    Raises: InvalidRunError for an address that is none of these, or without Dask.
     """
     if importlib.util.find_spec("distributed") is None:
         raise InvalidRunError(f"dask={address!r} needs Dask, which is not installed: pip install 'moe-theory[dask]'")
     is_text = isinstance(address, str)
-    if is_text and security is None and re.fullmatch(r"local:0*[1-9]\d*", address):
+    if is_text and re.fullmatch(r"local:0*[1-9]\d*", address):
         return _LocalPool(int(address.removeprefix("local:")))
     if is_text and re.fullmatch(r"(tcp|tls)://(\[[^\]\s/]+\]|[^:\s/]+):\d{1,5}|file:.+", address):
-        if security is not None and address.startswith("tcp:"):
-            raise InvalidRunError(f"{address} is no address with TLS: give tls://HOST:PORT, or leave security out.")
-        return DaskPool(address, patience, None if security is None else _certified(security))
-    if security is not None and is_text and address.startswith("local:"):
-        raise InvalidRunError(f"security is for the scheduler of other machines: leave it out with dask={address!r}.")
+        return DaskPool(address, patience)
     raise InvalidRunError(
         f"dask={shortened(address)} is no address of a cluster: give tcp://HOST:PORT or tls://HOST:PORT of a Dask "
         "scheduler, file:PATH of its scheduler file, or local:N for N worker processes on this machine."
     )
 
 
-def _certified(security: Any) -> Any:
-    """A `distributed.Security` whose files can be read. Raises: InvalidRunError."""
-    from distributed import Security
-
-    try:
-        made = Security(require_encryption=True, **security) if isinstance(security, Mapping) else security
-        if made.get_connection_args("client").get("ssl_context"):
-            return made
-        reason = "it needs tls_ca_file, tls_client_cert and tls_client_key"
-    except (AttributeError, OSError, TypeError, ValueError) as failure:
-        reason = str(failure)
-    raise InvalidRunError(
-        f"security={shortened(security)} cannot be used ({reason}): give a distributed.Security, or the paths of files "
-        "as {'tls_ca_file': ..., 'tls_client_cert': ..., 'tls_client_key': ...}."
-    )
-
-
 class DaskPool(WorkerPool):
     """The workers of an external scheduler."""
 
-    def __init__(self, address: str, patience: float = PATIENCE, security: Any = None) -> None:
+    def __init__(self, address: str, patience: float = PATIENCE) -> None:
         self.description = f"Dask {address}"
         self._address = address
         self._patience = patience
-        self._security = security
         self._client: Any = None
         self._executor: WatchedExecutor | None = None
         self._ask: Callable[[], Fingerprint] | None = None
@@ -135,7 +111,7 @@ class DaskPool(WorkerPool):
     def _connect(self, patience: float) -> Any:
         from distributed import Client, Security
 
-        deadline, security = time.monotonic() + patience, self._security or Security()
+        deadline, security = time.monotonic() + patience, Security()
         while True:
             timeout = max(1.0, min(deadline - time.monotonic(), ATTEMPT))
             try:
@@ -157,8 +133,7 @@ class DaskPool(WorkerPool):
                 raise InvalidRunError(f"the Dask scheduler at {self._address} cannot be used: {failure}") from None
             time.sleep(0.2)
         raise InvalidRunError(
-            f"{address} needs certificates: name them by security=, on the command line by --tls-ca-file, --tls-cert "
-            "and --tls-key, or in Dask's configuration, under distributed.comm.tls."
+            f"{address} needs certificates: name them in Dask's configuration, under distributed.comm.tls."
         )
 
     def _scheduler(self) -> str:

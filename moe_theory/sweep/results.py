@@ -47,7 +47,6 @@ from moe_theory.sweep.systems import Sweepable, sweepable
 
 if TYPE_CHECKING:
     import xarray as xr
-    from distributed import Security
 
 POLL = 0.2  # seconds between looks at what other processes are at
 CACHED_BYTES = 256_000_000  # of cells that have been read, so that several variables read a chunk once
@@ -77,7 +76,6 @@ class Sweep(Specification):
         *,
         executor: Executor | None = None,
         dask: str | None = None,
-        security: "Security | Mapping[str, str] | None" = None,
         devices: int | None = None,
         progress: Progress = automatic,
         log: str | os.PathLike[str] | None = None,
@@ -89,9 +87,7 @@ class Sweep(Specification):
         Args:
             executor: any `concurrent.futures.Executor` whose workers can import this package; it is left open.
             dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
-                scheduler can run any code here and on its workers.
-            security: certificates for dask="tls://...": a `distributed.Security`, or paths as {"tls_ca_file": ...,
-                "tls_client_cert": ..., "tls_client_key": ...}; those of Dask's configuration unless given.
+                scheduler can run any code here and on its workers. Certificates are those of Dask's configuration.
             devices: or the number of local devices; all of them unless given.
             progress: where it is reported; by default a line in a notebook, else standard error.
             log: file that gets a line of JSON every ten seconds: rate, time left, what each host has done, failures.
@@ -104,7 +100,7 @@ class Sweep(Specification):
             outcome = runner.run(
                 self,
                 path,
-                pool=runner.pool_of(executor, dask, devices, security),
+                pool=runner.pool_of(executor, dask, devices),
                 progress=listener,
                 log=None if log is None else Path(log),
                 keeps_going=keep_going,

@@ -110,9 +110,7 @@ def _damaged(packs: Packs, progress: Progress) -> dict[str, str]:
     return {}
 
 
-def pool_of(
-    executor: Executor | None = None, dask: str | None = None, devices: int | None = None, security: Any = None
-) -> WorkerPool:
+def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
     """The workers asked for: an executor's, a Dask cluster's, or local devices. Raises: InvalidRunError for more than
     one of them, or for one that is invalid.
     """
@@ -120,11 +118,9 @@ def pool_of(
     given = [name for name, value in asked.items() if value is not None]
     if len(given) > 1:
         raise InvalidRunError(f"{' and '.join(given)} exclude one another: give one of them.")
-    if security is not None and dask is None:
-        raise InvalidRunError("security is for a Dask cluster: give its address as dask=, or leave security out.")
     if executor is not None:
         return ExecutorPool(executor)
-    return DevicePool(devices) if dask is None else dask_pool(dask, security=security)
+    return DevicePool(devices) if dask is None else dask_pool(dask)
 
 
 def fingerprint_of(pool: WorkerPool, system: str, kept: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -42,7 +42,6 @@ def search_each(
     folder: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
     dask: str | None = None,
-    security: Any = None,
     progress: Progress = automatic,
 ) -> list[Challenge]:
     """Search what each of several statements leaves free, those left out that leave nothing.
@@ -53,7 +52,7 @@ def search_each(
             `challenge` takes alone.
         folder: where each search is kept; one of the same code, time, seed and error that is there is not made again.
         executor: or workers that search a statement each, with all cores that they may use, as of `mt.verify`.
-        dask, security: or those of a Dask cluster.
+        dask: or those of a Dask cluster, by its address.
     Raises: InvalidRunError for one statement that leaves nothing free, or workers that would search other code; else as
         `challenge`, and ExecutorLostError for workers that are lost: searches that have ended are kept.
     """
@@ -65,7 +64,7 @@ def search_each(
     paths = {name: None if folder is None else Path(folder) / FOLDER / f"{name}.json" for name in asked}
     found = {name: known for name, path in paths.items() if path and (known := _known(path, asked[name].key))}
     left = [task for name, task in asked.items() if name not in found]
-    pool = pool_for([registered()[id] for of in chosen for id in deciding(of)], executor, dask, security)
+    pool = pool_for([registered()[id] for of in chosen for id in deciding(of)], executor, dask)
     searches = _searched(left, module, progress) if pool is None else _searched_remotely(left, pool, progress)
     for name, known in searches:
         found[name] = known

@@ -240,7 +240,6 @@ def explore(
     error: float = FAMILY_ERROR,
     executor: Executor | None = None,
     dask: str | None = None,
-    security: Any = None,
     progress: Progress = automatic,
     on_point: OnPoint | None = None,
 ) -> Exploration:
@@ -256,7 +255,7 @@ def explore(
         replicates: at most, at every point; None takes the experiment's own number.
         error: probability that any status of the map is wrong.
         executor: takes the samples, as of `verify`.
-        dask, security: or the address of a Dask cluster, and certificates for it.
+        dask: or the address of a Dask cluster.
         progress: where it is reported; by default a line in a notebook, else standard error.
         on_point: called with each point as soon as its verdict stands.
     Raises: UnknownNameError, InvalidParamsError or InvalidRunError before anything runs; ExecutorLostError for workers
@@ -270,7 +269,7 @@ def explore(
         [(0.05, 'REFUTED'), (0.5, 'REFUTED')]
     """
     search = plan_search(claim, over, reading, points, refine, replicates, seed, error)
-    pool = remote_pool(search.studies(), executor, dask, security)
+    pool = remote_pool(search.studies(), executor, dask)
     with shown_progress(progress) as listener:
         return carry_out_search(search, pool=pool, progress=listener, on_point=on_point)
 

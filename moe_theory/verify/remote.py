@@ -75,13 +75,13 @@ def take_samples(task: Task) -> Outcome:
 
 
 def remote_pool(
-    studies: Sequence[Study], executor: Executor | None = None, dask: str | None = None, security: Any = None
+    studies: Sequence[Study], executor: Executor | None = None, dask: str | None = None
 ) -> WorkerPool | None:
     """The workers of an executor or a Dask cluster, for samples of these studies; None for this process's own. Raises:
     InvalidRunError for both, for an address that is none, or for what workers could not import.
     """
     simulated = [study for study in studies if study.experiment.source is None]
-    pool = pool_for([claim for study in simulated for claim in study.claims], executor, dask, security)
+    pool = pool_for([claim for study in simulated for claim in study.claims], executor, dask)
     if pool is not None and any(isinstance(each.reading, AdjustedReading) and each.reading.own for each in simulated):
         raise InvalidRunError(
             "an algorithm of your own (--system) is of a file of this machine, and workers elsewhere import installed "
@@ -90,9 +90,7 @@ def remote_pool(
     return pool
 
 
-def pool_for(
-    claims: Sequence[Claim], executor: Executor | None = None, dask: str | None = None, security: Any = None
-) -> WorkerPool | None:
+def pool_for(claims: Sequence[Claim], executor: Executor | None = None, dask: str | None = None) -> WorkerPool | None:
     """As `remote_pool`, for work on these claims."""
     if executor is None and dask is None:
         return None
@@ -104,7 +102,7 @@ def pool_for(
         )
     from moe_theory.sweep.runner import pool_of  # which takes a second to import
 
-    return pool_of(executor, dask, security=security)
+    return pool_of(executor, dask)
 
 
 @contextlib.contextmanager

@@ -53,7 +53,6 @@ def verify(
     folder: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
     dask: str | None = None,
-    security: Any = None,
     progress: Progress = automatic,
     on_verdict: Callable[[Verdict], None] | None = None,
 ) -> Verdicts:
@@ -79,7 +78,6 @@ def verify(
             open. Runs that are measured or stored stay in this process.
         dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
             scheduler can run any code here and on its workers.
-        security: certificates for dask="tls://...", as of `mt.Sweep.run`.
         progress: where to tell; unless given a line in a notebook, else standard error.
         on_verdict: called with each verdict as soon as its claim is decided.
     Returns: the verdicts, in the order of the claims and their readings: a list with `to_frame` and `report`.
@@ -98,7 +96,7 @@ def verify(
         [('generalization.lemma-6.growth', 'SUPPORTED')]
     """
     request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings, system=system)
-    pool = remote_pool(request.studies, executor, dask, security)
+    pool = remote_pool(request.studies, executor, dask)
     archive = None if folder is None else Archive(Path(folder) / SAMPLES)
     about: Any = {"pool": pool, "on_verdict": on_verdict, "command": f"moe_theory.verify({patterns!r})"}
     with shown(progress) as listener:

@@ -1,4 +1,4 @@
-"""Self-test: planted claims, true and false, are judged as any claim is, and errors and power are counted.
+"""Planted claims, true and false, are judged as any claim is, and errors and power are counted.
 
 A row says how often one decision was made on claims of one condition. Where the decision is false, its share is a size
 and must not lie significantly above what the verdict's error allows, half of the error for each way of being wrong.
@@ -8,18 +8,17 @@ skewed, heavy-tailed, rare, tied or shared by replicates, and of values with a d
 
 import dataclasses
 import math
-import multiprocessing
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
-from moe_theory.runs import Progress, quiet
 from moe_theory.verify.claim import LIMITS, Kind, Side
 from moe_theory.verify.intervals import clopper_pearson
-from moe_theory.verify.planted import (
+from moe_theory.verify.verdict import Status
+
+from .planted import (
     BOUNDED,
     LAWS,
     LEAST_REPLICATES,
@@ -31,7 +30,6 @@ from moe_theory.verify.planted import (
     Shares,
     expected_shares,
 )
-from moe_theory.verify.verdict import Status
 
 ERROR = 0.1  # of a planted verdict: large enough for its size to be seen
 REPORT_ERROR = 1e-5  # a verdict's share of a report's, unless its paper declares another
@@ -39,7 +37,6 @@ TOLERANCE = 0.05  # of a power
 CONFIDENCE = 0.999  # of a row's interval
 DEVIATIONS = 3.5  # of a measured power within the tolerance
 LEAST, EDGE, COSTLY_EDGE, QUOTED, MOST = 200, 600, 300, 400, 1250  # claims a condition
-BLOCK = 50  # claims that are judged at a time
 POWER = 0.9  # at which a verdict says what discrepancy it could have seen
 PILOTS, FIRST_PILOT = 50, 1 << 20  # verdicts whose discrepancies are averaged, and the first one's index
 SMALLEST = "smallest discrepancy"  # the condition at that discrepancy, in a single look
@@ -137,46 +134,20 @@ class SelfTest:
         """Whether no size is too large and no power off."""
         return all(row.is_ok for row in self.rows)
 
-    @property
-    def num_claims(self) -> int:
-        """Number of claims judged; the rows of one condition share its claims."""
-        fields = ("kind", "side", "law", "num_components", "condition", "error", "replicates", "num_claims")
-        return sum(key[-1] for key in {tuple(getattr(row, field) for field in fields) for row in self.rows})
-
-    def to_json(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in ("passed", "seed", "tolerance", "num_claims")}
-        return {**own, "rows": [dataclasses.asdict(row) for row in self.rows]}
-
 
 def self_test(
-    planted: Iterable[Planted] | None = None,
-    *,
-    seed: int = 0,
-    most_claims: int = MOST,
-    tolerance: float = TOLERANCE,
-    workers: int = 1,
-    progress: Progress = quiet,
+    planted: Iterable[Planted], *, seed: int = 0, most_claims: int = MOST, tolerance: float = TOLERANCE
 ) -> SelfTest:
     """Judge planted claims, at least 200 of every condition, and count the decisions; `tolerance` has to be wider where
     `most_claims` of a condition are fewer.
     """
-    conditions = [_placed(each, seed) for each in (planted_conditions() if planted is None else planted)]
-    shares = [expected_shares(each) for each in conditions]
-    sizes = [min(_needed(each, its), most_claims) for each, its in zip(conditions, shares, strict=True)]
-    progress.add_work(sum(size * each.replicates for each, size in zip(conditions, sizes, strict=True)))
-    blocks = [
-        Block(each, seed, first, min(first + BLOCK, size))
-        for each, size in zip(conditions, sizes, strict=True)
-        for first in range(0, size, BLOCK)
-    ]
-    counts: dict[Planted, Counter[Status]] = {each: Counter() for each in conditions}
-    for block, found in zip(blocks, _judged(blocks, workers), strict=True):
-        progress.running(f"planted claims: {block.planted.kind.replace('_', ' ')}")
-        progress.advance((block.last - block.first) * block.planted.replicates)
-        counts[block.planted] += found
-    rows = [
-        row for each, its in zip(conditions, shares, strict=True) for row in _rows(each, counts[each], its, tolerance)
-    ]
+    rows: list[PlantedRow] = []
+    for condition in (_placed(each, seed) for each in planted):
+        has_power = condition.law == NORMAL and condition.condition != SMALLEST
+        shares = expected_shares(condition) if has_power else Shares(0.5, 0.5)
+        number = min(_needed(condition, shares), most_claims)
+        counts = Counter(condition.judge(seed, index).status for index in range(number))
+        rows += _rows(condition, counts, shares, tolerance)
     return SelfTest(rows, seed, tolerance)
 
 
@@ -204,27 +175,6 @@ def planted_conditions() -> Iterator[Planted]:
         for kind in SIDES:
             for replicates in SIZES:
                 yield Planted(kind, None, MARGINS[kind, None], 1.0, ERROR, "edge", law=law, replicates=replicates)
-
-
-class Block(NamedTuple):
-    """Claims of one condition that are judged at a time."""
-
-    planted: Planted
-    seed: int
-    first: int
-    last: int  # exclusive
-
-
-def _judged(blocks: list[Block], workers: int) -> Iterator[Counter[Status]]:
-    if workers == 1:
-        yield from map(_judge, blocks)
-        return
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(_judge, blocks)
-
-
-def _judge(block: Block) -> Counter[Status]:
-    return Counter(block.planted.judge(block.seed, index).status for index in range(block.first, block.last))
 
 
 def _placed(planted: Planted, seed: int) -> Planted:

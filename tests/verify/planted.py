@@ -18,20 +18,22 @@ Laws that t is not made for, and laws of values with a declared range, are plant
 false; nothing is predicted of how many of them stay undecided.
 
 How often they should be refuted and supported, `expected_shares`, follows from the law of their samples alone, without
-the engine. Means, and contrasts of log means, are a Gaussian random walk, looked at against Student's t, or against the
-quantiles of the largest of several |t|, which are those of the walk itself; counts of one event are a binomial walk,
-whose law is carried from look to look exactly; several events, and one along the grid of a limit, are simulated.
+the engine, and is recorded in `planted_shares.json`. Means, and contrasts of log means, are a Gaussian random walk,
+looked at against Student's t, or against the quantiles of the largest of several |t|, which are those of the walk
+itself. Counts of one event are a binomial walk, whose law is carried from look to look exactly. Several events, and one
+along the grid of a limit, were simulated by 40,000 walks.
 """
 
 import dataclasses
 import functools
+import json
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
 from moe_theory.core.system import System
 from moe_theory.runs import Run
@@ -45,13 +47,10 @@ CORRELATION = 0.7  # between the components of a mean
 GRID = (0.01, 1.0)  # of a rate: of two points, whose slope over the grid is that at its end
 LIMIT_GRID = (1.0, 0.1, 0.01, 0.001)  # of a limit: every decade is one step
 EXPONENT = 0.5  # claimed of a rate
-SLOWEST_FALL = 0.05  # exponent below which a failure probability counts as not falling: written out, as look errors are
-LEAST_REPLICATES = 256  # that t is trusted with: written out likewise
+LEAST_REPLICATES = 256  # that t is trusted with: written out, as look errors are
 GRID_NOISE = 0.3  # relative, of a quantity at a grid point
 CLAIMED = {"at_most": 0.02, "at_least": 0.5}  # of a probability: a rare event's binomial is far from normal
 INSIDE = -3.0  # where the other components lie, in margins, if only one is at the distance
-NUM_WALKS = 40_000
-CHUNK = 4_000  # walks that are drawn together
 Law = str  # a name of `LAWS` or of `BOUNDED`
 Generator = np.random.Generator
 Draw = Callable[[Generator, tuple[int, ...]], np.ndarray]
@@ -305,165 +304,11 @@ class Shares(NamedTuple):
     supported: float
 
 
-class Walks(NamedTuple):
-    """Sample means and their standard errors at every look, of normal samples with mean 0 and variance 1."""
-
-    mean: Float[np.ndarray, "W K V"]
-    standard_error: Float[np.ndarray, "W K V"]
+@functools.cache
+def recorded_shares() -> dict[str, tuple[float, float]]:
+    return json.loads(Path(__file__).with_name("planted_shares.json").read_text(encoding="utf-8"))
 
 
 def expected_shares(planted: Planted) -> Shares:
-    """The probabilities of a REFUTED and of a SUPPORTED; of a law that is not normal, as if it were."""
-    match planted.kind:
-        case "identity":
-            return _identity(planted)
-        case "probability" | "counterexample":
-            return _one_event(planted) if planted.num_components == 1 else _events(planted)
-        case "limit_probability":
-            return _event_in_limit(planted)
-        case "limit_rate":
-            return _rate_in_limit(planted)
-        case _:
-            return _means(planted)
-
-
-def _means(planted: Planted) -> Shares:
-    """Decisions on a walk towards the side that the statement forbids; a lower bound is a mirrored upper one."""
-    walks = _walks(planted.looks, _correlated(planted.num_components))
-    critical = _critical_values(planted, walks)[:, None]
-    mean = walks.mean + planted.margin * planted.distances()
-    if planted.kind == "equality" or planted.side == "equal":
-        mean = np.abs(mean)  # nearer to the edge that it may fail at, and inside the other one if inside this
-    half = critical * walks.standard_error
-    refuted = np.any(mean - half > planted.margin, axis=2)
-    supported = np.all(mean + half < planted.margin, axis=2)
-    return _first_decisions(refuted, supported)
-
-
-def _rate_in_limit(planted: Planted) -> Shares:
-    """Of the bending and the slope at the end, from independent noise at the points, towards the side that the
-    statement forbids.
-    """
-    far, near = planted.distances()[-2:]
-    weights, shifts = np.array([(1, -2, 1), (0, -1, 1)]) / np.sqrt(2), np.array([near - far, near])
-    scales = np.linalg.norm(weights, axis=1)
-    walks = _walks(planted.looks, tuple(map(tuple, weights / scales[:, None])))
-    mean = walks.mean * scales + planted.margin * shifts
-    half = _critical_values(planted, walks)[:, None] * walks.standard_error * scales
-    low, high, margin = mean - half, mean + half, planted.margin
-    supported, refuted = np.all(high < margin, axis=2), (low[..., 1] > margin) & (low[..., 0] > -margin)
-    if planted.side == "equal":
-        supported &= np.all(low > -margin, axis=2)
-        refuted |= (high[..., 1] < -margin) & (high[..., 0] < margin)
-    return _first_decisions(refuted, supported)
-
-
-def _critical_values(planted: Planted, walks: Walks) -> Float[np.ndarray, " K"]:
-    """Critical values of t, which decides nothing from few replicates."""
-    looks, errors = np.array(planted.looks), np.array(planted.look_errors)
-    if walks.mean.shape[2] == 1:
-        found = scipy.stats.t.isf(errors / 2, looks - 1)
-    else:
-        largest = np.abs(walks.mean / walks.standard_error).max(axis=2)
-        found = np.array([np.quantile(largest[:, place], 1 - error) for place, error in enumerate(errors)])
-    return np.where(looks < LEAST_REPLICATES, np.inf, found)
-
-
-Weights = tuple[tuple[float, ...], ...]  # (V, S), of a sample's components in independent normals
-
-
-def _correlated(num_components: int) -> Weights:
-    correlation = np.full((num_components, num_components), CORRELATION)
-    np.fill_diagonal(correlation, 1)
-    return tuple(map(tuple, np.linalg.cholesky(correlation)))
-
-
-@functools.lru_cache(maxsize=8)
-def _walks(looks: tuple[int, ...], weights: Weights) -> Walks:
-    generator = np.random.default_rng(1)
-    root = np.array(weights, np.float32).T
-    num_independent, num_components = root.shape
-    counts = np.array(looks)[:, None]
-    means, errors = [], []
-    for _ in range(NUM_WALKS // CHUNK):
-        sums = np.zeros((2, CHUNK, len(looks), num_components))
-        for place, fresh in enumerate(np.diff(looks, prepend=0)):
-            samples = generator.standard_normal((CHUNK, fresh, num_independent), np.float32) @ root
-            sums[:, :, place] = samples.sum(axis=1), np.square(samples).sum(axis=1)
-        total, squares = sums.cumsum(axis=2)
-        means.append(total / counts)
-        errors.append(np.sqrt((squares - total**2 / counts) / (counts - 1) / counts))
-    return Walks(np.concatenate(means), np.concatenate(errors))
-
-
-def _identity(planted: Planted) -> Shares:
-    """One violation refutes, and only all replicates without one support."""
-    clean = float(np.prod((1 - planted.frequencies()) ** planted.looks[-1]))
-    return Shares(1 - clean, clean)
-
-
-def _deciding_counts(
-    planted: Planted, count: int, error: float
-) -> tuple[Bool[np.ndarray, " C"], Bool[np.ndarray, " C"]]:
-    """Counts of an event that refute and that support, by exact binomial tests at the margin's edge."""
-    edge = planted.claimed + planted.sign * planted.margin
-    counts = np.arange(count + 1)
-    above = scipy.stats.binom.sf(counts - 1, count, edge) < error / 2
-    below = scipy.stats.binom.cdf(counts, count, edge) < error / 2
-    refuting, supporting = (above, below) if planted.sign > 0 else (below, above)
-    return refuting, supporting & (planted.kind != "counterexample")
-
-
-def _one_event(planted: Planted) -> Shares:
-    """Exact, by the law of the count among the claims that are still undecided."""
-    frequency, undecided, known = planted.frequencies()[0], np.ones(1), 0
-    refuted = supported = 0.0
-    for count, error in zip(planted.looks, planted.look_errors, strict=True):
-        fresh = count - known
-        undecided = np.convolve(undecided, scipy.stats.binom.pmf(np.arange(fresh + 1), fresh, frequency))
-        refuting, supporting = _deciding_counts(planted, count, error)
-        refuted, supported = refuted + undecided[refuting].sum(), supported + undecided[supporting].sum()
-        undecided, known = np.where(refuting | supporting, 0, undecided), count
-    return Shares(float(refuted), float(supported))
-
-
-def _events(planted: Planted) -> Shares:
-    generator = np.random.default_rng(2)
-    size = (NUM_WALKS, planted.num_components)
-    happened: Int[np.ndarray, "W V"] = np.zeros(size, int)
-    refuted, supported, known = [], [], 0
-    for count, error in zip(planted.looks, planted.look_errors, strict=True):
-        happened = happened + generator.binomial(count - known, planted.frequencies(), size)
-        refuting, supporting = _deciding_counts(planted, count, error / planted.num_components)
-        refuted.append(refuting[happened].any(axis=1))
-        supported.append(supporting[happened].all(axis=1))
-        known = count
-    return _first_decisions(np.stack(refuted, axis=1), np.stack(supported, axis=1))
-
-
-def _event_in_limit(planted: Planted) -> Shares:
-    """Decisions on counts along the grid, whose last three points are its last two decades."""
-    generator, failing = np.random.default_rng(3), np.clip(planted.margin * planted.distances(), 0, 1)
-    size = (NUM_WALKS, len(LIMIT_GRID))
-    failures: Int[np.ndarray, "W V"] = np.zeros(size, int)
-    least_ratio = (LIMIT_GRID[1] / LIMIT_GRID[-1]) ** -SLOWEST_FALL
-    refuted, supported, known = [], [], 0
-    for count, error in zip(planted.looks, planted.look_errors, strict=True):
-        failures = failures + generator.binomial(count - known, failing, size)
-        counts, tail, known = np.arange(count + 1), error / len(LIMIT_GRID) / 2, count
-        low = scipy.stats.beta.ppf(tail, counts, count - counts + 1)
-        high = scipy.stats.beta.isf(tail, counts + 1, count - counts)
-        low[0], high[-1] = 0, 1
-        low, high = low[failures[:, 1:]], high[failures[:, 1:]]
-        is_small = high <= planted.margin
-        falls, has_risen = high[:, -1] < low[:, 0], np.any(low[:, -1:] > high, axis=1)
-        supported.append(is_small[:, -1] & (falls | is_small.all(axis=1)) & ~has_risen)
-        refuted.append((low[:, -1] > planted.margin) & (low[:, -1] > least_ratio * high[:, 0]))
-    return _first_decisions(np.stack(refuted, axis=1), np.stack(supported, axis=1))
-
-
-def _first_decisions(refuted: Bool[np.ndarray, "W K"], supported: Bool[np.ndarray, "W K"]) -> Shares:
-    first = np.argmax(refuted | supported, axis=1)  # the first look where nothing decides: neither is true there
-    rows = np.arange(len(first))
-    is_refuted, is_supported = refuted[rows, first], supported[rows, first]
-    return Shares(float(is_refuted.mean()), float((is_supported & ~is_refuted).mean()))
+    """The probabilities of a REFUTED and of a SUPPORTED, for a normal law. Raises: KeyError for an unknown condition."""
+    return Shares(*recorded_shares()[planted.name])

@@ -1,4 +1,4 @@
-"""Self-test of the search: planted regions, whose truth is known, are searched as any statement's is, and what is found
+"""Planted regions for tests of the search: regions, whose truth is known, are searched as any statement's is, and what is found
 and what is false are counted.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
-from moe_theory.runs import Cell, Progress, Run, quiet
+from moe_theory.runs import Cell, Run
 from moe_theory.verify.challenge import RegionSearch
 from moe_theory.verify.claim import Claim, Experiment, Kind, Measured
 from moe_theory.verify.intervals import clopper_pearson
@@ -72,13 +72,12 @@ class RegionRow:
     is_ok: bool
 
 
-def search_planted(num_searches: int = SEARCHES, *, seed: int = 0, progress: Progress = quiet) -> list[RegionRow]:
+def search_planted(num_searches: int = SEARCHES, *, seed: int = 0) -> list[RegionRow]:
     """Search every planted region several times, at seeds from `seed` on."""
-    return [_row(region, num_searches, seed, progress) for region in REGIONS]
+    return [_row(region, num_searches, seed) for region in REGIONS]
 
 
-def _row(region: PlantedRegion, num_searches: int, seed: int, progress: Progress) -> RegionRow:
-    progress.running(f"planted regions: {region.name}")
+def _row(region: PlantedRegion, num_searches: int, seed: int) -> RegionRow:
     flipped = false = settings = 0
     for number in range(num_searches):
         search = searched(region, seed + 10 * number)
