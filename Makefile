@@ -16,7 +16,7 @@ verify: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist=loadfile
 
-# What `make test` leaves out because it takes long, such as killed sweeps and clusters and the whole tour.
+# What `make test` leaves out because it takes long, such as killed sweeps and clusters.
 thorough: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist=loadfile -m thorough
 
@@ -49,7 +49,6 @@ lint: $(STAMP)
 
 figures: $(STAMP)
 	for name in overview $(PAPERS); do $(BIN)/moe-theory figures $$name --out figures || exit 1; done
-	$(BIN)/moe-theory verify --self-test --out figures/verify
 	mkdir -p runs && $(BIN)/moe-theory sweep --example > runs/example.toml
 	$(BIN)/moe-theory sweep runs/example.toml --out runs/example
 	$(BIN)/moe-theory sweep show runs/example --picture figures/sweep/example.svg

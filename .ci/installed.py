@@ -22,7 +22,7 @@ STEPS = {
     "why": "moe-theory why continual.lemma-8",
     "verify": "moe-theory verify continual.lemma-4 --reading unit-signal --replicates 64 --out runs/verify",
     "report": "moe-theory report runs/verify",
-    "cite": "moe-theory cite runs/verify",
+    "cite": "moe-theory report runs/verify --cite",
     "bound": "moe-theory bound",
     "sweep": "moe-theory sweep --example > grid.toml && moe-theory sweep grid.toml --out runs/grid",
 }

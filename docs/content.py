@@ -24,8 +24,6 @@ import gallery
 import jinja2
 import pandas as pd
 from markupsafe import Markup, escape
-from moe_theory.merging.benchmark import report as scoring_report
-from moe_theory.merging.benchmark import scoring, streams
 from public import constant, listed, public_names, tree
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -37,10 +35,9 @@ from moe_theory.cli import new
 from moe_theory.cli.output import EXITS
 from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.deep import report as deep
-from moe_theory.deep.datasets import report as data
 from moe_theory.generalization import report as bounds
 from moe_theory.plot import symbols
-from moe_theory.report import bibliography, citations, rendering, roots, sweeps, wording
+from moe_theory.report import bibliography, rendering, roots, sweeps, wording
 from moe_theory.report import pages as reports
 from moe_theory.report.standing import standing
 from moe_theory.verify import challenged, explore, recorded, registry
@@ -55,10 +52,8 @@ SCHEMAS = {  # of the documents that say their own, by command
     **dict.fromkeys(("sweep", "sweep show"), sweeps.SCHEMA),
     "challenge": challenged.SCHEMA,
     "explore": explore.SCHEMA,
-    "data": data.SCHEMA,
     "deep": deep.SCHEMA,
     "bound": bounds.SCHEMA,
-    "cite": citations.SCHEMA,
 }
 _MARK = re.compile(r"<!-- generated: ([a-z-]+) -->")
 _TITLED = re.compile(r'(?m)^```(\w+) title="(.+)"$')
@@ -139,12 +134,6 @@ def verdicts() -> list[Any]:
 def records() -> dict[str, recorded.Recorded]:
     """The recorded runs by paper."""
     return recorded.read()
-
-
-def counts() -> dict[str, Any]:
-    """Transformers' counts of the weights of published models."""
-    path = Path(__file__).parents[1] / "tests" / "generalization" / "transformers_counts.json"
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def verdicts_of(claim: str) -> list[Any]:
@@ -349,39 +338,6 @@ def beside() -> list[tuple[str, list[dict[str, Any]]]]:
     ]
 
 
-def stream_conditions(mix: str = streams.KNOWN) -> list[streams.Condition]:
-    """Tasks and laws of the recorded streams."""
-    return [at for at in streams.CONDITIONS if at.mix == mix]
-
-
-def stream_scores() -> list[tuple[str, list[str]]]:
-    """Accuracy of each way to merge in the last phase, in percent, where the mix is known, and behind it where it is
-    estimated if that is another; the best on the mean of the conditions first."""
-    late = {
-        name: {at: 100 * float(scoring.accuracies(right)[-1].mean()) for at, right in scores.items()}
-        for name, scores in scoring.recorded().items()
-    }
-    order = sorted(late, key=lambda name: -sum(late[name][at] for at in stream_conditions()))
-    rows = []
-    for name in order:
-        pairs = [(late[name][at], late[name][at._replace(mix=streams.ESTIMATED)]) for at in stream_conditions()]
-        rows.append((name, [f"{one:.1f}" if one == other else f"{one:.1f} ({other:.1f})" for one, other in pairs]))
-    return rows
-
-
-@functools.cache
-def stream_differences(name: str) -> list[tuple[str, list[str]]]:
-    """A recorded policy's accuracy in the last phase less that of every other way to merge, in points, with intervals
-    that cover together, where the mix is known."""
-    compared = scoring.compare(name, scoring.recorded()[name])
-    own = {(each.rival, each.condition): each for each in compared.differences}
-    return [
-        (rival, [scoring_report.cell(own[rival, at]) for at in stream_conditions()])
-        for rival, _ in stream_scores()
-        if rival != name
-    ]
-
-
 def breakable(name: str) -> Markup:
     """A dotted name that a line may end in behind its dots and hyphens."""
     return Markup(re.sub(r"([.-])", r"\1<wbr>", str(escape(name))))
@@ -412,19 +368,6 @@ def statement_style() -> str:
 def excerpt(text: str) -> Markup:
     """Python with its words marked for the style sheet."""
     return Markup(highlight(text, PythonLexer(), HtmlFormatter()))
-
-
-@functools.cache
-def laws() -> pd.DataFrame:
-    """Shares of false and undecided verdicts on laws that are not normal, by law and replicates, from the self-test."""
-    rows = pd.read_csv(gallery.ROOT / "figures" / "verify" / "self-test.csv", keep_default_na=False)
-    hostile = rows[(rows.law != "normal") & (rows.condition == "edge")]
-    shares = hostile.pivot_table("measured", ["law", "replicates", "kind"], "decision", sort=False)
-    worst, decided = shares.max(axis=1), shares.sum(axis=1)
-    by_size = pd.DataFrame({"false": worst, "undecided": 1 - decided}).groupby(["law", "replicates"], sort=False)
-    extremes = by_size.agg({"false": "max", "undecided": "min"})
-    said = [f"false {row.false:.1%}, undecided {row.undecided:.0%}" for row in extremes.itertuples()]
-    return pd.Series(said, extremes.index).unstack(sort=False)
 
 
 def fallen() -> str:

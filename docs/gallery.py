@@ -17,7 +17,6 @@ FIGURES = ROOT / "figures"
 
 # Pictures of no paper, which stand at the end, by folder and name, with their commands.
 _OTHERS: dict[tuple[str, str], str] = {
-    ("verify", "self-test"): "moe-theory verify --self-test --out figures/verify",
     ("sweep", "example"): "moe-theory sweep show runs/example --picture figures/sweep/example.svg",
     ("bench", "peers"): "make bench",
     ("bench", "scaling"): "make bench",

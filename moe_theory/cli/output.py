@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 DONE, FAILED, BAD_INPUT, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 EXITS = {
     DONE: "it ran, whatever the verdicts",
-    FAILED: "`verify --self-test` found errors or a power that are not as declared, cells of `sweep --keep-going` "
-    "raised errors, or its input ended at a question",
+    FAILED: "cells of `sweep --keep-going` raised errors, or its input ended at a question",
     BAD_INPUT: "what was asked for cannot be done: standard error says what to change",
     INTERRUPTED: "it was interrupted (Ctrl-C, SIGTERM): one line says what is kept",
     UNREAD: "its output is no longer read, as after `| head -1`: nothing is said",

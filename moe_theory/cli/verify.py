@@ -71,7 +71,8 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 @json_option(
     "what verdicts.json holds, with schema, summary (verdicts by status), command, seed, error, "
     "versions and verdicts; with --list a list of claim, reading, also (readings with the same parameters), "
-    "experiment and replicates; with --system schema, system, command, seed, error, differ, statements (each with differs, printed, own and does_not_apply) and files."
+    "experiment and replicates; with --system schema, system, command, seed, error, "
+    "differ, statements (each with differs, printed, own and does_not_apply) and files."
 )
 def verify(
     out: Path | None,

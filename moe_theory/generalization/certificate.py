@@ -135,7 +135,7 @@ def code_length(arrays: _Arrays) -> int:
             )
         length += sum(_elias_length(size + 1) for size in (array.ndim, *array.shape))
         as_stored = 8 * _KINDS[array.dtype.name] * array.size
-        length += _BITS_OF_FORM + min(as_stored, _length_by_levels(array))
+        length += _BITS_OF_FORM + min(as_stored, _length_by_levels(array) or as_stored)
     return length
 
 
@@ -223,11 +223,11 @@ def mean_loss(path: str | Path) -> tuple[float, int]:
     return min(math.fsum(losses) / len(losses), 1.0), len(losses)
 
 
-def _length_by_levels(array: np.ndarray) -> float:
-    """Return the length of a tensor's code by its levels. It is infinite for too many levels, or none."""
+def _length_by_levels(array: np.ndarray) -> int | None:
+    """Return the length of a tensor's code by its levels. It is None for too many levels, or none."""
     levels, counts = np.unique(array.reshape(-1), return_counts=True)  # -0.0 is 0.0, and computes the same
     if not 0 < len(levels) <= MOST_LEVELS:
-        return math.inf
+        return None
     length = _elias_length(len(levels)) + _estimate_length(counts.tolist())
     if np.all(levels == np.round(levels)) and np.max(np.abs(levels)) < _LARGEST:
         first = int(levels[0])

@@ -304,8 +304,8 @@ def from_module(path: Path, seed: int) -> Stream:
     if not callable(opener):
         raise InvalidStreamError(f"{path} has no function open_stream(seed). Write one that returns a merging.Stream.")
     try:
-        stream = opener(seed)
-        sizes = {name: getattr(stream, name) for name in ("num_experts", "num_tasks")}
+        stream: Any = opener(seed)
+        sizes = {"num_experts": stream.num_experts, "num_tasks": stream.num_tasks}
         _ = stream.slots, stream.serve
     except OWN_CODE as failure:
         raise InvalidStreamError(

@@ -73,8 +73,17 @@ def test_a_command_s_help_fits_a_terminal(name, printed):
     assert re.search(rf"^    moe-theory {name.split()[0]}\b", page, flags=re.MULTILINE)
     assert max(map(len, page.splitlines())) <= COLUMNS
     assert "None" not in page
-    if name != "completion":
-        assert re.search(r"^  --json  +Print JSON: \w", page, flags=re.MULTILINE)
+    assert re.search(r"^  --json  +Print JSON: \w", page, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", cli.commands())
+def test_no_command_has_more_than_fifteen_options(name):
+    names = {option.opts[0] for option in cli.command(name).params if option.param_type_name == "option"}
+    assert len(names - {"--json", "--out", "--dask"}) <= 15
+
+
+def test_there_are_at_most_thirteen_commands():
+    assert len({name.split()[0] for name in cli.commands()}) <= 13
 
 
 def test_help_imports_nothing_heavy():
@@ -94,7 +103,7 @@ def test_the_version(printed):
     [
         ("verfy", "No such command 'verfy'"),
         ("sweep shwo runs", "unexpected extra argument (runs)"),
-        ("--json claims", "No such option"),
+        ("--json statements", "No such option"),
         ("verify --seeed=3", "'?--seed'?"),
         ("verify --replicates 2.5", "'2.5' is not a valid integer"),
         ("verify --error small", "'small' is not a valid float"),
@@ -102,7 +111,11 @@ def test_the_version(printed):
         ("explore", "Missing argument 'CLAIM'"),
         ("sweep show", "Missing argument 'FOLDER'"),
         ("deep a b", "unexpected extra argument (b)"),
-        ("completion tcsh", "'tcsh' is not one of 'bash', 'zsh', 'fish'"),
+        ("claims 'a*'", "the command 'claims' was removed. Use moe-theory statements --claims."),
+        ("cite runs", "'cite' was removed. Use moe-theory report --cite."),
+        ("tour", "'tour' was removed. Use the notebooks"),
+        ("data photographs", "'data' was removed. Use moe-theory deep --data DIR --list."),
+        ("completion bash", "'completion' was removed. Use Click's own completion"),
     ],
 )
 def test_what_cannot_be_parsed_is_explained(arguments, said, capsys):
@@ -127,8 +140,8 @@ ENDS = (EOFError(), click.Abort())  # of a question that standard input does not
 def test_a_question_that_nobody_answers_is_one_line(refused, monkeypatch):
     """Would catch the traceback, and the empty line before it, that Click makes of the end of standard input."""
     monkeypatch.setattr(sys, "stdin", io.StringIO())
-    monkeypatch.setattr(cli.command("claims"), "invoke", lambda context: click.confirm("Sure?", prompt_suffix=""))
-    assert "ended, as its input did" in refused("claims", code=1, may_print=True)
+    monkeypatch.setattr(cli.command("statements"), "invoke", lambda context: click.confirm("Sure?", prompt_suffix=""))
+    assert "ended, as its input did" in refused("statements", code=1, may_print=True)
 
 
 def test_python_without_docstrings_is_told_so(monkeypatch):
@@ -156,13 +169,8 @@ def test_an_end_is_one_line(raised, code, said, refused, monkeypatch):
     def fail(context):
         raise raised
 
-    monkeypatch.setattr(cli.command("claims"), "invoke", fail)
-    assert refused("claims", code=code) == said
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_every_shell_has_a_script(shell, printed):
-    assert f"_MOE_THEORY_COMPLETE={shell}_complete" in printed("completion", shell)
+    monkeypatch.setattr(cli.command("statements"), "invoke", fail)
+    assert refused("statements", code=code) == said
 
 
 @pytest.mark.parametrize(
@@ -171,7 +179,6 @@ def test_every_shell_has_a_script(shell, printed):
         ("ver", ["verify"]),
         ("sw", ["sweep"]),
         ("verify --rep", ["--replicates"]),
-        ("verify continual --self", ["--self-test"]),
         ("sweep sh", ["show"]),
         ("sweep show --pic", ["--picture"]),
         ("sweep --dr", ["--dry-run"]),
@@ -185,7 +192,7 @@ def test_bash_completes_commands_and_options(line, offered, tmp_path):
     program.chmod(0o755)
     words = " ".join(["moe-theory", *line.split()])
     code = (
-        f"PATH={tmp_path}:$PATH; source <(moe-theory completion bash); COMP_WORDS=({words}); "
+        f"PATH={tmp_path}:$PATH; source <(_MOE_THEORY_COMPLETE=bash_source moe-theory); COMP_WORDS=({words}); "
         f"COMP_CWORD={len(line.split())}; $(complete -p moe-theory | sed 's/.*-F \\([^ ]*\\) .*/\\1/') moe-theory; "
         'printf "%s\\n" "${COMPREPLY[@]}"'
     )
@@ -295,8 +302,8 @@ def test_a_refusal_is_one_short_line(refused, capsys, monkeypatch):
     def fail(context):
         raise InvalidRunError("long\n" * 10**6)
 
-    monkeypatch.setattr(cli.command("claims"), "invoke", fail)
-    assert len(refused("claims")) < 2 * output.LONGEST_LINE
+    monkeypatch.setattr(cli.command("statements"), "invoke", fail)
+    assert len(refused("statements")) < 2 * output.LONGEST_LINE
     with pytest.raises(SystemExit):
         cli.main(["verify", "--seed", "9" * 10**5])
     assert len(capsys.readouterr().err) < 2 * output.LONGEST_LINE
@@ -343,11 +350,11 @@ def test_an_interrupt_that_python_drops_comes_again(monkeypatch, refused):
         Callback()
         time.sleep(20)
 
-    monkeypatch.setattr(cli.command("claims"), "invoke", work)
+    monkeypatch.setattr(cli.command("statements"), "invoke", work)
     ours = signal.signal(signal.SIGINT, signal.default_int_handler)  # a worker of xdist ignores interrupts
     try:
         began = time.monotonic()
-        assert refused("claims", code=130) == "moe-theory: interrupted; unfinished output is not written"
+        assert refused("statements", code=130) == "moe-theory: interrupted; unfinished output is not written"
         assert time.monotonic() - began < 10
     finally:
         signal.signal(signal.SIGINT, ours)

@@ -55,7 +55,7 @@ def test_they_were_found_where_they_are_printed():
 
 def test_a_command_is_read_as_a_shell_would():
     page = """Text `moe-theory verify
-a.b` and `moe-theory`, not `other`, and <code>moe-theory claims &#x27;a*&#x27;; moe-theory bound</code>.
+a.b` and `moe-theory`, not `other`, and <code>moe-theory statements &#x27;a*&#x27;; moe-theory bound</code>.
 
 ```bash
 $ moe-theory sweep --example > grid.toml   # a comment
@@ -63,12 +63,12 @@ moe-theory report runs \\
   --json | less
 pip install . && .venv/bin/moe-theory bound
 sbatch --wrap "moe-theory sweep a.toml --out b"
-source <(moe-theory completion bash)
+source <(moe-theory report --cite)
 ```
 """
     found = {each.line: each.words for each in printed.commands_in(page, "page.md")}
     second = [each.words for each in printed.commands_in(page, "page.md") if each.line == 2]
-    assert second == [[], ["claims", "a*"], ["bound"]]
+    assert second == [[], ["statements", "a*"], ["bound"]]
     del found[2]
     assert found == {
         1: ["verify", "a.b"],
@@ -76,6 +76,6 @@ source <(moe-theory completion bash)
         6: ["report", "runs", "--json"],
         8: ["bound"],
         9: ["sweep", "a.toml", "--out", "b"],
-        10: ["completion", "bash"],
+        10: ["report", "--cite"],
     }
     assert next(printed.commands_in("`moe-theory COMMAND --help`", "")).is_template

@@ -20,19 +20,17 @@ LAYERS = [
     {"reinforced"},
     {"continual", "edge", "generalization", "merging"},
     {"cli"},
-    {"tour"},
     {"report"},
     {"plot"},
     {"verify"},
     {"sweep"},
-    {"checkpoints"},
     {"runs"},
     {"core"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 
-APART = (ROOT / "__init__.py", ROOT / "__main__.py", ROOT / "tour" / "script.py")  # which users import, and run
+APART = (ROOT / "__init__.py", ROOT / "__main__.py")  # which users import, and run
 FILES = sorted(path for path in ROOT.rglob("*.py") if path not in APART)
 
 
@@ -41,7 +39,6 @@ def module(path: Path) -> str:
 
 
 MODULES = {module(path) for path in FILES}
-SCRIPT = ROOT / "tour" / "script.py"  # a user's, which runs commands
 
 
 def layer(path: Path) -> str:
@@ -71,7 +68,7 @@ def spelled(source: str) -> set[str]:
 
 @functools.cache
 def imported(path: Path) -> set[str]:
-    strings = set() if path == SCRIPT else spelled(path.read_text())
+    strings = spelled(path.read_text())
     return {name.split(".")[1] for name in imported_names(path)} & RANK.keys() | strings
 
 
@@ -83,7 +80,7 @@ def test_imports_point_down(path):
     assert not upward, f"{path} imports {upward} from above or beside it"
 
 
-SHOWING = {"cli", "tour", "report"}
+SHOWING = {"cli", "report"}
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if RANK.get(layer(path), 9) < RANK["cli"]], ids=module)

@@ -310,5 +310,5 @@ def recorded_shares() -> dict[str, tuple[float, float]]:
 
 
 def expected_shares(planted: Planted) -> Shares:
-    """The probabilities of a REFUTED and of a SUPPORTED, for a normal law. Raises: KeyError for an unknown condition."""
+    """The probabilities of a REFUTED and of a SUPPORTED, for a normal law."""
     return Shares(*recorded_shares()[planted.name])

@@ -1,6 +1,4 @@
-"""Planted regions for tests of the search: regions, whose truth is known, are searched as any statement's is, and what is found
-and what is false are counted.
-"""
+"""Planted regions, whose truth is known, are searched as any statement's. What is found, and what is false, is counted."""
 
 import dataclasses
 import functools
