@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from moe_theory.verify import claim, planted_regions, registry, statement
+from moe_theory.verify import claim, registry, statement
 
 CLAIMS = """
 import moe_theory as mt
@@ -65,17 +65,5 @@ def test_what_leaves_nothing_free_is_refused_with_the_way_out(refused, no_work):
     assert "unknown reading" in refused("challenge", "continual.lemma-8", "--reading", "nothing")
 
 
-def test_the_search_is_tested_on_planted_regions(refused):
-    rows = {row.region: row for row in planted_regions.search_planted(1, seed=40)}
-    assert all(row.is_ok for row in rows.values())
-    assert rows["false in a corner"].flipped == rows["true at one point"].flipped == 1
-    assert rows["fading in the limit"].flipped == rows["true everywhere"].flipped == 0
+def test_a_statement_has_to_be_named(refused):
     assert "name a STATEMENT" in refused("challenge")
-
-
-@pytest.mark.thorough
-def test_a_search_that_takes_its_looks_for_verdicts_fails_its_self_test(monkeypatch):
-    monkeypatch.setattr(planted_regions.RegionSearch, "_is_flip", lambda self, verdicts: True)
-    (row,) = [row for row in planted_regions.search_planted(8) if row.region == "at its margin everywhere"]
-    assert row.false > 0
-    assert not row.is_ok

@@ -15,7 +15,6 @@ import argparse
 import contextlib
 import faulthandler
 import functools
-import gzip
 import importlib
 import io
 import itertools
@@ -34,8 +33,6 @@ import sys
 import tempfile
 import time
 import traceback
-import warnings
-import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +40,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-import numpy as np
 from packed import entries, packs
 
 from moe_theory import cli
@@ -61,7 +57,6 @@ UNSEEN = "\u061c\u200b\u2066\ufeff\xad\U000e0041"  # characters that turn a line
 SAID = f"\x1b]0;hostile\x07\x1b[2J[/b] [red]{UNSEEN}"
 WORK = (  # where computing begins
     "moe_theory.verify.session.carry_out",
-    "moe_theory.verify.selftest.self_test",
     "moe_theory.verify.explore.carry_out_search",
     "moe_theory.sweep.runner.run",
     "moe_theory.sweep.estimate.estimate",
@@ -69,7 +64,6 @@ WORK = (  # where computing begins
     "moe_theory.merging.testbed.training.trained",
     "moe_theory.merging.report.shown_live",
     "moe_theory.report.plots.make_figures",
-    "moe_theory.tour.steps.run",
 )
 
 
@@ -234,37 +228,17 @@ class Seeds:
         (folder / "deep").mkdir()
         summary = {"preset": "continual-mnist-small", "data": "digits", "verdicts": [], "cells": []}
         (folder / "deep" / "summary.json").write_text(sealed({"schema": deep.SCHEMA, **summary}))
-        subprocess.run([sys.executable, "-c", MAKE, str(folder)], check=True)
         return folder
 
     def documents(self) -> list[tuple[Path, list[list[str]]]]:
         """Files with JSON in them, and the commands that read them."""
-        report = [["report", "{here}/run", "--json"], ["report", "{here}/run"], ["cite", "{here}/run", "--json"]]
-        cite = [["cite", "{here}/run"], ["cite", "{here}/run", "--json"], ["cite", "{here}/run", "--bibtex"]]
-        show = [["sweep", "show", "{here}/run"], ["sweep", "show", "{here}/run", "--json"], *cite]
+        report = [["report", "{here}/run", "--json"], ["report", "{here}/run"], ["report", "{here}/run", "--cite"]]
+        show = [["sweep", "show", "{here}/run"], ["sweep", "show", "{here}/run", "--json"]]
         return [
-            (self.folder / "verify" / "verdicts.json", report + cite),
-            *((file, cite) for file in sorted((self.folder / "explore").glob("*.json"))),
+            (self.folder / "verify" / "verdicts.json", report),
             (self.folder / "sweep" / "manifest.json", show),
             *((file, show) for file in sorted((self.folder / "sweep" / "runs").glob("*.json"))),
-            (self.folder / "deep" / "summary.json", cite),
         ]
-
-
-MAKE = """
-import sys
-import numpy as np
-from pathlib import Path
-from moe_theory.core.random import root_key
-from moe_theory.merging.testbed import tasks, training
-from moe_theory.runs import tensors
-setting, folder = tasks.Recipe(), Path(sys.argv[1])
-model = training.initial(root_key(0), setting)
-tensors.write_safetensors(folder / "model.safetensors", training.arrays_of(model), {})
-data = tasks.examples(setting, tasks.VALIDATION)
-kept = {name: np.asarray(getattr(data, name))[:24] for name in ("inputs", "labels", "tasks")}
-np.savez(folder / "stream.npz", slots=np.arange(24) // 12, **kept)
-"""
 
 
 # ---------------------------------------------------------------- inputs by class
@@ -324,37 +298,15 @@ TYPES = ("'<f8'", "'<i8'", "'<u8'", "'|O'", "'<U9'", "[('a', '<f8')]", "'|V8'", 
 
 
 def arrays(chance: random.Random, seeds: Seeds) -> Input:
-    """Arrays that declare what they do not hold: requests of a stream, chunks of a sweep."""
+    """Chunks of a sweep that declare what they do not hold."""
     made = npy(chance.choice(TYPES), chance.choice(SHAPES), bytes(80))
-    if chance.random() < 0.4:
-        (file, *_) = packs(seeds.folder / "sweep")
-        whole = {f"{name}.npz": data for name, data in entries(seeds.folder / "sweep").items()}
-        name = chance.choice(sorted(whole))
-        entry = chance.choice((damaged(chance, whole[name]), made, archive({"task.npy": made}, 2**31)))
-        lies = (damaged(chance, file.read_bytes()), made, archive(whole | {name: entry}), archive(whole, 2**31))
-        words = ["sweep", "show", "{here}/run", *chance.choice(([], ["--json"], ["--to", "{here}/run/x.nc"]))]
-        return Input(words, {"run": seeds.folder / "sweep", f"run/packs/{file.name}": chance.choice(lies)})
-    with np.load(seeds.folder / "stream.npz") as kept:
-        given = {name: kept[name] for name in kept.files}
-    name, way = chance.choice(sorted(given)), chance.randrange(4)
-    extremes = [-1, 2**31, 2**62, 10**6, 0]
-    array = given.pop(name)
-    is_float = array.dtype.kind == "f"
-    if way == 0:
-        given[name] = array.astype(np.float64 if is_float else np.int64)
-        given[name].flat[chance.randrange(array.size)] = chance.choice([np.nan, np.inf, 1e30] if is_float else extremes)
-    elif way == 1:
-        given[name] = chance.choice([array[:3], array.astype(complex), array.astype(str), np.zeros(0)])
-    if way < 3:  # of which one leaves it out
-        buffer = io.BytesIO()
-        np.savez(buffer, **given)
-        data = buffer.getvalue()
-    else:
-        names = [f"{each}.npy" for each in (*given, name)]
-        data = archive(dict.fromkeys(names, made), chance.choice((0, 0, 2**31, 2**32 - 1)))
-        data = chance.choice((data, made, damaged(chance, data)))
-    words = "merge --slots 2 --checkpoint {here}/model.safetensors --stream {here}/stream.npz --out {here}/out".split()
-    return Input(words, {"model.safetensors": seeds.folder / "model.safetensors", "stream.npz": data})
+    (file, *_) = packs(seeds.folder / "sweep")
+    whole = {f"{name}.npz": data for name, data in entries(seeds.folder / "sweep").items()}
+    name = chance.choice(sorted(whole))
+    entry = chance.choice((damaged(chance, whole[name]), made, archive({"task.npy": made}, 2**31)))
+    lies = (damaged(chance, file.read_bytes()), made, archive(whole | {name: entry}), archive(whole, 2**31))
+    words = ["sweep", "show", "{here}/run", *chance.choice(([], ["--json"], ["--to", "{here}/run/x.nc"]))]
+    return Input(words, {"run": seeds.folder / "sweep", f"run/packs/{file.name}": chance.choice(lies)})
 
 
 def checkpoints(chance: random.Random, seeds: Seeds) -> Input:
@@ -383,30 +335,14 @@ def checkpoints(chance: random.Random, seeds: Seeds) -> Input:
     text = json.dumps(header).encode()
     text = b'{"a":' * 100_000 if way == 4 and chance.random() < 0.2 else damaged(chance, text) if way == 4 else text
     data = chance.choice((len(text), len(text), len(text), 2**62, 0)).to_bytes(8, "little") + text + bytes(size)
-    stream = (
-        "num_tasks = 2\ndef slots(seed):\n    yield from range(3)\n"
-        "def serve(experts, slot):\n    return [0.5, 1.0], [1, 2]\n"
-    )
-    files: dict[str, bytes | Path] = {"serve.py": stream.encode(), "c/model.safetensors": data}
+    files: dict[str, bytes | Path] = {"c/model.safetensors": data}
     place = chance.choice(("{here}/c", "{here}/c/model.safetensors"))
     if chance.random() < 0.3:
         index = {"metadata": {}, "weight_map": dict.fromkeys(numbers, "model.safetensors")}
         new = json.dumps(changed(chance, index)).encode()
         files["c/model.safetensors.index.json"] = chance.choice((new, new, damaged(chance, new)))
-    words = ["merge", "--slots", "2", "--checkpoint", place, "--stream", "{here}/serve.py", "--out", "{here}/out"]
-    pattern = chance.choice(("layers.{layer}.experts.{expert}.{name}", "{layer}{expert}{name}", "{expert}", SAID))
-    words += ["--pattern", pattern]
-    if chance.random() < 0.3:
-        words += ["--write-merged", "{here}/out/merged"]
-    if chance.random() < 0.4:  # once, without a stream, of experts that are found or named
-        once = ["merge", "--checkpoint", place, "--write-merged", "{here}/merged", "--weights"]
-        once += [chance.choice(("equal", "0.5,0.3,0.2", "1,0,0", "nan,1,0", ",", SAID))]
-        form, method = chance.choice(("moe-1", "dense", SAID)), chance.choice(("average", "aligned", "ties", SAID))
-        words = [*once, "--as", form, "--method", method, *chance.choice(([], ["--pattern", pattern]))]
-        if chance.random() < 0.5:
-            config = {"model_type": chance.choice(("mixtral", "qwen3_moe", "deepseek_v3", SAID)), "num_experts": 3}
-            new = json.dumps(changed(chance, config)).encode()
-            files["c/config.json"] = chance.choice((new, new, damaged(chance, new)))
+    words = ["bound", "--checkpoint", place, "--samples", "500"]
+    words += chance.choice(([], ["--errors", "3"], ["--errors", SAID]))
     return Input(words, files)
 
 
@@ -515,9 +451,9 @@ WORDS = ("'my notes'", "SAID", "'a' * 10**5", "'\\ud800'", "'$$x'", "''", "1")
 
 def options(chance: random.Random, seeds: Seeds) -> Input:
     """Commands with options of any value, alone and together."""
-    name = chance.choice([each for each in cli.commands() if each != "tour"])
+    name = chance.choice(cli.commands())
     words, command = name.split(), cli.command(name)
-    parameters = [each for each in command.params if each.name not in ("help", "planted")]
+    parameters = [each for each in command.params if each.name != "help"]
     given = [each for each in parameters if isinstance(each, click.Argument) and each.required]
     given += chance.sample(parameters, min(len(parameters), chance.choice((0, 1, 1, 2, 3))))
     for each in dict.fromkeys(given):
@@ -554,7 +490,7 @@ SOUND = {
     "paper": ("continual", "edge", "overview"),
     "positional": ("continual-mnist-small",),
     "preset": ("continual-mnist-small", "edge-mnist-small"),
-    "source": ("{here}/run", "continual", "{here}/run/verdicts.json"),
+    "source": ("{here}/mine.py",),
     "folder": ("{here}/run",),
     "folders": ("{here}/run",),
     "specification": ("{here}/grid.toml",),
@@ -566,17 +502,15 @@ SOUND = {
     "policy": ("tanbr", "nosuch"),
     "dask": ("local:0", "local:-1", "local:1e9", "tcp://", "tcp://256.0.0.1:1", "nothing", "{here}/grid.toml"),
     "rademacher": ("0.1", "2/sqrt(m)", "nan/sqrt(m)", "-1"),
-    "shell": ("bash", "tcsh"),
-    "pattern": ("layers.{layer}.experts.{expert}.{name}",),
 }  # fmt: skip
 
 COMMANDS = (
-    ["claims", "continual.lemma-*"],
+    ["statements", "--claims", "continual.lemma-*"],
     ["statements", "continual"],
     ["why", "generalization.theorem-1"],
     ["bound", "--experts", "8"],
     ["report", "{here}/verify"],
-    ["cite", "{here}/verify"],
+    ["report", "{here}/verify", "--cite"],
     ["sweep", "show", "{here}/sweep"],
     ["figures", "--list"],
     ["deep", "--list"],
@@ -609,7 +543,7 @@ def environments(chance: random.Random, seeds: Seeds) -> Input:
     encoding = chance.choice(("utf-8", "utf-8", "ascii", "latin-1", "utf-16"))
     if words and words[0] in ("report", "explore") and chance.random() < 0.5:
         words += ["--out", chance.choice(PATHS)]
-    if words and chance.random() < 0.3 and words[0] in ("claims", "why", "bound", "cite", "report", "sweep"):
+    if words and chance.random() < 0.3 and words[0] in ("statements", "why", "bound", "report", "sweep"):
         words.append("--json")
     return Input(
         words, {"verify": seeds.folder / "verify", "sweep": seeds.folder / "sweep"}, environment, stdout, encoding
@@ -627,121 +561,13 @@ def journals(chance: random.Random, seeds: Seeds) -> Input:
     document = {**names, SEAL: digest(names)} if isinstance(names, dict) else names
     data = json.dumps(document).encode()
     data = damaged(chance, data) if chance.random() < 0.2 else data
-    words = chance.choice((["report", "{here}/run"], ["cite", "{here}/run"], ["sweep", "show", "{here}/run"]))
+    report = ["report", "{here}/run"]
+    words = chance.choice((report, [*report, "--cite"], ["sweep", "show", "{here}/run"]))
     kind = chance.choice(("verify", "sweep"))
     return Input(
         words,
         {"run": seeds.folder / kind, "run/.replacing": data, "run/folder/x": b"x", "run/" + ours.format("other"): b"x"},
     )
-
-
-def data_sets(chance: random.Random, seeds: Seeds) -> Input:
-    """Published files of data sets that are none."""
-    sizes = [chance.choice((0, 1, 10, 28, 2**31 - 1, 2**32 - 1)) for _ in range(3)]
-    kind, rank = chance.choice((8, 13, 0)), chance.choice((3, 1, 255))
-    images = bytes([0, 0, kind, rank]) + struct.pack(">III", *sizes) + bytes(7840)
-    labels = bytes([0, 0, 8, 1]) + struct.pack(">I", sizes[0]) + bytes([chance.randrange(256)] * 10)
-    packs: tuple[Callable[[bytes], bytes], ...] = (
-        lambda data: data,
-        lambda data: gzip.compress(data),
-        lambda data: gzip.compress(data)[:-9],
-        lambda data: damaged(chance, data),
-    )
-    pack_one = chance.choice(packs)
-    files: dict[str, bytes | Path] = {}
-    for part in ("train", "t10k"):
-        end = chance.choice(("", ".gz"))
-        files[f"data/{part}-images-idx3-ubyte{end}"] = pack_one(images)
-        files[f"data/{part}-labels-idx1-ubyte{end}"] = pack_one(labels)
-    preset = chance.choice(("continual-mnist", "continual-cifar10", "continual-cifar100", "continual-tiny-imagenet"))
-    files["data/cifar-10-batches-py/data_batch_1"] = chance.choice(
-        (b"", b"cos\nsystem\n(S'touch x'\ntR.", b"\x80\x04" + b"\x8e" + b"\xff" * 8)
-    )
-    return Input(["deep", preset, "--data", "{here}/data", "--replicates", "1", "--out", "{here}/out"], files)
-
-
-def own_data(chance: random.Random, seeds: Seeds) -> Input:
-    """Archives of arrays, `.npz`, that NumPy did not write so, or with numbers that no label or pixel is."""
-    rows = chance.choice((1, 60, 600))
-    values: dict[str, Any] = {"x_train": np.ones((rows, 8, 8), np.float32), "y_train": np.arange(rows) % 10}
-    if chance.random() < 0.3:
-        values |= {"x_test": values["x_train"], "y_test": values["y_train"]}
-    name = chance.choice(sorted(values))
-    extreme = chance.choice((-1, 2**16, 2**31 - 2, 2**32, 2**62, 0))
-    changes: tuple[Callable[[np.ndarray], Any], ...] = (
-        lambda array: array.astype(chance.choice(("c16", "U", "S", "O", "M8[s]", "m8[s]", "f2", ">f8", "?", "g"))),
-        lambda array: np.where(np.arange(array.size).reshape(array.shape) == 0, extreme, array),
-        lambda array: array * chance.choice((1e300, np.nan, 1e-320, -1.0)),
-        lambda array: array[:1],
-        lambda array: array.reshape(-1),
-        lambda array: array[..., None, None],
-        lambda array: array,
-    )
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        values[name] = chance.choice(changes)(values[name].astype("i8" if "y" in name else "f8"))
-    parts: list[tuple[str, bytes]] = []
-    for each, array in values.items():
-        buffer = io.BytesIO()
-        np.lib.format.write_array(buffer, np.asarray(array))
-        parts.append((f"{each}.npy", buffer.getvalue()))
-    at = chance.randrange(len(parts))
-    way = chance.randrange(5)
-    if way == 0:
-        parts[at] = (parts[at][0], npy(chance.choice((*TYPES, "'S1000000000'")), chance.choice(SHAPES), bytes(80)))
-    elif way == 1:
-        parts.append((chance.choice((parts[at][0], SAID, "../x.npy", "")), chance.choice((b"", parts[at][1]))))
-    elif way == 2:
-        parts[at] = (parts[at][0], damaged(chance, parts[at][1]))
-    buffer = io.BytesIO()
-    method = chance.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA))
-    with zipfile.ZipFile(buffer, "w", method) as made, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of two parts of a name
-        for each, data in parts:
-            made.writestr(zipfile.ZipInfo(each), data, method)
-    data = bytearray(buffer.getvalue())
-    if way == 3:
-        for mark, place in ((b"PK\1\2", 8), (b"PK\3\4", 6)):
-            number = chance.choice((0, 1, 8, 9, 14, 99))
-            struct.pack_into("<HH", data, data.find(mark) + place, chance.choice((0, 1, 8, 0x41)), number)
-    whole = damaged(chance, bytes(data)) if way == 4 else bytes(data)
-    words = ["deep", "continual-mnist-small", "--data", "{here}/data", "--replicates", "1", "--out", "{here}/out"]
-    return Input(words, {"data/mine.npz": whole})
-
-
-def chunk(kind: bytes, data: bytes) -> bytes:
-    """A part of a PNG."""
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-
-EXPANDING = zlib.compress(b"a" * (1 << 23))
-
-
-def images(chance: random.Random, seeds: Seeds) -> Input:
-    """Pictures in folders that declare any size, expand, or are damaged; the first one or another."""
-    sizes = (0, 1, 16, 9_000, 60_000, 2**31 - 1, 2**32 - 1)
-    width, height = chance.choice(sizes), chance.choice(sizes)
-    header = struct.pack(">IIBBBBB", width, height, *chance.choices(range(9), k=2), 0, 0, 0)
-    expanding = [chunk(kind, b"a\0\0" + EXPANDING) for kind in (b"zTXt", b"iCCP")]
-    extra = chance.choice((b"", *expanding, chunk(b"tEXt", SAID.encode())))
-    body = [chunk(b"IHDR", header), extra, chunk(b"IDAT", zlib.compress(bytes(784))), chunk(b"IEND", b"")]
-    if chance.random() < 0.2:
-        chance.shuffle(body)
-    odd = b"\x89PNG\r\n\x1a\n" + b"".join(body)
-    sound: dict[str, bytes] = {}
-    for form, options in (("PNG", {}), ("JPEG", {"progressive": True})):
-        buffer = io.BytesIO()
-        picture = importlib.import_module("PIL.Image").new("RGB", (16, 16), (9, 90, 200))
-        picture.save(buffer, form, **options)
-        sound[form] = buffer.getvalue()
-    scans = sound["JPEG"][sound["JPEG"].rindex(b"\xff\xda") : -2] * 3000
-    odd = chance.choice((odd, damaged(chance, chance.choice((odd, *sound.values()))), sound["JPEG"][:-2] + scans))
-    files: dict[str, bytes | Path] = {
-        f"data/{split}/{name}/5.png": sound["PNG"] for split in ("train", "test") for name in ("a", "b")
-    }
-    files[f"data/{chance.choice(('train', 'test'))}/a/{chance.choice((0, 9))}.{chance.choice(('png', 'jpg'))}"] = odd
-    words = ["deep", "continual-mnist-small", "--data", "{here}/data", "--replicates", "1", "--out", "{here}/out"]
-    return Input(words, files)
 
 
 def special_files(chance: random.Random, seeds: Seeds) -> Input:
@@ -786,9 +612,6 @@ SPECIAL = (  # commands, and what they read that is no file
     ("report {here}/x", "x"),
     ("report {here}/verify", "verify/verdicts.json"),
     ("report {here}/verify", "verify/.replacing"),
-    ("cite {here}/x", "x"),
-    ("cite {here}/verify", "verify/verdicts.json"),
-    ("cite {here}/sweep", "sweep/manifest.json"),
     ("sweep show {here}/sweep", "sweep/manifest.json"),
     ("sweep show {here}/sweep", "sweep/runs/x.json"),
     ("sweep {here}/x", "x"),
@@ -799,13 +622,11 @@ SPECIAL = (  # commands, and what they read that is no file
     ("sweep {here}/grid.toml --out {here}/sweep", "sweep/.lock"),
     ("sweep {here}/grid.toml --out {here}/sweep", "sweep/.claims"),
     ("sweep {here}/grid.toml --out {here}/sweep", "sweep/.replacing"),
-    ("bound --config {here}/x", "x"),
+    ("bound --checkpoint {here}/x", "x"),
+    ("bound --checkpoint {here}/c", "c/model.safetensors"),
     ("figures continual figure-2 --style {here}/x", "x"),
     ("verify continual.lemma-4 --list --module {here}/x.py", "x.py"),
-    ("merge --slots 1 --checkpoint {here}/x", "x"),
-    ("merge --slots 1 --checkpoint {here}/c", "c/model.safetensors"),
-    ("merge --slots 1 --checkpoint {here}/model.safetensors --stream {here}/x", "x"),
-    ("merge --slots 1 --checkpoint {here}/model.safetensors --stream {here}/x.py", "x.py"),
+    ("merge --slots 1 --stream {here}/x.py", "x.py"),
     ("deep continual-mnist-small --data {here}/x --replicates 1", "x"),
     ("deep continual-mnist-small --data {here}/data --replicates 1", "data/mine.npz"),
     ("deep continual-mnist-small --data {here}/data --replicates 1", "data/train-images-idx3-ubyte"),
@@ -822,9 +643,6 @@ CLASSES: dict[str, tuple[int, Callable[[random.Random, Seeds], Input]]] = {  # w
     "options": (8, options),
     "environments": (4, environments),
     "journals": (1, journals),
-    "data sets": (1, data_sets),
-    "own data": (3, own_data),
-    "images": (2, images),
     "special files": (2, special_files),
 }
 
@@ -838,7 +656,7 @@ def preload() -> None:
         cli.command(name)
     for path in sorted((Path(cli.__file__).parents[1]).rglob("*.py")):
         name = ".".join(path.relative_to(Path(cli.__file__).parents[2]).with_suffix("").parts)
-        if not any(part in name for part in ("__main__", "witnesses", ".proofs.", "tour.script", "cli.template")):
+        if not any(part in name for part in ("__main__", "witnesses", ".proofs.", "cli.template")):
             importlib.import_module(name.removesuffix(".__init__"))
     for name in ("matplotlib.pyplot", "scipy.optimize", "scipy.stats", "jax.numpy", "rich.live"):
         importlib.import_module(name)

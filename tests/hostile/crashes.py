@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
-from moe_theory.checkpoints import load_experts
 from packed import entries
 
 from moe_theory.core.errors import MoeTheoryError
@@ -123,9 +122,6 @@ class Writers:
     def read_trained(self) -> Any:
         return tensors.read_kept(self.model)
 
-    def read_experts(self) -> Any:
-        return load_experts(self.model, PATTERN)[0]
-
     def report(self, version: int) -> None:
         found = [
             Verdict(CLAIM, "continual", "Lemma 4", "", "ordering", "mine", Status.SUPPORTED, "", 8 + version, "again")
@@ -192,7 +188,6 @@ def kept_files(folder: Path) -> list[Kept]:
         Kept("checkpoint", partial, made.read_checkpoint),
         Kept("complete run", complete, half.read_checkpoint),
         Kept("trained model", made.model, made.read_trained),
-        Kept("trained model, merged", made.model, made.read_experts),
         Kept("report", folder / "report" / pages.NUMBERS, made.read_report),
         Kept("journal", journal, replaced),
     ]

@@ -1,4 +1,4 @@
-"""Planted regions, whose truth is known, are searched as any statement's. What is found, and what is false, is counted."""
+"""Planted regions, whose truth is known, are searched as any statement's, and false findings are counted."""
 
 import dataclasses
 import functools

@@ -60,6 +60,13 @@ def reduced():
 
 
 @pytest.mark.thorough
+def test_the_engine_passes_at_every_condition_and_number_of_claims():
+    """As the self-test of earlier versions: margins, error rates and numbers of claims are the same."""
+    found = selftest.self_test(CONDITIONS)
+    assert found.passed, [row for row in found.rows if not row.is_ok]
+
+
+@pytest.mark.thorough
 def test_the_engine_passes_under_other_laws_and_in_what_takes_long():
     found = outcome_of(*(each for each in MAIN if not is_quick(each) or each.kind in SLOW))
     assert found.passed, [row for row in found.rows if not row.is_ok]
