@@ -44,7 +44,7 @@ def broken(runs):
         (["verify", "--replicates", "3"], ["replicates=3", "Raise replicates"]),
         (["verify", "--error", "2"], ["error=2", "(0, 1)"]),
         (["verify", "--seed", "-1"], ["seed=-1"]),
-        (["claims", "contnual"], ["unknown claim 'contnual'", "Did you mean 'continual'"]),
+        (["statements", "--claims", "contnual"], ["unknown claim 'contnual'", "Did you mean 'continual'"]),
         *(
             ([command, "continual.lemma-44"], ["unknown", "Or name the file that declares it with --module."])
             for command in ("verify", "statements", "why")
@@ -194,7 +194,10 @@ def test_json_is_the_only_thing_on_standard_output(ran, tmp_path):
 
 
 def test_lists(ran):
-    ids = [claim["id"].split("-", 1)[1] for claim in json.loads(ran("claims", "continual.lemma-[34]*", "--json").out)]
+    ids = [
+        claim["id"].split("-", 1)[1]
+        for claim in json.loads(ran("statements", "--claims", "continual.lemma-[34]*", "--json").out)
+    ]
     assert [id for id in ids if id in ("3", "3.contraction", "4")] == ["3", "3.contraction", "4"]
     assert len(ids) == len(set(ids))
     assert "continual.lemma-4 under unit-signal: 4096 replicates" in ran("verify", "continual.lemma-4", "--list").out

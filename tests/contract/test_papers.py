@@ -150,14 +150,12 @@ def test_figures_are_described_and_refuse_what_cannot_be_run(paper):
 PAGE = (ROOT.parent / "docs" / "pages" / "extend.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r'```\w+ title="(.+?)"\n(.*?)```', PAGE, re.DOTALL)  # with the names they have on the page
 COMMANDS = [
-    "claims queues --json",
+    "statements queues --claims --json",
     "verify queues --json --out run",
     "report run --out report",
-    "cite run --json",
+    "report run --cite --json",
     "sweep sweep.toml --out swept",
-    "cite swept",
     "figures queues peaks --out figures",
-    "cite figures/queues/peaks.svg",
     "record run",
     "why queues.lemma-2",
     "statements queues",
@@ -200,7 +198,7 @@ def test_a_new_paper_has_everything(tmp_path):
     install(tmp_path, tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"])
     path, cache = [tmp_path, ROOT.parent / "docs"], str(tmp_path / "cache")
     said = printed(["-c", SCRIPT, *COMMANDS], tmp_path, path, XDG_CACHE_HOME=cache)
-    docs, claims, verified, _, cited, _, swept, _, drawn, recorded, why, stated = json.loads(said).values()
+    docs, claims, verified, _, cited, _, _, recorded, why, stated = json.loads(said).values()
     listed, *others = json.loads(claims)
     ids = [each["id"] for each in (listed, *others)]
     assert ids == ["queues.theorem-1.peak", "queues.theorem-1.gain", "queues.lemma-2.apart"]
@@ -215,11 +213,8 @@ def test_a_new_paper_has_everything(tmp_path):
     }
     for folder in ("run", "report"):
         assert "queues.theorem-1" in (tmp_path / folder / "report.html").read_text()
-    (paper,) = json.loads(cited)["papers"]
-    assert paper["key"] == "azar"
-    assert paper["title"].endswith("(1999): Balanced Allocations")
-    assert "queues.theorem-1" in swept
-    assert "queues.theorem-1" in drawn
+    assert json.loads(cited)["papers"] == ["queues"]
+    assert "{azar," in json.loads(cited)["bibtex"]
     assert (tmp_path / "figures" / "queues" / "peaks.csv").is_file()
     assert recorded.startswith(f"{tmp_path / 'queues' / 'recorded.json'}: 6 verdicts, 6 of them new\n")
     assert "false (proved)" in why
@@ -287,7 +282,7 @@ def test_a_paper_brings_a_command(outside):
     """Would catch help that imports a stranger's paper, or does not show its commands, and a traceback of its own."""
     page, shown, document, misspelt, broken = outside('{"loads": "queues_loads:loads", "broken": "queues_loads:ruled"}')
     assert re.search("^  loads       Loads that are known in closed form$", page[0], re.MULTILINE)
-    assert page[0].index("\n  deep ") < page[0].index("\n  loads ") < page[0].index("This machine")
+    assert page[0].index("\n  deep ") < page[0].index("\n  loads ")
     assert not any(imported for *_, imported in (page, shown, document, misspelt, broken))
     assert [line.split() for line in shown[0].splitlines() if re.match(" *server [0-9]", line)] == [
         ["server", "0", "1.00"],
