@@ -98,15 +98,6 @@ def out_option(what: str, default: str | None = None, told: str | None = None) -
     return click.option("--out", type=PATH, default=default, help=what, show_default=told or True)
 
 
-def frame_options(command: Command) -> Command:
-    """--size and --resize, of images in folders."""
-    told = "Of images in folders: keep all of an image, with black beside it, stretch it, or cut it to its middle."
-    size = "Pixels a side of images in folders, or HEIGHTxWIDTH."
-    command = click.option("--size", metavar="N", help=size, show_default="most images' own, at most 64")(command)
-    ways = click.Choice(["fit", "stretch", "crop"])
-    return click.option("--resize", type=ways, help=told, show_default="fit")(command)
-
-
 def json_option(document: str) -> Decorator:
     """--json, which `output.show` asks for."""
 

@@ -35,7 +35,7 @@ PAPER = Paper(
     answers_for=("continual", "edge", "reinforced"),
     figures="moe_theory.deep.figures:FIGURES",
     most_verdicts=100,  # a replicate trains networks for minutes, so that there are few of both
-    commands={"data": "moe_theory.deep.datasets.command:data", "deep": "moe_theory.deep.command:deep"},
+    commands={"deep": "moe_theory.deep.command:deep"},
     rank=5,
 )
 reading = PAPER.reading  # a reading by its name, as `reading("uncentred")`

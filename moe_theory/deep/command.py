@@ -7,41 +7,36 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from moe_theory.cli.options import PATH, examples, frame_options, json_option, out_option, seed_option, whole_numbers
+from moe_theory.cli.options import PATH, examples, json_option, out_option, seed_option, whole_numbers
 from moe_theory.cli.output import command_line, open_console, print_lines, show_document, stop_at_once, stoppable
 from moe_theory.core.errors import InvalidRunError
 
 if TYPE_CHECKING:
     from moe_theory.deep import Plan
     from moe_theory.deep.runs import RunProgress
+    from moe_theory.report.document import Document
 
 
 @click.command(
     epilog=examples(
         "moe-theory deep continual-mnist-small --replicates 4",
-        "moe-theory deep --data ~/data/fashion-mnist --minutes 20",
+        "moe-theory deep --data ~/data/fashion-mnist --list",
         "moe-theory deep continual-mnist-small --kappa 3 --network mlp",
     )
 )
-@click.argument("positional", required=False, metavar="[PRESET]")
-@click.option("--preset", metavar="NAME", help="PRESET, as an option.")
+@click.argument("preset", required=False)
 @click.option(
     "--data",
     type=PATH,
     metavar="DIR",
-    help="Folder of a data set's published files; without PRESET the first one on these data.",
+    help="Folder of a data set's files or of images of your own; without PRESET the first one on these data.",
 )
-@frame_options
-@click.option(
-    "--minutes",
-    type=float,
-    help="Choose sizes, seeds and the gate's scale with which all takes about so long, and say so beforehand.",
-)
+@click.option("--list", "only_list", is_flag=True, help="Only list the presets, or with --data what DIR holds.")
 @click.option(
     "--kappa",
     type=float,
     help="Gate drive to reach, by the gate's scale, as a pilot of ten rounds finds it.",
-    show_default="no pilot; with --minutes 3, and 30 of servers",
+    show_default="no pilot",
 )
 @click.option(
     "--literal",
@@ -50,13 +45,10 @@ if TYPE_CHECKING:
     "it is.",
 )
 @click.option(
-    "--network",
-    metavar="NAME",
-    help="Of the experts: mlp, five-layer-small, resnet18-small, one of FILE's, or PACKAGE.MODULE:NAME.",
+    "--network", metavar="NAME", help="Of the experts: mlp, five-layer-small, resnet18-small, or PACKAGE.MODULE:NAME."
 )
 @click.option("--epochs", type=int, help="Of an expert on a task.", show_default="the preset's")
 @click.option("--samples", type=int, help="Training images of a task.", show_default="the preset's")
-@click.option("--batch", type=int, help="Images of a gradient step.", show_default="the preset's")
 @click.option("--rounds", type=int, help="T, tasks that arrive.", show_default="the preset's")
 @click.option(
     "--experts",
@@ -73,19 +65,14 @@ if TYPE_CHECKING:
     show_default="the preset's",
 )
 @click.option(
-    "--module",
-    type=PATH,
-    metavar="FILE",
-    help="A Python file that registers networks, data or presets of your own: moe_theory.deep.register(...).",
-)
-@click.option(
     "--test-images", type=int, help="Of the data set, to evaluate on.", show_default="all; a part for ResNet-18"
 )
 @click.option(
     "--replicates",
     "--seeds",
     type=int,
-    help="Seeds that each cell is run with.",
+    help="Seeds that each cell is run with. Of 60 or more the claims are looked at after halves of them too, and no "
+    "more are run once all claims are decided.",
     show_default="12, and 32 of a small preset",
 )
 @click.option(
@@ -102,71 +89,50 @@ if TYPE_CHECKING:
     help="Override a parameter of the preset, such as gate_scale=5; repeat it for more.",
 )
 @seed_option
-@click.option(
-    "--checkpoint-every", "every", default=10, help="Rounds between checkpoints; another number is another run."
-)
 @out_option("Folder for checkpoints and results.", told="runs/deep/PRESET")
-@click.option(
-    "--keep-weights",
-    "keeps_weights",
-    is_flag=True,
-    help="Keep each run's final state in its file: weights and gates, for numpy.load; a larger --rounds goes on from "
-    "it, where steps do not shrink with T.",
-)
-@click.option(
-    "--fresh", is_flag=True, help="Discard all runs of the preset in OUT, those of other seeds and settings too."
-)
-@click.option("--list", "only_list", is_flag=True, help="Only list the presets.")
 @json_option(
-    "what summary.json holds, with schema, preset, where, cells, verdicts and files; without a preset "
-    "a list of the presets."
+    "what summary.json holds, with schema, preset, where, cells, verdicts and files; with --list a list of the "
+    "presets, or of DIR schema, title, recognised, shape, type, classes, files, left_out, converted, notes, md5, "
+    "digest and others."
 )
 def deep(
-    positional: str | None,
     preset: str | None,
     data: Path | None,
-    resize: str | None,
-    size: str | None,
-    module: Path | None,
+    only_list: bool,
     settings: tuple[str, ...],
     out: Path | None,
-    only_list: bool,
     **asked: Any,
 ) -> None:
     """Run a paper's deep-network experiment.
 
     PRESET names it by the paper and the data set of its figure; without one, the presets are listed. Those that end
     in -small run on embedded digits in minutes on two cores, or on DIR's images at their sizes; the others read their
-    data set from DIR, and nothing is downloaded. DIR may hold images of your own, as `moe-theory data DIR` says. Each
-    run is kept in OUT as it goes: rerunning resumes from the
-    last checkpoints, and ends with the same numbers. Prints each cell's errors, how they differ and the verdicts on
-    the figure's claims; writes results.nc, summary.json, verdicts.json and deep.svg.
+    data set from DIR, and nothing is downloaded. DIR has a data set's published files, 8-bit images of one size in
+    folders of classes, or an .npz file; --list says which, and what is left out. Each run is kept in OUT as it goes:
+    rerunning resumes from the last checkpoints, and ends with the same numbers. Prints each cell's errors, how they
+    differ and the verdicts on the figure's claims; writes results.nc, summary.json, verdicts.json and deep.svg.
     """
     from moe_theory import deep as door
     from moe_theory.deep import judging, report
-    from moe_theory.deep.datasets.decoder import frame
     from moe_theory.deep.datasets.report import lines
     from moe_theory.deep.runs import Stored
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
-    from moe_theory.verify.registry import run_file
     from moe_theory.verify.request import parsed
 
-    if positional is not None and preset not in (None, positional):
-        raise InvalidRunError(f"preset={preset} and {positional} are two presets, but one is run at a time. Name one.")
-    name = positional if preset is None else preset
-    if name == "":
+    if preset == "":
         raise InvalidRunError("preset='' names no preset. Leave it out for a list of them.")
-    if module is not None:
-        run_file(module)
-    if only_list or (name is None and data is None):
-        show_document(report.presets())
-        return
     if data is not None and not data.is_dir():
         raise InvalidRunError(f"--data {data} is no folder. Name the one that holds a data set's files.")
+    if only_list and data is not None:
+        show_document(_held_by(data))
+        return
+    if only_list or (preset is None and data is None):
+        show_document(report.presets())
+        return
     with stoppable():
-        chosen = judging.preset_for(name, data)
+        chosen = judging.preset_for(preset, data)
         folder = out or Path("runs/deep") / chosen.name
         console = open_console()
         tell = functools.partial(print_lines, console)
@@ -174,7 +140,6 @@ def deep(
         plan = door.plan(
             chosen,
             data,
-            frame=frame(size, resize),
             settings=parsed(settings),
             folder=folder,
             on_data=None if data is None else lambda read: tell(*lines(read)),
@@ -193,6 +158,17 @@ def deep(
         except KeyboardInterrupt:
             stop_at_once(f"interrupted; {log.kept(folder)}")
         show_document(report.document(found, report.write(found, folder), log.lines()))
+
+
+def _held_by(folder: Path) -> "Document":
+    """What a folder holds, and what `--data` reads of it."""
+    from moe_theory.deep import datasets
+    from moe_theory.deep.datasets import report
+
+    names = datasets.found_in(folder)
+    if not names:
+        raise datasets.missing(folder)
+    return report.document(datasets.load(names[0], folder), names[1:])
 
 
 class _Log:

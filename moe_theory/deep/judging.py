@@ -1,6 +1,6 @@
 """Judge the claims of a preset's figure on networks: trained on digits, on a paper's data or on images of one's own.
 
-`plan` resolves a request, with pilots where a clock or a gate drive chooses; `judge` runs it with interim looks.
+`plan` resolves a request, with a pilot where a gate drive is to be reached; `judge` runs it with interim looks.
 """
 
 import dataclasses
@@ -17,13 +17,11 @@ from moe_theory.core.fields import documented
 from moe_theory.core.machine import available_cores
 from moe_theory.deep import datasets, fitting, own, presets, runs
 from moe_theory.deep.datasets import DataSet
-from moe_theory.deep.datasets.decoder import Frame
 from moe_theory.deep.params import READINGS
 from moe_theory.deep.presets import Preset
 from moe_theory.deep.runs import EVERY, Plan, RunProgress, Stored
 from moe_theory.deep.summary import AccuracyMatrix, Summary, accuracy_matrices, summarize
 from moe_theory.runs import Progress, automatic, shown
-from moe_theory.runs.files import prepare_folder
 from moe_theory.runs.provenance import backend, is_x64, now, versions
 from moe_theory.verify.claim import Claim, ReadingLike, Runs
 from moe_theory.verify.interim import SequentialTest
@@ -102,7 +100,6 @@ def plan(
     preset: str | Preset | None = None,
     data: DataSet | Path | str | None = None,
     *,
-    frame: Frame | None = None,
     network: str | None = None,
     epochs: int | None = None,
     samples: int | None = None,
@@ -115,13 +112,11 @@ def plan(
     settings: Mapping[str, Any] | None = None,
     replicates: int | None = None,
     seed: int = 0,
-    minutes: float | None = None,
     kappa: float | None = None,
     literal: bool = False,
     folder: Path | str | None = None,
     every: int = EVERY,
     keeps_weights: bool = False,
-    fresh: bool = False,
     on_data: Callable[[DataSet], object] | None = None,
     tell: Callable[[str], object] | None = None,
 ) -> Plan:
@@ -130,7 +125,6 @@ def plan(
     Args:
         preset: its name, or one of your own; None takes the first one on the data that `data` has.
         data: a data set, or the folder of its files; None loads the preset's, which digits alone allow.
-        frame: the size that images in folders get, and how.
         network: of the experts: a key of `networks.NETWORKS`, or "package.module:name".
         epochs, samples, batch: of an expert on a task: passes, training images, images of a gradient step.
         rounds, experts, classes: T, the numbers M that are compared, and the classes of the data that are tasks.
@@ -138,15 +132,13 @@ def plan(
         reading: where the papers are silent.
         settings: parameters by name, in place of the preset's; values or their texts.
         replicates: seeds that each cell is run with.
-        minutes: choose sizes, seeds and the gate's scale with which all takes about so long, by pilots.
-        kappa: gate drive to reach by the gate's scale, by a pilot; with `minutes` 3, and 30 of servers.
+        kappa: gate drive to reach by the gate's scale, by a pilot.
         literal: set eta, alpha, lambda and Gamma from the measured sigma_0, as the theorems do.
         folder: where runs are kept from checkpoint to checkpoint, and resumed from; None keeps nothing.
         every: rounds between checkpoints.
         keeps_weights: keep each run's final state too, from which more rounds go on.
-        fresh: discard all runs of the preset in the folder.
-        on_data: called with the data set once it is read, before any pilot.
-        tell: called with each line about pilots and what they chose.
+        on_data: called with the data set once it is read, before a pilot.
+        tell: called with each line about what was measured, and what follows.
     Raises: UnknownNameError, InvalidDimsError, InvalidParamsError and InvalidRunError for what cannot be run, or does
         not go together; MissingDataError and DamagedDataError for the folder of the data; InvalidSystemError for a
         network that cannot be imported; OutputError for a folder that cannot be written.
@@ -157,8 +149,6 @@ def plan(
         >>> list(plan.params())
         ['M = 1', 'M = 4', 'M = 4, no termination', 'M = 7', 'M = 7, no termination']
     """
-    if minutes is not None and replicates is not None:
-        raise InvalidRunError("minutes chooses how many seeds. Drop minutes or replicates (--minutes or --seeds).")
     if not isinstance(data, DataSet | Path | str | None):
         raise InvalidRunError(
             f"data of type {shortened(type(data).__name__)} is no data set and no folder of one. Make one of arrays by "
@@ -179,7 +169,7 @@ def plan(
     chosen = fitting.resized(chosen, sizes)
     if isinstance(reading, str) and reading not in READINGS:
         raise unknown_name("reading", reading, READINGS)
-    read = data if isinstance(data, DataSet) else datasets.load(chosen.data, place, frame)  # last: it may take long
+    read = data if isinstance(data, DataSet) else datasets.load(chosen.data, place)  # last: it may take long
     if test_images is not None and test_images > len(read.test.labels):
         raise InvalidRunError(
             f"test_images={test_images} must be at most {len(read.test.labels)}, as many as {read.title} has. Lower "
@@ -195,11 +185,10 @@ def plan(
         every=every,
         folder=None if folder is None else Path(folder) / "runs",
         settings=settings or {},
-        is_sequential=minutes is not None,
         keeps_weights=keeps_weights,
         data=fitting.thinned(read, chosen.test_images if test_images is None else test_images),
     )
-    found = _fitted(found, sizes, minutes, kappa, literal, fresh, tell or (lambda line: None))
+    found = _fitted(found, kappa, literal, tell or (lambda line: None))
     require_own(found)
     return found
 
@@ -214,8 +203,8 @@ def judge(
     """Run a plan and judge the claims of its preset's figure on it.
 
     The claims share one error. A single seed decides none: then there are no verdicts, and of few seeds most are
-    INCONCLUSIVE. Where a clock chose the seeds, they are looked at in halves, and no more are run once
-    every claim is decided. Runs that the plan's folder has are not repeated.
+    INCONCLUSIVE. Of many seeds the claims are looked at after `plan.looks`, and no more are run once every claim is
+    decided. Runs that the plan's folder has are not repeated.
 
     Args:
         progress: where to report; unless given a line in a notebook, else standard error.
@@ -266,7 +255,7 @@ def require_own(plan: Plan) -> None:
             way_out = f"Run it on {there} cores again, as by taskset, to resume. "
         raise InvalidRunError(
             f"{plan.folder.parent} holds {others:,} {'run' if others == 1 else 'runs'} that this one would replace, of "
-            f"other {told}. {way_out}{'Or name' if way_out else 'Name'} another --out, or give --fresh to discard them."
+            f"other {told}. {way_out}{'Or name' if way_out else 'Name'} another --out, or remove that folder."
         )
 
 
@@ -276,39 +265,17 @@ def _difference(name: str, there: Any, here: Any) -> str:
     return name if is_digest else f"{name} ({shortened(there)} there, {shortened(here)} here)"
 
 
-def _fitted(
-    plan: Plan,
-    given: fitting.Sizes,
-    minutes: float | None,
-    kappa: float | None,
-    literal: bool,
-    fresh: bool,
-    tell: Callable[[str], object],
-) -> Plan:
-    """The plan as the theorems, a clock and a gate drive have it; what pilots chose is kept, so that reruns resume."""
-    kept = None if plan.folder is None else plan.folder.parent / fitting.CHOSEN
-    if fresh:
-        plan.forget()
-        if kept is not None:
-            kept.unlink(missing_ok=True)
-    fitting.check(plan, minutes, kappa, literal)
-    choice = fitting.literal(plan) if literal else fitting.FittedPlan(plan, [])
-    for line in choice.told:
-        tell(line)
-    if minutes is None and kappa is None:
-        return choice.plan
-    plan = choice.plan
-    choice = None if kept is None else fitting.kept_choice(kept, plan, given, minutes, kappa)
-    if choice is None:
-        if kept is not None:
-            prepare_folder(kept.parent, FILES)
-        tell("pilots: timing rounds, and looking at the gates" if minutes else "pilot: looking at the gates")
-        choice = fitting.fit(plan, given, minutes, kappa, len(_claims(plan)), FAMILY_ERROR)
-        if kept is not None:
-            fitting.keep(kept, choice, plan, given, minutes, kappa)
-    for line in choice.told:
-        tell(line)
-    return choice.plan
+def _fitted(plan: Plan, kappa: float | None, literal: bool, tell: Callable[[str], object]) -> Plan:
+    """The plan with the parameters that the theorems ask for, or at a gate drive."""
+    fitting.check(plan, kappa, literal)
+    if literal:
+        plan, told = fitting.literal(plan)
+        tell(told)
+    if kappa is not None:
+        tell("pilot: looking at the gates")
+        plan, told = fitting.at_drive(plan, kappa)
+        tell(told)
+    return plan
 
 
 def _claims(plan: Plan) -> list[Claim]:

@@ -29,7 +29,7 @@ HEIGHTS = {CONTINUAL: 5.2, EDGE: 3.0}  # of the picture, inches
 SCHEMA = "moe-theory/deep/1"
 WIDE = 132  # columns of a terminal for measures and differences side by side
 BEGIN = """M: experts, T: rounds; digits are embedded, other data needs --data DIR
-to begin: moe-theory deep --preset continual-mnist-small"""
+to begin: moe-theory deep continual-mnist-small"""
 # Column titles of measures, in this order; those in `COMPARED` have a column of differences too.
 TITLES = {
     "generalization_error": "error G_T",
@@ -233,7 +233,7 @@ def document(found: Judgement, paths: Sequence[Path], stored: Sequence[str]) -> 
         yield from tables(summary, width)
         yield from closing_lines(summary)
         if claims_for(plan.preset, plan.data.title):
-            yield from verdict_warnings(summary, plan.is_sequential)
+            yield from verdict_warnings(summary)
         if report.verdicts:
             yield verdicts.live_table(report.verdicts, width)
             yield from verdicts.closing_lines(report)
@@ -242,13 +242,11 @@ def document(found: Judgement, paths: Sequence[Path], stored: Sequence[str]) -> 
     return Document(lambda: written(paths[1]), parts)
 
 
-def verdict_warnings(summary: Summary, is_timed: bool) -> list[str]:
-    """What is said of too few seeds; `is_timed` where a clock chose them."""
+def verdict_warnings(summary: Summary) -> list[str]:
+    """What is said of too few seeds."""
     if summary.num_replicates >= MIN_REPLICATES:
         return []
     many = f"--replicates {MIN_REPLICATES} resumes, and is another look at the claims, with an error of its own."
-    if is_timed:
-        many = "More --minutes, or a smaller --network, have more."
     if summary.num_replicates == 1:
         return [f"WARNING: one seed decides no claim; none is judged. {many}"]
     return [

@@ -10,7 +10,6 @@ import enum
 import functools
 import hashlib
 import json
-import math
 import re
 import threading
 import time
@@ -106,14 +105,13 @@ class Plan:
     every: int = EVERY  # rounds between checkpoints
     folder: Path | None = None  # of the files; None: nothing is stored
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # values or texts; they override the preset
-    is_sequential: bool = False  # whether fewer replicates do where they decide all claims
     keeps_weights: bool = False  # whether files keep the final state, from which more rounds go on
 
     def __post_init__(self) -> None:
         if self.replicates < 1:
             raise InvalidRunError(f"replicates={self.replicates} must be at least 1. Raise replicates.")
         if self.every < 1:
-            raise InvalidRunError(f"checkpoint_every={self.every} must be at least 1 round. Raise checkpoint_every.")
+            raise InvalidRunError(f"every={self.every} must be at least 1 round. Raise every.")
         root_key(self.seed)
         self.params()
         check_classes(self.data, self.preset.classes)
@@ -150,9 +148,9 @@ class Plan:
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """Replicates after which the claims are looked at: all, and in sequence at their halves too."""
+        """Replicates after which the claims are looked at: all, half of them, and so on down to `MIN_REPLICATES`."""
         counts = (self.replicates,)
-        while self.is_sequential and counts[0] // 2 >= MIN_REPLICATES:
+        while counts[0] // 2 >= MIN_REPLICATES:
             counts = (counts[0] // 2, *counts)
         return counts
 
@@ -195,12 +193,6 @@ class Plan:
             except (MissingChunkError, DamagedChunkError):
                 continue
         return {}
-
-    def forget(self) -> None:
-        """Remove all runs of these cells."""
-        for cell in self.preset.cells():
-            for file in [] if self.folder is None else (self.folder / name_of(cell, 0)).parent.glob("*.npz"):
-                file.unlink(missing_ok=True)
 
 
 def _flat(task: Mapping[str, Any]) -> dict[str, Any]:
@@ -388,24 +380,13 @@ def _stacked(
     }
 
 
-class Pilot(NamedTuple):
-    """Some first rounds of one run."""
-
-    records: Any  # the paper's `Info`, leaves (T, ...)
-    seconds: float  # that they took, once compiled; NaN where that was not asked for
-
-
-def pilot(plan: Plan, cell: str, rounds: int, is_timed: bool = False, replicate: int = 0) -> Pilot:
-    """The first rounds of one seed of a cell; nothing is stored."""
-    shared, params = _Shared(dataclasses.replace(plan, folder=None), lambda step: None), plan.params()[cell]
-    key, seconds = replicate_keys(root_key(plan.seed), jnp.array([replicate]))[0], math.nan
+def pilot(plan: Plan, cell: str, rounds: int) -> Any:
+    """The records of the first rounds of a cell's first seed, leaves (T, ...); nothing is stored."""
+    shared = _Shared(dataclasses.replace(plan, folder=None), lambda step: None)
+    params = plan.params()[cell]
+    key = replicate_keys(root_key(plan.seed), jnp.array([0]))[0]
     _, records = shared.advance(key, shared.begin(key, params), params, rounds)
-    if is_timed:
-        state = shared.begin(key, params)
-        start = time.perf_counter()
-        shared.advance(key, state, params, rounds)
-        seconds = time.perf_counter() - start
-    return Pilot(records, seconds)
+    return records
 
 
 COPIES = 3  # of a run's state: before and after a round, and what is read from it

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from moe_theory.core.digits import handwritten_digits
-from moe_theory.core.errors import InvalidRunError, MissingDataError, shortened, unknown_name
+from moe_theory.core.errors import MissingDataError, shortened, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.deep.datasets import cifar, folders, mnist, own, tiny_imagenet
-from moe_theory.deep.datasets.decoder import Frame as Frame
 from moe_theory.deep.datasets.files import DataSet as DataSet
 from moe_theory.deep.datasets.files import Images as Images
 from moe_theory.deep.datasets.files import Inventory as Inventory
@@ -69,7 +68,12 @@ DATASETS: dict[str, Loader] = {
         for version in (mnist.MNIST, mnist.FASHION_MNIST, mnist.KMNIST, *mnist.EMNIST)
     },
     **{
-        version.name: Loader(version.title, functools.partial(cifar.load_cifar, version), version.layouts)
+        version.name: Loader(
+            version.title,
+            functools.partial(cifar.load_cifar, version),
+            (version.binary,),
+            functools.partial(cifar.find_cifar, version),
+        )
         for version in (cifar.CIFAR10, cifar.CIFAR100, cifar.CIFAR100_SUPERCLASSES)
     },
     "tiny-imagenet": Loader(
@@ -136,8 +140,8 @@ def missing(folder: Path | str) -> MissingDataError:
     published = ", ".join(loader.title for name, loader in DATASETS.items() if loader.layouts and name not in OWN)
     return MissingDataError(
         f"{said}, which has {there}. It may have the published files of {published}; images in train/CLASS and "
-        "test/CLASS, or in CLASS alone; an .npz file of x_train, y_train, x_test, y_test; or .csv files with a column "
-        "`label`."
+        "test/CLASS, or in CLASS alone; or an .npz file of x_train, y_train, x_test, y_test, as which np.savez "
+        "writes a table."
     )
 
 
@@ -158,15 +162,13 @@ def _is_called(name: str, found: dict[str, Any]) -> bool:
     return name.replace("-", "") in ("".join(filter(str.isalnum, part)).lower() for part in parts)
 
 
-def load(name: str, folder: Path | str | None = None, frame: Frame | None = None) -> DataSet:
+def load(name: str, folder: Path | str | None = None) -> DataSet:
     """A data set of `DATASETS`.
 
     Args:
         folder: where its files are, or where its archive was unpacked; ignored for digits, which are embedded.
-        frame: the size that images in folders get, and how; other data have their own.
     Raises: UnknownNameError; MissingDataError, with the files and folders that were tried; DamagedDataError, with the
-        file and its fault; InvalidRunError where an optional package is missing, or for the frame of other data;
-        InvalidDimsError and InvalidParamsError for arrays that do not fit, or a frame that nothing fits into.
+        file and its fault; InvalidDimsError and InvalidParamsError for arrays and images that are not read.
 
     Examples:
         >>> from moe_theory.deep import datasets
@@ -180,8 +182,4 @@ def load(name: str, folder: Path | str | None = None, frame: Frame | None = None
     title, read, layouts, _ = DATASETS[name]
     if layouts and folder is None:
         raise no_folder_error(name, title, layouts)
-    if frame is None:
-        return read(Path(folder or "."))
-    if name != "folders":
-        raise InvalidRunError(f"{title} has images of one size, which stay as they are. Drop --size and --resize.")
-    return folders.load_folders(Path(folder or "."), frame)
+    return read(Path(folder or "."))

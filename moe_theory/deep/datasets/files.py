@@ -1,4 +1,4 @@
-"""A data set in memory and its files: where they are looked for, and how they are read without trusting them."""
+"""A data set in memory and its files: where they are looked for, and how they are read."""
 
 import contextlib
 import dataclasses
@@ -16,7 +16,7 @@ from jaxtyping import Int32, Num
 
 from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
 from moe_theory.core.fields import documented
-from moe_theory.runs.reading import open_file, read_bytes
+from moe_theory.runs.reading import open_file
 
 
 @documented
@@ -39,7 +39,7 @@ class Inventory(NamedTuple):
 
     recognised: str = "arrays in memory"  # as what, and by what
     files: tuple[Path, ...] = ()  # that were read, where they are few
-    kinds: Mapping[str, Mapping[str, int]] = {}  # files that were read, by "ending", "format", "mode" and "size"
+    kinds: Mapping[str, Mapping[str, int]] = {}  # files that were read, by "ending" and "mode"
     left_out: Mapping[str, int] = {}  # files that were not, by reason
     converted: Mapping[str, int] = {}  # images, by what was done to them
     notes: tuple[str, ...] = ()  # how classes, splits and counts differ from what one may expect
@@ -66,7 +66,6 @@ class DataSet:
 
 _SYSTEM = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
 _WAY_OUT = "Name the folder that has them."
-_PIECE, _LARGEST = 1 << 20, 1 << 28  # bytes that are hashed at once, and at all: the largest published file has 155 MB
 
 
 class Layout(NamedTuple):
@@ -159,15 +158,9 @@ def folders(folder: Path) -> list[Path]:
 
 
 def md5_of(path: Path, is_packed: bool = False) -> str:
-    """MD5 of a file's unpacked content, or of the file; empty if it is larger than any published one."""
-    known, size = hashlib.md5(usedforsecurity=False), 0
+    """Return the MD5 of a file's unpacked content, or of the file."""
     with opened(path, is_packed) as file:
-        while data := file.read(_PIECE):
-            known.update(data)
-            size += len(data)
-            if size > _LARGEST:
-                return ""
-    return known.hexdigest()
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
 def no_folder_error(name: str, title: str, layouts: tuple[Layout, ...]) -> MissingDataError:
@@ -200,15 +193,16 @@ def opened(path: Path, is_packed: bool = False) -> Iterator[BinaryIO]:
             raise DamagedDataError(path, f"it cannot be decompressed ({failure})") from None
 
 
-def read_bounded(path: Path, max_bytes: int) -> bytes:
-    """A file's bytes. Raises: DamagedDataError, without reading, for one far larger than the published one."""
-    with reading(path):
-        return read_bytes(path, max_bytes)
+def read_whole(path: Path) -> bytes:
+    """Return a file's bytes, decompressed where its name ends in .gz."""
+    with opened(path) as file:
+        return file.read()
 
 
-def read_lines(path: Path, max_bytes: int) -> list[str]:
+def read_lines(path: Path) -> list[str]:
+    """Return a file's lines without blanks around them, and without empty ones."""
     try:
-        text = read_bounded(path, max_bytes).decode("utf-8")
+        text = read_whole(path).decode("utf-8")
     except UnicodeDecodeError as failure:
         raise DamagedDataError(path, f"it is not UTF-8 text at byte {failure.start}") from None
     return [line.strip() for line in text.splitlines() if line.strip()]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from moe_theory.core.errors import DamagedDataError
-from moe_theory.deep.datasets.files import DataSet, Images, Layout, checked_labels, locate, opened
+from moe_theory.deep.datasets.files import DataSet, Images, Layout, checked_labels, locate, read_whole
 
 
 class Idx(NamedTuple):
@@ -89,7 +89,6 @@ EMNIST = (
 )
 _SIDE = 28  # pixels
 _BYTES = 8  # the code of unsigned bytes
-_MAX_IMAGES = 1_000_000  # 60,000 are published; a small compressed file may claim any number
 
 
 def load_mnist(version: Idx, folder: Path) -> DataSet:
@@ -119,23 +118,18 @@ def _split(version: Idx, images: Path, labels: Path) -> Images:
 
 def _read(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     magic = bytes([0, 0, _BYTES, 1 + len(shape)])
-    with opened(path) as file:
-        header = file.read(len(magic) + 4 * (1 + len(shape)))
-        if header[:4] != magic:
-            begins, wanted = header[:4].hex(" ") or "nothing", f"{magic.hex(' ')} as an IDX file of bytes"
-            raise DamagedDataError(path, f"it begins with {begins}, not with {wanted} in {magic[3]} dimensions")
-        dimensions = [int(size) for size in np.frombuffer(header[4:], ">u4", count=len(header[4:]) // 4)]
-        if len(dimensions) <= len(shape):
-            raise DamagedDataError(path, f"it ends after {len(header)} bytes, within its header")
-        count, found = dimensions[0], tuple(dimensions[1:])
-        if found != shape:
-            raise DamagedDataError(path, f"its images have shape {found}, not {shape} as in {MNIST.title}")
-        if not 0 < count <= _MAX_IMAGES:
-            reason = f"it claims {count:,} images or labels; between 1 and {_MAX_IMAGES:,} are read"
-            raise DamagedDataError(path, reason)
-        size = count * math.prod(shape)
-        data = file.read(size + 1)  # one byte more, to find trailing data and let gzip compare its checksum
-    if len(data) != size:
-        there = "more" if len(data) > size else f"{len(data):,}"
-        raise DamagedDataError(path, f"its header promises {size:,} bytes after it; there are {there}")
-    return np.frombuffer(data, np.uint8).reshape(count, *shape)
+    data = read_whole(path)
+    if data[:4] != magic:
+        begins = data[:4].hex(" ") or "nothing"
+        wanted = f"{magic.hex(' ')} as an IDX file of bytes"
+        raise DamagedDataError(path, f"it begins with {begins}, not with {wanted} in {magic[3]} dimensions")
+    start = len(magic) + 4 * (1 + len(shape))
+    if len(data) < start:
+        raise DamagedDataError(path, f"it ends after {len(data)} bytes, within its header")
+    count, *found = np.frombuffer(data[len(magic) : start], ">u4").tolist()
+    if tuple(found) != shape:
+        raise DamagedDataError(path, f"its images have shape {tuple(found)}, not {shape} as in {MNIST.title}")
+    size = count * math.prod(shape)
+    if not count or len(data) - start != size:
+        raise DamagedDataError(path, f"its header promises {size:,} bytes after it; there are {len(data) - start:,}")
+    return np.frombuffer(data, np.uint8, offset=start).reshape(count, *shape)

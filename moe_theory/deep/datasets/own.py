@@ -1,25 +1,22 @@
-"""A user's own images and features: as arrays, or as the `.npz` file or the `.csv` files of a folder."""
+"""A user's own images and features: as arrays, or as the `.npz` file of a folder."""
 
 import dataclasses
 import io
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int, Num
 
 from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError, MissingDataError, shortened
-from moe_theory.deep.datasets.files import DataSet, Images, Inventory, Layout, locate, read_bounded, reading
+from moe_theory.deep.datasets.files import DataSet, Images, Inventory, Layout, locate, read_whole
 from moe_theory.deep.datasets.folders import TESTED, every_fifth
-from moe_theory.runs.arrays import NUMBERS, names_of, read_arrays
-from moe_theory.runs.reading import open_file
 
-TITLE = "images or features in an .npz or .csv file"
-LAYOUTS = (Layout(("*.npz",), ()), Layout(("*.csv",), ()))
+TITLE = "images or features in an .npz file"
+LAYOUTS = (Layout(("*.npz",), ()),)
+NUMBERS = "biuf"  # kinds of dtypes: truth values, whole numbers with and without a sign, floats
 MOST_CLASSES = 1 << 16  # each has a name, a share of every count and, in most networks, an output
 _LARGEST_NUMBER = float(np.finfo(np.float32).max)
 _MOST_SCALES = 8  # times as large as the other split's, from which images are on another scale
@@ -35,11 +32,7 @@ _ALIASES = (  # of these, MedMNIST's first
     ("data", "labels"),
 )
 _CHANNELS = (1, 3)  # of images; PyTorch has them before the rows
-_LABELS = ("label", "labels", "class", "target", "y")  # columns of a table, in any case
-_MOST_TABLE = 1 << 28  # bytes of a table: 60,000 images of 28 x 28 take 110 MB
-_NO_FEATURES = {"id", "index", "", "unnamed: 0"}  # columns that number rows
-_HEAD = 1 << 20  # bytes that two lines of a table take at most
-_LEAST_PIXELS = 64  # columns of whole numbers in 0..255, as many as a square has, are an image's
+_LEAST_PIXELS = 64  # features, as many as a square has, that may be an image's
 
 
 def from_arrays(
@@ -119,49 +112,112 @@ def from_arrays(
     return DataSet(name, name, splits[0], splits[1], names)
 
 
-def find_arrays(folder: Path) -> list[Path]:
-    """The one `.npz` file of a folder or, where there is none, its `.csv` files that have labels.
-
-    Raises: MissingDataError for none, or for more than one archive.
-    """
+def find_arrays(folder: Path) -> Path:
+    """Return the one `.npz` file of a folder. Raises: MissingDataError for none, or for several."""
     path = locate(TITLE, folder, LAYOUTS).files[0]
-    files = sorted(path.parent.glob(f"*{path.suffix}"), key=lambda each: (_is_test(each), each))
-    if path.suffix == ".npz" and len(files) > 1:
-        named = ", ".join(each.name for each in files[:5])
+    files = sorted(path.parent.glob("*.npz"))
+    if len(files) > 1:
+        named = ", ".join(file.name for file in files[:5])
         raise MissingDataError(f"{path.parent} has {len(files)} data sets: {named}. Put one in a folder of its own.", 1)
-    if path.suffix == ".csv" and not (files := [each for each in files if _labels_of(each)]):
-        raise MissingDataError(
-            f"{path} is no table of numbers with a column `label`, but for columns such as id. Make it one, or write "
-            f"{', '.join(_NAMES)} by np.savez.",
-            1,
-        )
-    return files
+    return path
 
 
 def load_arrays(folder: Path) -> DataSet:
-    """`x_train`, `y_train`, `x_test`, `y_test` of an `.npz` file, or under the names that Keras and MedMNIST have; or
-    `.csv` files with a column of labels. Without test data every fifth of a class is held out.
+    """Return `x_train`, `y_train`, `x_test`, `y_test` of an `.npz` file, or under the names of Keras and MedMNIST.
+
+    Without test data every fifth of a class is held out. Pickled objects are not loaded.
     """
-    files = find_arrays(folder)
-    path, about = files[0], _Read(Counter(), Counter(), [])
-    held, what = _from_archive(path, about) if path.suffix == ".npz" else _from_tables(files, about)
+    path = find_arrays(folder)
+    arrays, names, others = _read(path)
+    converted = Counter[str]()
+    notes = []
     try:
-        held = {name: _arranged(name, array, about) for name, array in held.items()}
-        if len(held) == 2:
-            held = _divided(held, about)
-        values = [held[name] for name in _NAMES]
-        data = from_arrays(path.stem, values[0], values[1], values[2], values[3])
+        for name in ("y_train", "y_test"):
+            if name in arrays:
+                arrays[name], num_flattened = _flat_labels(arrays[name])
+                converted["labels (n, 1) to (n,)"] += num_flattened
+        if len(arrays) == 2:
+            arrays = _divided(arrays)
+            notes.append(f"every {TESTED}th of a class is held out, as there is no test split")
+        data = from_arrays(path.stem, *(arrays[name] for name in _NAMES))
     except (InvalidDimsError, InvalidParamsError) as failure:
         raise type(failure)(f"{path}: {failure}") from None
-    if held["x_train"].dtype != data.train.pixels.dtype:
-        about.converted[f"{held['x_train'].dtype} to {data.train.pixels.dtype}"] += len(values[0]) + len(values[2])
+    given = arrays["x_train"]
+    if given.dtype != data.train.pixels.dtype:
+        converted[f"{given.dtype} to {data.train.pixels.dtype}"] += len(data.train.labels) + len(data.test.labels)
     if data.train.pixels.dtype != np.uint8:
-        about.notes.append(_scales(path, data))
+        notes.append(_scales(path, data))
+    if given.ndim == 2 and math.isqrt(given.shape[1]) ** 2 == given.shape[1] >= _LEAST_PIXELS:
+        side = math.isqrt(given.shape[1])
+        notes.append(f"{given.shape[1]} features each: if they are images, reshape x to (n, {side}, {side})")
     if absent := len(data.class_names) - len(np.unique(data.train.labels)):
-        about.notes.append(f"classes without training images: {absent} of {len(data.class_names)}")
-    kinds = {"ending": {path.suffix: len(files)}, "mode": {str(held["x_train"].dtype): len(data.train.labels)}}
-    inventory = Inventory(what, tuple(files), kinds, about.left_out, about.converted, tuple(about.notes))
+        notes.append(f"classes without training images: {absent} of {len(data.class_names)}")
+    inventory = Inventory(
+        f"arrays {', '.join(names)} of {path}",
+        (path,),
+        {"ending": {path.suffix: 1}, "mode": {str(given.dtype): len(data.train.labels)}},
+        Counter(f"array {shortened(name)}" for name in others),
+        +converted,
+        tuple(notes),
+    )
     return dataclasses.replace(data, inventory=inventory)
+
+
+def is_channels_first(images: Num[np.ndarray, "n ..."]) -> bool:
+    """Return whether images (n, c, h, w) look like PyTorch's: 1 or 3 channels, then two sides of more than 4 pixels."""
+    return images.ndim == 4 and images.shape[1] in _CHANNELS and min(images.shape[2:]) > 4
+
+
+def _read(path: Path) -> tuple[dict[str, np.ndarray], Sequence[str], list[str]]:
+    """Return the arrays by our names, their names in the file, and names of arrays that are not read."""
+    way_out = f"Write {', '.join(_NAMES)} as numbers by np.savez."
+    data = read_whole(path)
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            present = archive.files
+            names = _names_among(present)
+            arrays = {ours: archive[name] for ours, name in zip(_NAMES, names, strict=False) if name in present}
+    except Exception as failure:  # damaged archives make zipfile, zlib and NumPy raise what they do not document
+        reason = f"it cannot be read as arrays ({shortened(str(failure) or type(failure).__name__)})"
+        raise DamagedDataError(path, reason, way_out) from None
+    needed = _NAMES if arrays.keys() & {*_NAMES[2:]} else _NAMES[:2]
+    if missing := [name for ours, name in zip(needed, names, strict=False) if ours not in arrays]:
+        has = f", only {', '.join(map(shortened, present[:6]))}" if present else ""
+        raise DamagedDataError(path, f"it has no {missing[0]}{has}", f"Write {', '.join(needed)} by np.savez.")
+    return arrays, names[: len(needed)], [name for name in present if name not in names]
+
+
+def _names_among(present: Sequence[str]) -> Sequence[str]:
+    """Return the known names of four or two arrays of which the most are present."""
+    names = max((_NAMES, *_ALIASES), key=lambda names: (sum(name in present for name in names), names == _NAMES))
+    return names if any(name in present for name in names[:2]) else _NAMES
+
+
+def _flat_labels(labels: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return labels (n,) of labels (n,) or (n, 1), and how many were of the second shape."""
+    if labels.ndim != 2:
+        return labels, 0
+    if labels.shape[1] == 1:
+        return labels[:, 0], len(labels)
+    raise InvalidDimsError(
+        f"labels of shape {labels.shape} are several for each image. Write one class each: np.argmax(y, axis=1), if "
+        "each row marks one."
+    )
+
+
+def _divided(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return training and test data of training data."""
+    values = arrays["x_train"]
+    labels = arrays["y_train"]
+    if labels.ndim != 1 or values.shape[:1] != labels.shape:
+        raise InvalidDimsError(
+            f"x_train of shape {values.shape} and y_train of shape {labels.shape} must have as many rows. Change one."
+        )
+    is_test = every_fifth(labels)
+    if not is_test.any():  # of classes with one each, which are then refused as classes
+        is_test[::TESTED] = True
+    parts = (values[~is_test], labels[~is_test], values[is_test], labels[is_test])
+    return dict(zip(_NAMES, parts, strict=True))
 
 
 def _scales(path: Path, data: DataSet) -> str:
@@ -175,128 +231,3 @@ def _scales(path: Path, data: DataSet) -> str:
             "Write both in one."
         )
     return f"numbers are {said[0]} in the training data and {said[1]} in the test data"
-
-
-class _Read(NamedTuple):
-    left_out: Counter[str]
-    converted: Counter[str]
-    notes: list[str]
-
-
-def _from_archive(path: Path, about: _Read) -> tuple[dict[str, np.ndarray], str]:
-    way_out = f"Write {', '.join(_NAMES)} as numbers by np.savez."
-    try:
-        there = names_of(path)
-        known = max((_NAMES, *_ALIASES), key=lambda names: (sum(map(there.__contains__, names)), names == _NAMES))
-        if not any(name in there for name in known[:2]):
-            known = _NAMES
-        held = read_arrays(path, known)
-    except (OSError, ValueError) as failure:
-        reason = f"it cannot be read as arrays ({getattr(failure, 'strerror', None) or failure})"
-        raise DamagedDataError(path, reason, way_out) from None
-    needed = known if held.keys() & {*known[2:]} else known[:2]
-    if missing := [name for name in needed if name not in held]:
-        has = f", only {', '.join(map(shortened, there[:6]))}" if there else ""
-        way_out = f"Write {', '.join(_NAMES[: len(needed)])} by np.savez."
-        raise DamagedDataError(path, f"it has no {missing[0]}{has}", way_out)
-    about.left_out.update(f"array {shortened(name)}" for name in there if name not in known)
-    found = {ours: held[name] for ours, name in zip(_NAMES, needed, strict=False)}
-    return found, f"arrays {', '.join(needed)} of {path}"
-
-
-def _from_tables(files: list[Path], about: _Read) -> tuple[dict[str, np.ndarray], str]:
-    """Tables by their names: one that is called test or val is the test split."""
-    held: dict[str, np.ndarray] = {}
-    for path in files:
-        split = "test" if len(files) > 1 and _is_test(path) else "train"
-        if f"x_{split}" in held:
-            names = ", ".join(each.name for each in files)
-            raise MissingDataError(f"{path.parent} has {names}, of which two are {split} data. Keep one of them.", 1)
-        held[f"x_{split}"], held[f"y_{split}"] = _table(path)
-    others = {each.name for each in files[0].parent.glob("*.csv")} - {each.name for each in files}
-    about.left_out.update(f"{name}, which has no column of labels" for name in others)
-    if held["x_train"].ndim == 3:
-        about.converted[f"rows of bytes to images of {held['x_train'].shape[1]} x {held['x_train'].shape[2]}"] += sum(
-            len(array) for name, array in held.items() if name.startswith("x")
-        )
-    return held, f"rows of {' and '.join(each.name for each in files)} in {files[0].parent}, a column being labels"
-
-
-def _is_test(path: Path) -> bool:
-    return re.search("test|val", path.stem.lower()) is not None
-
-
-def _labels_of(path: Path) -> tuple[int, int] | None:
-    """Column of a table that has labels, and number of lines before its numbers; None for another table."""
-    with reading(path), open_file(path) as file:
-        lines = [*file.read(_HEAD).decode("utf-8", "replace").splitlines(), "", ""]
-    names, row = ([cell.strip(' "\t\ufeff').lower() for cell in line.split(",")] for line in lines[:2])
-    if all(map(_is_number, names)):  # MNIST's digits are kept so, labels first
-        return (0, 0) if math.isqrt(len(names) - 1) ** 2 == len(names) - 1 >= _LEAST_PIXELS else None
-    column = next((names.index(name) for name in _LABELS if name in names), None)
-    return None if column is None or not all(map(_is_number, row)) or _NO_FEATURES & {*names} else (column, 1)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _table(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Rows, as images where they are a square of bytes, and labels."""
-    column, skipped = _labels_of(path) or (0, 0)
-    data = io.BytesIO(read_bounded(path, _MOST_TABLE))
-    try:
-        rows = np.loadtxt(data, np.float32, delimiter=",", skiprows=skipped, ndmin=2, quotechar='"')
-    except ValueError as failure:
-        reason = f"it is no table of numbers ({shortened(str(failure))})"
-        raise DamagedDataError(path, reason, "Keep columns of numbers alone, and one called `label`.") from None
-    labels, rows = rows[:, column], np.delete(rows, column, axis=1)
-    if np.array_equal(labels, np.round(labels)):
-        labels = labels.astype(np.int64)
-    side = math.isqrt(rows.shape[1])
-    if side * side == rows.shape[1] >= _LEAST_PIXELS and np.array_equal(rows, rows.astype(np.uint8)):
-        return rows.astype(np.uint8).reshape(-1, side, side), labels
-    return rows, labels
-
-
-def _arranged(name: str, array: np.ndarray, about: _Read) -> np.ndarray:
-    """An array as `from_arrays` wants it: labels (n,), channels last."""
-    if name.startswith("y"):
-        if array.ndim == 2 and array.shape[1] == 1:
-            about.converted["labels (n, 1) to (n,)"] += len(array)
-            return array[:, 0]
-        if array.ndim == 2:
-            raise InvalidDimsError(
-                f"labels of shape {array.shape} are several for each image. Write one class each: np.argmax(y, "
-                "axis=1), if each row marks one."
-            )
-    elif is_channels_first(array):
-        about.converted["axes (n, c, h, w), as PyTorch has them, to (n, h, w, c)"] += len(array)
-        return np.moveaxis(array, 1, -1)
-    elif name == "x_train" and array.ndim == 2 and math.isqrt(array.shape[1]) ** 2 == array.shape[1] >= _LEAST_PIXELS:
-        side = math.isqrt(array.shape[1])
-        about.notes.append(f"{array.shape[1]} features each: if they are images, reshape x to (n, {side}, {side})")
-    return array
-
-
-def is_channels_first(images: Num[np.ndarray, "n ..."]) -> bool:
-    """Whether images (n, c, h, w) look like PyTorch's: 1 or 3 channels, then two sides of more than 4 pixels."""
-    return images.ndim == 4 and images.shape[1] in _CHANNELS and min(images.shape[2:]) > 4
-
-
-def _divided(held: dict[str, np.ndarray], about: _Read) -> dict[str, np.ndarray]:
-    values, labels = held["x_train"], held["y_train"]
-    if labels.ndim != 1 or values.shape[:1] != labels.shape:
-        raise InvalidDimsError(
-            f"x_train of shape {values.shape} and y_train of shape {labels.shape} must have as many rows. Change one."
-        )
-    about.notes.append(f"every {TESTED}th of a class is held out, as there is no test split")
-    is_test = every_fifth(labels)
-    if not is_test.any():  # of classes with one each, which are then refused as classes
-        is_test[::TESTED] = True
-    parts = (values[~is_test], labels[~is_test], values[is_test], labels[is_test])
-    return dict(zip(_NAMES, parts, strict=True))
