@@ -69,7 +69,6 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--replicates",
-    "--seeds",
     type=int,
     help="Seeds that each cell is run with. Of 60 or more the claims are looked at after halves of them too, and no "
     "more are run once all claims are decided.",

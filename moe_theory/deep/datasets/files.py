@@ -160,7 +160,8 @@ def folders(folder: Path) -> list[Path]:
 def md5_of(path: Path, is_packed: bool = False) -> str:
     """Return the MD5 of a file's unpacked content, or of the file."""
     with opened(path, is_packed) as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))  # pyright: ignore
+    return digest.hexdigest()
 
 
 def no_folder_error(name: str, title: str, layouts: tuple[Layout, ...]) -> MissingDataError:

@@ -22,6 +22,7 @@ from moe_theory.deep.datasets.files import read_whole
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # Pillow's names; formats with palettes are refused
 ENDINGS = frozenset(".bmp .gif .jfif .jpe .jpeg .jpg .pbm .pgm .png .pnm .ppm .tif .tiff .webp".split())
 _MODES = ("L", "RGB")
+_TRANSPARENT = ("LA", "La", "PA", "RGBA", "RGBa")
 _ORIENTATION = 0x0112  # the tag of EXIF
 _UPRIGHT = (None, 1)
 
@@ -86,8 +87,8 @@ def _fault(image: Image.Image) -> str:
         return "has several frames or pages. Save one of them in a file of its own."
     if image.getexif().get(_ORIENTATION) not in _UPRIGHT:
         return "is to be turned, as its EXIF data say. Save it turned, as by PIL.ImageOps.exif_transpose(image)."
-    if image.has_transparency_data:
-        return f"has transparent pixels (mode {image.mode}). Save it without, as by image.convert('RGB')."
+    if image.mode in _TRANSPARENT or "transparency" in image.info:
+        return f"has transparency (mode {image.mode}). Put it on a background, or save image.convert('RGB')."
     if image.mode.startswith(("I", "F")) or (image.mode in _MODES and stored != "8 bits"):
         return (
             f"has {stored} a channel, not 8 (mode {image.mode}). Scale its values to 0..255, and save these as bytes."
@@ -99,9 +100,9 @@ def _fault(image: Image.Image) -> str:
 
 def _stored(image: Image.Image) -> str:
     """Return the depth of a channel in the file, which Pillow's mode hides: of some it makes bytes while it decodes."""
-    for tile in getattr(image, "tile", ()):
-        raw_mode = tile.args if isinstance(tile.args, str) else tile.args[0]
-        if tile.codec_name == "ppm":  # of another maximum than 255
+    for codec, _, _, arguments in getattr(image, "tile", ()):
+        raw_mode = arguments if isinstance(arguments, str) else arguments[0]
+        if codec == "ppm":  # of another maximum than 255
             return "another depth"
         _, _, depth = str(raw_mode).partition(";")
         if depth:

@@ -139,7 +139,8 @@ def load_arrays(folder: Path) -> DataSet:
         if len(arrays) == 2:
             arrays = _divided(arrays)
             notes.append(f"every {TESTED}th of a class is held out, as there is no test split")
-        data = from_arrays(path.stem, *(arrays[name] for name in _NAMES))
+        values = [arrays[name] for name in _NAMES]
+        data = from_arrays(path.stem, values[0], values[1], values[2], values[3])
     except (InvalidDimsError, InvalidParamsError) as failure:
         raise type(failure)(f"{path}: {failure}") from None
     given = arrays["x_train"]
