@@ -1,103 +1,152 @@
-"""Images that nobody made honestly, by the one decoder that opens them: the first one and the others alike."""
+"""Images are read as they are, or refused in a line that says what was found and how to convert it.
+
+Catches an image that is changed without a word: darkened, clipped, turned, resized, or put on another background.
+"""
 
 import io
-import os
 import struct
 import zlib
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from moe_theory.core.errors import DamagedDataError
-from moe_theory.deep import datasets
-from moe_theory.deep.datasets import decoder
+from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError
+from moe_theory.deep.datasets.images import ENDINGS, read_images
 
-pillow = pytest.importorskip("PIL.Image")
+RED = (250, 10, 20)
+PIXELS = np.random.default_rng(0).integers(0, 256, (6, 8, 3), np.uint8)
+RAMP = np.arange(256, dtype=np.uint16).reshape(16, 16)
 
 
 def chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def png(width, height, extra=b"", pixels=b"\0" * 999):
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    parts = chunk(b"IHDR", header) + extra + chunk(b"IDAT", zlib.compress(pixels)) + chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + parts
+def png(bits, colour, row, side=2):
+    """A PNG of so many bits a channel, of which all rows are the same."""
+    header = struct.pack(">IIBBBBB", side, side, bits, colour, 0, 0, 0)
+    rows = zlib.compress((b"\0" + row) * side)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
-def saved(side, form="PNG", **options):
-    buffer = io.BytesIO()
-    pillow.fromarray(np.full((side, side, 3), 7, np.uint8)).save(buffer, form, **options)
-    return buffer.getvalue()
+def saved(image, form="PNG", **options):
+    image = image if isinstance(image, Image.Image) else Image.fromarray(image)
+    file = io.BytesIO()
+    image.save(file, form, **options)
+    return file.getvalue()
 
 
-def scans(side, number):
-    """A progressive JPEG whose last scan comes many times over."""
-    data = saved(side, "JPEG", progressive=True)
-    last = data[data.rindex(b"\xff\xda") : -2]
-    return data[:-2] + last * number + data[-2:]
+def turned(orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return exif
 
 
-TEXT = zlib.compress(b"a" * (1 << 24))  # 16 MB in 16 kB
-HOSTILE = {
-    "a bomb": png(60_000, 60_000),
-    "the largest size": png(2**31 - 1, 2**31 - 1),
-    "more than is decoded": png(9_000, 9_000),
-    "no pixel": png(0, 0),
-    "text that expands": png(16, 16, chunk(b"zTXt", b"Comment\0\0" + TEXT)),
-    "a profile that expands": png(16, 16, chunk(b"iCCP", b"name\0\0" + TEXT)),
-    "many scans": scans(2048, 300),
-    "a cut": saved(64, "JPEG")[:300],
+@pytest.mark.parametrize("ending", sorted(ENDINGS - {".gif", ".pbm"}))
+@pytest.mark.parametrize("is_grey", [False, True])
+def test_bytes_are_read_as_they_are(ending, is_grey, tmp_path):
+    """Would catch a format that is not read, and channels in another order."""
+    form = Image.registered_extensions().get(ending, "PPM")
+    held = PIXELS[..., 0] if is_grey else PIXELS
+    options = {"WEBP": {"lossless": True}, "JPEG": {"quality": 100, "subsampling": 0}}.get(form, {})
+    path = tmp_path / f"image{ending}"
+    path.write_bytes(saved(held, form, **options))
+    pixels, modes = read_images([path, path])
+    assert modes == ({"L": 2} if is_grey and form != "WEBP" else {"RGB": 2})  # WebP has no grey
+    tolerance = 8 if form == "JPEG" else 0
+    expected = np.broadcast_to(held[..., None] if is_grey else held, PIXELS.shape)
+    np.testing.assert_allclose(pixels[1].astype(int), expected, atol=tolerance)
+
+
+FRAMES = {"save_all": True, "append_images": [Image.new("RGB", (8, 6), (9, 9, 9))]}
+REFUSED = {
+    "16 bits of grey": (saved(RAMP * 257), "has depth 16B a channel, not 8 (mode I;16). Scale its values to 0..255"),
+    "12 bits in 16": (saved(RAMP * 16, "TIFF"), "a channel, not 8 (mode I;16). Scale"),
+    "16 bits of ASCII": (saved(RAMP * 257, "PPM"), "a channel, not 8 (mode I). Scale"),
+    "another maximum": (b"P6\n2 2\n100\n" + bytes(12), "has another depth a channel, not 8 (mode RGB). Scale"),
+    "16 bits of colour": (png(16, 2, bytes(12)), "has depth 16B a channel, not 8 (mode RGB). Scale"),
+    "4 bits of grey": (png(4, 0, bytes(1)), "has depth 4 a channel, not 8 (mode L). Scale"),
+    "floats": (saved(np.float32(RAMP) / 256, "TIFF"), "a channel, not 8 (mode F). Scale"),
+    "32 bits": (saved(RAMP.astype(np.int32), "TIFF"), "a channel, not 8 (mode I). Scale"),
+    "one bit": (saved(Image.new("1", (8, 6))), "is of mode 1, not grey or RGB. Save it as RGB"),
+    "a palette": (saved(Image.new("RGB", (8, 6), RED).quantize(4)), "is of mode P, not grey or RGB. Save it as RGB"),
+    "a GIF": (saved(Image.new("RGB", (8, 6), RED), "GIF"), "is of mode P, not grey or RGB"),
+    "CMYK": (saved(Image.new("CMYK", (8, 6)), "JPEG"), "is of mode CMYK, not grey or RGB. Save it as RGB"),
+    "Lab": (saved(Image.new("LAB", (8, 6)), "TIFF"), "is of mode LAB, not grey or RGB"),
+    "transparent": (saved(Image.new("RGBA", (8, 6))), "has transparency (mode RGBA). Put it on a background"),
+    "opaque": (saved(Image.new("RGBA", (8, 6), (*RED, 255))), "has transparency (mode RGBA)"),
+    "transparent grey": (saved(Image.new("LA", (8, 6))), "has transparency (mode LA)"),
+    "a transparent colour": (saved(Image.new("RGB", (8, 6), RED), transparency=RED), "has transparency (mode RGB)"),
+    "a transparent palette": (
+        saved(Image.new("RGBA", (8, 6), (*RED, 0)).quantize(4)), "has transparency (mode P)"
+    ),
+    "two frames": (saved(PIXELS, "PNG", **FRAMES), "has several frames or pages. Save one of them"),
+    "two pages": (saved(PIXELS, "TIFF", **FRAMES), "has several frames or pages. Save one of them"),
+}  # fmt: skip
+REFUSED |= {
+    f"turned, {form} {orientation}": (
+        saved(PIXELS, form, exif=turned(orientation)),
+        "is to be turned, as its EXIF data say. Save it turned, as by PIL.ImageOps.exif_transpose",
+    )
+    for form in ("JPEG", "PNG", "TIFF", "WEBP")
+    for orientation in (2, 6, 8)
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_have_to_be_changed_is_refused(name, tmp_path, recwarn):
+    data, said = REFUSED[name]
+    path = tmp_path / "image.png"  # Pillow goes by content
+    path.write_bytes(data)
+    with pytest.raises(InvalidParamsError) as refused:
+        read_images([path])
+    assert str(refused.value).startswith(f"{path} ")
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert not recwarn.list
+
+
+def test_upright_is_no_turn(tmp_path):
+    (tmp_path / "image.jpg").write_bytes(saved(PIXELS, "JPEG", exif=turned(1)))
+    assert read_images([tmp_path / "image.jpg"]).pixels.shape == (1, 6, 8, 3)
+
+
+DAMAGED = {
+    "a bomb": png(8, 2, b"", side=60_000),
+    "no pixel": png(8, 2, b"", side=0),
+    "a cut": saved(PIXELS, "JPEG")[:300],
+    "a cut of WebP": saved(PIXELS, "WEBP")[:40],
     "nothing": b"",
     "text": b"an image\n",
     "no chunk": b"\x89PNG\r\n\x1a\n" + b"x" * 99,
-    "another format": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 16 16\n",
-    "a bomb of Windows": saved(16, "BMP")[:18] + struct.pack("<ii", 40_000, 40_000) + saved(16, "BMP")[26:],
-    "a bomb that moves": b"GIF89a" + struct.pack("<HH", 60_000, 60_000) + saved(16, "GIF")[10:],
-    "a bomb in tags": saved(16, "TIFF").replace(struct.pack("<HHIHxx", 256, 4, 1, 16), b"")[:60],
-    "a cut of WebP": saved(64, "WEBP")[:40],
     "of the web, which is not read": b"\0\0\0\x18ftypheic" + bytes(99),
 }
 
 
-def tree(folder):
-    for split in ("train", "test"):
-        for name in ("cat", "dog"):
-            (folder / split / name).mkdir(parents=True)
-            (folder / split / name / "5.png").write_bytes(saved(16))
-    return folder
-
-
-@pytest.mark.parametrize("place", ["train/cat/0.png", "test/dog/9.jpg"], ids=["first", "last"])
-@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_image_is_refused_in_a_line(data, place, tmp_path, recwarn):
-    """Would catch an image that another decoder opens than the careful one, and a warning beside the line."""
-    (tree(tmp_path) / place).write_bytes(data)
+@pytest.mark.parametrize("place", [0, 1], ids=["first", "last"])
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_image_is_a_line(name, place, tmp_path, recwarn):
+    paths = [tmp_path / "0.png", tmp_path / "1.png"]
+    for path in paths:
+        path.write_bytes(saved(PIXELS))
+    paths[place].write_bytes(DAMAGED[name])
     with pytest.raises(DamagedDataError) as refused:
-        datasets.load("folders", tmp_path)
-    assert str(refused.value).startswith(f"{tmp_path / place} is damaged: it ")
+        read_images(paths)
+    assert str(refused.value).startswith(f"{paths[place]} is damaged: it cannot be decoded (")
     assert "\n" not in str(refused.value)
     assert "0x" not in str(refused.value)  # where something is in memory
     assert not recwarn.list
 
 
-def test_sizes_are_refused_before_pixels_are_decoded(tmp_path, monkeypatch):
-    """Would catch a limit that is applied to decoded pixels, and a file read whatever its size."""
-    place = tree(tmp_path) / "train" / "dog" / "6.png"
-    place.write_bytes(png(9_000, 9_000))
-    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", lambda image: pytest.fail("decoded"))
-    with pytest.raises(DamagedDataError, match="9,000 x 9,000 pixels"):
-        decoder.headers([place])
-    with place.open("wb") as file:
-        file.truncate(1 << 40)
-    with pytest.raises(DamagedDataError, match="it has 1,099,511,627,776 bytes"):
-        decoder.headers([place])
-    place.unlink()
-    os.mkfifo(place)
-    with pytest.raises(DamagedDataError, match="it is a named pipe"):
-        decoder.headers([place])
-
-
-def test_as_many_scans_as_cameras_write_are_read(tmp_path):
-    (tree(tmp_path) / "train" / "cat" / "0.jpg").write_bytes(scans(512, 20))
-    assert datasets.load("folders", tmp_path).train.pixels.shape == (3, 16, 16, 3)
+@pytest.mark.parametrize("odd", [0, 1, 4])
+def test_images_of_two_sizes_are_counted(odd, tmp_path):
+    """Would catch the first image as the size of all, and images that are left out."""
+    paths = [tmp_path / f"{number}.png" for number in range(5)]
+    for number, path in enumerate(paths):
+        path.write_bytes(saved(PIXELS if number != odd else PIXELS.swapaxes(0, 1)))
+    with pytest.raises(
+        InvalidDimsError, match=r"must have one: 4 of 6 x 8, 1 of 8 x 6 pixels\. Resize them"
+    ) as refused:
+        read_images(paths)
+    assert "resize((8, 6))" in str(refused.value)  # Pillow's order is width and height

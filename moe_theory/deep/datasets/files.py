@@ -178,6 +178,8 @@ def reading(path: Path) -> Iterator[None]:
     except OSError as failure:
         reason = f"it cannot be read ({failure.strerror or failure})"
         raise DamagedDataError(path, reason, "Fix its permissions or the disk, or get it again.") from None
+    except MemoryError:
+        raise DamagedDataError(path, "it does not fit into memory", "Use a smaller one, or more memory.") from None
 
 
 @contextlib.contextmanager

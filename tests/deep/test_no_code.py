@@ -1,0 +1,88 @@
+"""No data file runs code: catches a pickle that is loaded, and a decoder that starts a program."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from moe_theory.core.errors import MoeTheoryError
+from moe_theory.deep import datasets
+from moe_theory.deep.datasets.images import FORMATS
+
+from . import dataset_files as files
+
+
+class Writes:
+    """Pickles as a call that writes a file."""
+
+    def __init__(self, sentinel):
+        self.sentinel = sentinel
+
+    def __reduce__(self):
+        return exec, (f"open({str(self.sentinel)!r}, 'w').close()",)
+
+
+@pytest.fixture
+def payload(tmp_path):
+    """A pickle, and the file that it would write; which it does where it is loaded."""
+    sentinel = tmp_path / "ran"
+    data = pickle.dumps(Writes(sentinel))
+    pickle.loads(data)
+    assert sentinel.exists()
+    sentinel.unlink()
+    return data, sentinel
+
+
+def load_first(folder):
+    names = datasets.found_in(folder)
+    if not names:
+        raise datasets.missing(folder)
+    return datasets.load(names[0], folder)
+
+
+@pytest.mark.parametrize("name", ["cifar10", "cifar100"])
+def test_pickles_of_cifar_are_not_loaded(name, payload, tmp_path):
+    data, sentinel = payload
+    folder = tmp_path / "held"
+    folder.mkdir()
+    for file in (*files.CIFAR10_FILES, "train", "test", "meta", "batches.meta"):
+        (folder / file).write_bytes(data)
+    for read in (load_first, lambda place: datasets.load(name, place)):
+        with pytest.raises(MoeTheoryError, match="whose files are pickles and may run code"):
+            read(folder)
+    assert not sentinel.exists()
+
+
+@pytest.mark.parametrize("array", ["x_train", "y_train"])
+def test_objects_in_an_archive_are_not_loaded(array, payload, tmp_path):
+    _, sentinel = payload
+    arrays = {"x_train": np.zeros((6, 5)), "y_train": np.arange(6) % 2}
+    arrays[array] = np.array([Writes(sentinel)] * 6, object)
+    (tmp_path / "held").mkdir()
+    np.savez(tmp_path / "held" / "mine.npz", **arrays)
+    sentinel.unlink(missing_ok=True)
+    with pytest.raises(MoeTheoryError, match="cannot be read as arrays"):
+        load_first(tmp_path / "held")
+    assert not sentinel.exists()
+
+
+@pytest.mark.parametrize("name", ["mine.npz", "train-images-idx3-ubyte", "data_batch_1.bin", "train/a/0.png"])
+def test_a_pickle_in_the_place_of_another_file_is_not_loaded(name, payload, tmp_path):
+    data, sentinel = payload
+    folder = tmp_path / "held"
+    files.mnist(folder)
+    files.cifar10(folder / "cifar-10-batches-bin")
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    for kind in ("mnist", "cifar10", "arrays", "folders", "tiny-imagenet"):
+        try:
+            datasets.load(kind, folder)
+        except MoeTheoryError:
+            continue
+    assert not sentinel.exists()
+
+
+def test_no_format_starts_a_program():
+    """Pillow's EPS starts Ghostscript."""
+    assert not {"EPS", "PDF", "WMF", "EMF"} & {*FORMATS}
