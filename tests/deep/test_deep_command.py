@@ -5,12 +5,14 @@ import dataclasses
 import json
 import xml.etree.ElementTree as ElementTree
 
+import click
 import pytest
 import xarray as xr
 
 from moe_theory.cli import output
 from moe_theory.deep import presets, runs
 from moe_theory.deep import report as pages
+from moe_theory.deep.command import deep
 from moe_theory.deep.params import Dims
 from moe_theory.deep.runs import Stored
 from moe_theory.report import citations
@@ -36,7 +38,7 @@ def tiny(monkeypatch):
 
 def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran, refused, monkeypatch):
     out = tmp_path / "out"
-    options = ("--preset", NAME, "--seeds", 2, "--checkpoint-every", ROUNDS, "--out", out)
+    options = (NAME, "--replicates", 2, "--out", out)
     text = ran("deep", *options).out
     for said in ("Fig. 5 of continual on digits, reading balanced, 2 seeds", "M = 7, no termination", "sigma_0", "κ"):
         assert said in text
@@ -74,29 +76,29 @@ def test_a_preset_is_run_shown_written_and_resumed(tiny, tmp_path, ran, refused,
     line = refused("deep", *options, "--set", "gate_scale=5")
     assert f"holds {NUM_RUNS} runs" in line
     assert "of other gate_scale (20.0 there, 5.0 here)" in line
-    assert "--fresh" in line
+    assert "Name another --out, or remove that folder" in line
     monkeypatch.setattr(runs, "available_cores", lambda: 64)
     line = refused("deep", *options)
     assert "there, 64 here), among which sums are split. Run it on" in line
     assert "to resume" in line
     assert (out / "results.nc").read_bytes() == before
-    text = ran("deep", *options, "--set", "gate_scale=5", "--seeds", 1, "--fresh").out
+    text = ran("deep", NAME, "--set", "gate_scale=5", "--replicates", 1, "--out", tmp_path / "other").out
     assert "reading balanced, gate_scale=5" in text
     assert "resuming" not in text
 
 
 def test_a_small_preset_reads_the_papers_data_where_a_folder_is_named(tmp_path, refused):
-    line = refused("deep", "--preset", NAME, "--data", tmp_path, "--out", tmp_path / "out")
+    line = refused("deep", NAME, "--data", tmp_path, "--out", tmp_path / "out")
     assert f"no MNIST in {tmp_path}" in line
-    assert "names no preset" in refused("deep", "--preset", "")
+    assert "names no preset" in refused("deep", "")
     assert "which has nothing. It may have" in refused("deep", "--data", tmp_path)
     (tmp_path / "pets.zip").write_bytes(b"PK")
-    for options in ((), ("--preset", NAME)):
+    for options in ((), (NAME,)):
         assert "'pets.zip' is not unpacked" in refused("deep", *options, "--data", tmp_path)
 
 
 def test_sizes_of_ones_own_and_a_gate_drive(tmp_path, ran, monkeypatch):
-    """What is chosen is said, and chosen again by the same command, which resumes."""
+    """What the pilot chooses is said, and chosen again by the same command, which resumes."""
     monkeypatch.setattr(pages.Picture, "rendered", lambda picture: b"")  # drawing is what costs
     sizes = (
         "--network",
@@ -112,14 +114,14 @@ def test_sizes_of_ones_own_and_a_gate_drive(tmp_path, ran, monkeypatch):
         "--test-images",
         50,
     )
-    options = (NAME, *sizes, "--seeds", 1, "--kappa", 2, "--out", tmp_path)
+    options = (NAME, *sizes, "--replicates", 1, "--kappa", 2, "--out", tmp_path)
     text = ran("deep", *options).out
     assert "pilot: looking at the gates" in text
     assert "is taken, for 2" in text
     assert "M = 3, no termination" in text
     assert "12 rounds" in text
     text = ran("deep", *options).out
-    assert "as chosen before:" in text
+    assert "is taken, for 2" in text
     assert "resuming: of 3 runs 3 are complete" in text
 
 
@@ -128,7 +130,7 @@ def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, refused, monkeypatc
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runs, "run_plan", interrupted)
-    assert "nothing is kept" in refused("deep", "--preset", NAME, "--out", tmp_path, code=130, may_print=True)
+    assert "nothing is kept" in refused("deep", NAME, "--out", tmp_path, code=130, may_print=True)
 
 
 def test_an_interrupt_says_what_is_kept(tiny, alone, tmp_path, refused, monkeypatch):
@@ -138,42 +140,38 @@ def test_an_interrupt_says_what_is_kept(tiny, alone, tmp_path, refused, monkeypa
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runs, "run_plan", interrupted)
-    line = refused("deep", "--preset", NAME, "--out", tmp_path, code=130, may_print=True)
+    line = refused("deep", NAME, "--out", tmp_path, code=130, may_print=True)
     assert "the same command resumes" in line
 
 
 def test_without_a_preset_they_are_listed(ran):
     text = ran("deep").out
     assert all(name in text for name in presets.PRESETS)
-    assert "moe-theory deep --preset continual-mnist-small" in text
+    assert "moe-theory deep continual-mnist-small" in text
     rows = {row["preset"]: row for row in json.loads(ran("deep", "--list", "--json").out)}
     assert list(rows) == list(presets.PRESETS)
     assert all(row["is_embedded"] == name.endswith("-small") for name, row in rows.items())
 
 
 def test_data_that_are_not_there_are_one_line(tmp_path, refused):
-    line = refused("deep", "--preset", "continual-mnist", "--data", tmp_path, "--out", tmp_path / "out")
+    line = refused("deep", "continual-mnist", "--data", tmp_path, "--out", tmp_path / "out")
     assert str(tmp_path) in line
     assert "train-images" in line
     assert not (tmp_path / "out").exists()
-    assert "mnist needs a folder" in refused("deep", "--preset", "continual-mnist")
+    assert "mnist needs a folder" in refused("deep", "continual-mnist")
 
 
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (["--preset", "continual-minst"], "Did you mean 'continual-mnist'?"),
-        (["edge-mnist", "--preset", NAME], "two presets"),
+        (["continual-minst"], "Did you mean 'continual-mnist'?"),
         ([NAME, "--reading", "balance"], "Did you mean 'balanced'?"),
         ([NAME, "--set", "gate_scal=1"], "gate_scale"),
         ([NAME, "--set", "terminate=false"], "terminate cannot be set"),
         ([NAME, "--replicates", "0"], "replicates=0"),
-        ([NAME, "--checkpoint-every", "0"], "checkpoint_every=0"),
         ([NAME, "--out", "/proc/nowhere"], "cannot be written"),
         ([NAME, "--experts", "4,x"], "--experts 4,x must be"),
         ([NAME, "--network", "mpl"], "Did you mean 'mlp'?"),
-        ([NAME, "--minutes", "3", "--seeds", "2"], "(--minutes or --seeds)"),
-        ([NAME, "--minutes", "-1"], "minutes=-1"),
         ([NAME, "--kappa", "3", "--set", "gate_scale=3"], "drop one of both"),
     ],
     ids=lambda value: str(value)[:40],
@@ -181,6 +179,12 @@ def test_data_that_are_not_there_are_one_line(tmp_path, refused):
 def test_what_cannot_be_met_is_refused_before_anything_runs(options, named, refused, monkeypatch):
     monkeypatch.setattr(runs, "run_plan", lambda *arguments: pytest.fail("work was done"))
     assert named in refused("deep", *options)
+
+
+def test_it_has_at_most_fifteen_options():
+    """Besides those of many commands: a reader takes in no more."""
+    names = {option.name for option in deep.params if isinstance(option, click.Option)}
+    assert len(names - {"json", "out"}) <= 15
 
 
 def cited(run: object) -> dict[str, list[str]]:

@@ -1,8 +1,6 @@
 """Judging networks from Python: catches verdicts that name other data, seeds that are run though all is decided, runs
 that do not resume, and requests that are refused only once something has run."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -48,15 +46,14 @@ def test_networks_are_judged_on_data_of_one_s_own(bumps, tmp_path):
     for changed in ({"seed": 4}, {"settings": {}}):
         with pytest.raises(InvalidRunError, match="10 runs that this one would replace"):
             deep.plan("continual-mnist-small", bumps, **(options | changed))
-    fresh = deep.plan("continual-mnist-small", bumps, **(options | {"seed": 4, "fresh": True}))
-    assert fresh.stored == {Stored.MISSING: 10}
+    other = deep.plan("continual-mnist-small", bumps, **(options | {"seed": 4, "folder": tmp_path / "other"}))
+    assert other.stored == {Stored.MISSING: 10}
 
 
 @pytest.mark.parametrize(("share", "looks"), [(1.0, 1), (0.5, 2)])
 def test_no_more_seeds_are_run_once_every_claim_is_decided(share, looks, monkeypatch):
     """Records are made up: in this share of the seeds termination is best and one expert worst, else the other way."""
     plan = deep.plan("continual-mnist-small", **(TINY | {"rounds": 15}), replicates=64)
-    plan = dataclasses.replace(plan, is_sequential=True)  # as a clock has it
     asked = []
 
     def made_up(plan, on_step, threads, on_wait, replicates):
@@ -82,7 +79,6 @@ def test_no_more_seeds_are_run_once_every_claim_is_decided(share, looks, monkeyp
     [
         ({"preset": "continual-minst"}, UnknownNameError, "'continual-mnist'"),
         ({"reading": "balance"}, UnknownNameError, "'balanced'"),
-        ({"minutes": 3, "replicates": 2}, InvalidRunError, "Drop minutes or replicates"),
         ({"data": (np.zeros((4, 2)), np.zeros(4))}, InvalidRunError, "data of type .tuple. is no data set"),
         ({"data": "nowhere"}, MissingDataError, "nowhere"),
         ({"experts": (4, 4)}, InvalidRunError, "experts"),

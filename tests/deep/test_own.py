@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from PIL import Image
 
 import moe_theory as mt
 from moe_theory import deep, edge
@@ -102,17 +103,16 @@ def test_an_npz_file_is_found_and_split_where_it_has_no_test_data(tmp_path):
 
 
 def test_folders_of_images_are_classes(tmp_path):
-    image = pytest.importorskip("PIL.Image")
     for split in ("train", "test"):
         for place, name in enumerate(("cat", "dog")):
             (tmp_path / "pets" / split / name).mkdir(parents=True)
-            for number, side in enumerate((8, 16)):
-                pixels = np.full((side, side, 3), 100 * place + number, np.uint8)
-                image.fromarray(pixels).save(tmp_path / "pets" / split / name / f"{number}.png")
+            for number in range(2):
+                pixels = np.full((8, 6, 3), 100 * place + number, np.uint8)
+                Image.fromarray(pixels).save(tmp_path / "pets" / split / name / f"{number}.png")
     assert datasets.found_in(tmp_path / "pets") == ["folders"]
     found = datasets.load("folders", tmp_path / "pets")
     assert (found.title, found.class_names) == ("pets", ("cat", "dog"))
-    assert found.train.pixels.shape == (4, 8, 8, 3)
+    assert found.train.pixels.shape == (4, 8, 6, 3)
     assert found.train.labels.tolist() == [0, 0, 1, 1]
     assert found.train.pixels[:, 0, 0, 0].tolist() == [0, 1, 100, 101]
 
@@ -232,17 +232,17 @@ def test_the_theorems_parameters_follow_from_sigma_0():
     )
     preset = dataclasses.replace(preset, dims=dataclasses.replace(preset.dims, max_experts=7))
     plan = runs.Plan(preset, data, deep.reading("all-positive"), replicates=1)
-    chosen, told, _ = fitting.literal(plan)
+    chosen, told = fitting.literal(plan)
     assert fitting.deviation_of(plan) == pytest.approx(0.5, rel=0.02)  # of coordinates that are 0 or 1, half each
     found = next(iter(chosen.params().values()))
     assert found.learning_rate == pytest.approx(0.5**0.5, rel=0.02)
     assert found.termination_threshold == found.perturbation_scale == pytest.approx(0.5**1.25, rel=0.03)
     assert (found.gate_scale, found.centre) == (1.0, False)
-    assert "sigma_0" in told[0]
+    assert "sigma_0" in told
     with pytest.raises(InvalidParamsError, match="drop one of both"):
         fitting.literal(dataclasses.replace(plan, settings={"learning_rate": 0.1}))
     with pytest.raises(InvalidParamsError, match="--literal"):
-        fitting.check(plan, None, 3.0, is_literal=True)
+        fitting.check(plan, 3.0, is_literal=True)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_a_network_that_does_not_fit_is_told_in_a_line(apply, said):
     ("changes", "error", "said"),
     [
         ({"y_train": np.arange(6) / 2}, InvalidParamsError, "labels of type float64"),
-        ({"y_train": np.array(list("abcdef"))}, DamagedDataError, "'y_train' holds text ('<U1'), not real numbers"),
+        ({"y_train": np.array(list("abcdef"))}, InvalidParamsError, "labels of type <U1 must be whole numbers"),
         ({"y_train": np.arange(4)}, InvalidDimsError, "y_train of shape (4,)"),
         ({"y_train": np.int64(3)}, InvalidDimsError, "y_train of shape ()"),
         ({"x_test": np.zeros((2, 5))}, DamagedDataError, "it has no y_test"),
@@ -293,11 +293,11 @@ NUMBERS = np.arange(30.0).reshape(6, 5)
         ({"y_train": np.arange(6) == 3}, "labels of type bool"),
         ({"x_train": NUMBERS * 1e300}, "at most 3.40282e+38 in size"),
         ({"x_train": np.where(NUMBERS > 3, np.inf, NUMBERS)}, "finite"),
-        ({"x_train": NUMBERS * 1j}, "'x_train' holds complex numbers"),
-        ({"x_train": NUMBERS.astype(str)}, "'x_train' holds text"),
-        ({"x_train": NUMBERS.astype(int).astype("M8[s]")}, "'x_train' holds dates"),
-        ({"x_train": NUMBERS.astype(int).astype("m8[s]")}, "'x_train' holds lengths of time"),
-        ({"x_train": NUMBERS.astype(object)}, "'x_train' holds objects"),
+        ({"x_train": NUMBERS * 1j}, "data of type complex128 must be real numbers"),
+        ({"x_train": NUMBERS.astype(str)}, "data of type <U32 must be real numbers"),
+        ({"x_train": NUMBERS.astype(int).astype("M8[s]")}, "data of type datetime64[s] must be real numbers"),
+        ({"x_train": NUMBERS.astype(int).astype("m8[s]")}, "data of type timedelta64[s] must be real numbers"),
+        ({"x_train": NUMBERS.astype(object)}, "it cannot be read as arrays ('Object arrays"),
     ],
 )
 def test_numbers_that_a_cast_would_change_are_refused(tmp_path, changes, said, recwarn):

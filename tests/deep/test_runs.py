@@ -226,15 +226,6 @@ def test_a_run_that_another_process_has_is_waited_for_when_all_else_is_done(undi
     assert done == 2 * len(undisturbed) - 1
 
 
-def test_what_is_forgotten_is_run_anew(undisturbed, tmp_path):
-    plan = plan_of(tmp_path, replicates=1)
-    runs.run_plan(plan)
-    plan.forget()
-    again, found = found_in(plan)
-    assert set(found.values()) == {Stored.MISSING}
-    np.testing.assert_array_equal(again["M = 4"].records.drive[:, 0], undisturbed["M = 4"].records.drive[:, 0])
-
-
 def test_the_rounds_are_those_of_the_system(undisturbed):
     """In one go from the system's own start, which parts, threads and files do not enter."""
     params = plan_of().params()["M = 4"]
@@ -276,7 +267,7 @@ def test_labels(undisturbed):
 def test_requests_are_refused_before_anything_runs(tmp_path):
     for changes, named in (
         ({"replicates": 0}, "replicates=0"),
-        ({"every": 0}, "checkpoint_every=0"),
+        ({"every": 0}, "every=0"),
         ({"seed": -1}, "seed=-1"),
     ):
         with pytest.raises(InvalidRunError, match=named):
