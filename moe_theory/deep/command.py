@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command(
     epilog=examples(
         "moe-theory deep continual-mnist-small --replicates 4",
-        "moe-theory deep --data ~/data/fashion-mnist --list",
+        "moe-theory deep --data photographs --list",
         "moe-theory deep continual-mnist-small --kappa 3 --network mlp",
     )
 )

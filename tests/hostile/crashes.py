@@ -397,7 +397,7 @@ num_experts = [2, 5, 8]
 COMMANDS = {
     "sweep": ("sweep", "{folder}/grid.toml"),
     "verify": ("verify", "continual.lemma-3*", "--reading", "unit-signal", "--replicates", "512"),
-    "deep": ("deep", PRESET, "--replicates", "2", "--checkpoint-every", "5"),
+    "deep": ("deep", PRESET, "--replicates", "2"),
 }
 
 
