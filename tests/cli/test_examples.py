@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from PIL import Image
 from safetensors.numpy import save_file
 
 from moe_theory import cli
@@ -116,6 +117,9 @@ def session_folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         Path("mine.py").write_text(MINE)
+        for name in ("train/cat/0.png", "train/dog/0.png", "test/cat/0.png", "test/dog/0.png"):
+            Path("photographs", name).parent.mkdir(parents=True)
+            Image.new("RGB", (8, 8)).save(Path("photographs", name))
         save_file({"experts": np.eye(4, dtype=np.float32)}, "model.safetensors")
         patch.setattr(training, "trained", _untrained)
         patch.setitem(presets.PRESETS, PRESET, dataclasses.replace(presets.preset(PRESET), dims=TINY))
