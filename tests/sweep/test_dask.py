@@ -29,6 +29,7 @@ from moe_theory.sweep.results import Sweep
 
 from .swept import SWEEP
 
+dask = pytest.importorskip("dask")
 Client = pytest.importorskip("distributed").Client
 # Connections to processes that were killed are for the garbage collector.
 pytestmark = pytest.mark.filterwarnings(
@@ -334,7 +335,7 @@ def test_a_run_within_a_task_of_a_cluster_with_one_thread_computes_there(cluster
         assert client.submit(sweep.run, str(tmp_path), dask=cluster.address).result(LIMIT).coverage.is_complete
 
 
-def test_tls_by_argument(cluster, tmp_path):
+def test_tls_by_the_configuration_of_dask(cluster, tmp_path):
     """Would catch certificates that are dropped on the way to one of the connections."""
     openssl = shutil.which("openssl")
     if openssl is None:
@@ -347,26 +348,11 @@ def test_tls_by_argument(cluster, tmp_path):
     address = cluster.address.replace("tcp:", "tls:")
     options = ("--no-nanny", "--nthreads", "1", "--no-dashboard")
     cluster._run("dask_worker", address, *files, *options)
-    paths = {"tls_ca_file": certificate, "tls_client_cert": certificate, "tls_client_key": key}
-    pool = dask_pool(address, security={name: str(path) for name, path in paths.items()})
-    assert pool.open().submit(pow, 2, 3).result(LIMIT) == 8
-    pool.close()
-
-
-def test_certificates_that_cannot_be_used_are_refused_at_once(tmp_path):
-    paths = dict.fromkeys(("tls_ca_file", "tls_client_cert", "tls_client_key"), str(tmp_path / "absent.pem"))
-    for address, security, said in (
-        ("tls://h:1", paths, "No such file"),
-        ("tls://h:1", {"ca": "x"}, "give a distributed.Security, or the paths"),
-        ("tls://h:1", {}, "it needs tls_ca_file, tls_client_cert and tls_client_key"),
-        ("tls://h:1", "cert.pem", "cannot be used"),
-        ("tcp://h:1", paths, "no address with TLS"),
-        ("local:1", paths, "leave it out"),
-    ):
-        with pytest.raises(InvalidRunError, match=said):
-            runner.pool_of(dask=address, security=security)
-    with pytest.raises(InvalidRunError, match="security is for a Dask cluster"):
-        runner.pool_of(security=paths)
+    client = {"cert": str(certificate), "key": str(key)}
+    with dask.config.set({"distributed.comm.tls": {"ca-file": str(certificate), "client": client}}):
+        pool = dask_pool(address)
+        assert pool.open().submit(pow, 2, 3).result(LIMIT) == 8
+        pool.close()
 
 
 def test_workers_that_are_all_paused_are_told(cluster, monkeypatch, caplog):

@@ -240,8 +240,8 @@ class Planted:
         if self.kind == "probability":
             predict = lambda runs: self.claimed  # noqa: E731
         return Claim(
-            id=f"self-test.{self.kind.replace('_', '-')}",
-            paper="self-test",
+            id=f"planted.{self.kind.replace('_', '-')}",
+            paper="planted",
             where="planted",
             statement="A statement whose truth is known.",
             kind=self.kind,
@@ -288,7 +288,7 @@ def _never(*_: Any) -> Any:
 
 
 EXPERIMENT = Experiment(
-    name="self-test",
+    name="planted",
     dims=None,
     system=System(_never, _never),
     cells={"planted": {}},

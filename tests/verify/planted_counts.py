@@ -122,8 +122,8 @@ class PlantedRow:
 
 
 @dataclasses.dataclass(frozen=True)
-class SelfTest:
-    """Results of the self-test."""
+class Decisions:
+    """Results of planted claims."""
 
     rows: list[PlantedRow]
     seed: int
@@ -135,9 +135,9 @@ class SelfTest:
         return all(row.is_ok for row in self.rows)
 
 
-def self_test(
+def count_decisions(
     planted: Iterable[Planted], *, seed: int = 0, most_claims: int = MOST, tolerance: float = TOLERANCE
-) -> SelfTest:
+) -> Decisions:
     """Judge planted claims, at least 200 of every condition, and count the decisions; `tolerance` has to be wider where
     `most_claims` of a condition are fewer.
     """
@@ -148,7 +148,7 @@ def self_test(
         number = min(_needed(condition, shares), most_claims)
         counts = Counter(condition.judge(seed, index).status for index in range(number))
         rows += _rows(condition, counts, shares, tolerance)
-    return SelfTest(rows, seed, tolerance)
+    return Decisions(rows, seed, tolerance)
 
 
 def planted_conditions() -> Iterator[Planted]:

@@ -139,8 +139,8 @@ def _measure(region: PlantedRegion, cells: Sequence[Cell], first: int, count: in
 def _claim(region: PlantedRegion, experiment: Experiment) -> Claim:
     is_limit = region.kind == "limit_probability"
     return Claim(
-        id="self-test.region",
-        paper="self-test",
+        id="planted.region",
+        paper="planted",
         where="planted",
         statement="A statement whose truth is known everywhere.",
         kind=region.kind,

@@ -13,13 +13,13 @@ from scipy import stats
 
 from moe_theory.verify import KINDS, interim, intervals, judgement
 
-from . import planted_counts as selftest
+from . import planted_counts
 from .planted import EXPERIMENT, REPLICATES
 
-CONDITIONS = list(selftest.planted_conditions())
+CONDITIONS = list(planted_counts.planted_conditions())
 
 
-def chosen(kind, *conditions, num_components=1, law="normal", side=None, error=selftest.ERROR):
+def chosen(kind, *conditions, num_components=1, law="normal", side=None, error=planted_counts.ERROR):
     wanted = (kind, side, law, num_components, error)
     return [
         each
@@ -40,13 +40,13 @@ def is_quick(planted):
 
 
 def outcome_of(*conditions, most_claims=200):
-    return selftest.self_test(conditions, seed=4, most_claims=most_claims, tolerance=0.2)
+    return planted_counts.count_decisions(conditions, seed=4, most_claims=most_claims, tolerance=0.2)
 
 
 MAIN = [
     each
     for each in CONDITIONS
-    if each.condition in {"edge", "false by 1"} and each.num_components == 1 and each.error == selftest.ERROR
+    if each.condition in {"edge", "false by 1"} and each.num_components == 1 and each.error == planted_counts.ERROR
 ]
 
 
@@ -61,8 +61,8 @@ def reduced():
 
 @pytest.mark.thorough
 def test_the_engine_passes_at_every_condition_and_number_of_claims():
-    """As the self-test of earlier versions: margins, error rates and numbers of claims are the same."""
-    found = selftest.self_test(CONDITIONS)
+    """Margins, error rates and numbers of claims are those of the whole test."""
+    found = planted_counts.count_decisions(CONDITIONS)
     assert found.passed, [row for row in found.rows if not row.is_ok]
 
 
@@ -87,17 +87,17 @@ HOSTILE = [
 @pytest.mark.parametrize("planted", HOSTILE, ids=lambda each: each.law)
 def test_no_law_makes_the_engine_err_more_often_than_it_says(planted):
     """Catches support from samples that have not shown what their law can do, whatever the law."""
-    found = selftest.self_test([planted], seed=4, most_claims=40)
+    found = planted_counts.count_decisions([planted], seed=4, most_claims=40)
     assert found.passed, found.rows
 
 
 def test_claims_of_a_seed_are_the_same():
     """Catches verdicts that depend on the other conditions."""
     claims = chosen("probability", "edge", "false by 1", side="at_most")
-    both = selftest.self_test(claims, seed=1, most_claims=60)
-    alone = selftest.self_test(claims[1:], seed=1, most_claims=60)
+    both = planted_counts.count_decisions(claims, seed=1, most_claims=60)
+    alone = planted_counts.count_decisions(claims[1:], seed=1, most_claims=60)
     assert both.rows[2:] == alone.rows
-    assert selftest.self_test(claims, seed=2, most_claims=60).rows != both.rows
+    assert planted_counts.count_decisions(claims, seed=2, most_claims=60).rows != both.rows
 
 
 def defects():
@@ -135,7 +135,7 @@ def defects():
         events,
         200,
     )
-    yield "discrepancy at half the power", judgement, "POWER", 0.5, chosen("lower_bound", selftest.SMALLEST), 200
+    yield "discrepancy at half the power", judgement, "POWER", 0.5, chosen("lower_bound", planted_counts.SMALLEST), 200
     yield (
         "bending ignored",
         judgement,
@@ -165,7 +165,7 @@ def test_a_planted_defect_is_found(defect, monkeypatch):
     _, module, name, replacement, conditions, most_claims = defect
     monkeypatch.setattr(module, name, replacement)
     assert conditions
-    assert not selftest.self_test(conditions, seed=4, most_claims=most_claims).passed
+    assert not planted_counts.count_decisions(conditions, seed=4, most_claims=most_claims).passed
 
 
 def test_samples_do_not_depend_on_looks_and_have_the_declared_law():
@@ -189,4 +189,4 @@ def test_a_predicted_power_is_that_of_the_t_test():
     place = int(np.argmax(looks >= 256))
     critical = stats.t.isf(errors[place] / 2, looks[place] - 1)
     power = stats.nct.sf(critical, looks[place] - 1, 4 * condition.margin * np.sqrt(looks[place]))
-    assert selftest.expected_shares(condition).refuted == pytest.approx(1, abs=1 - power + 0.005)
+    assert planted_counts.expected_shares(condition).refuted == pytest.approx(1, abs=1 - power + 0.005)
