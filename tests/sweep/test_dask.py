@@ -348,8 +348,8 @@ def test_tls_by_the_configuration_of_dask(cluster, tmp_path):
     address = cluster.address.replace("tcp:", "tls:")
     options = ("--no-nanny", "--nthreads", "1", "--no-dashboard")
     cluster._run("dask_worker", address, *files, *options)
-    client = {"cert": str(certificate), "key": str(key)}
-    with dask.config.set({"distributed.comm.tls": {"ca-file": str(certificate), "client": client}}):
+    places = {"ca-file": certificate, "client.cert": certificate, "client.key": key}
+    with dask.config.set({f"distributed.comm.tls.{name}": str(path) for name, path in places.items()}):
         pool = dask_pool(address)
         assert pool.open().submit(pow, 2, 3).result(LIMIT) == 8
         pool.close()
