@@ -168,7 +168,7 @@ def _before(each: Printed, folder: Path) -> list[str]:
     for name in words:
         if name.endswith(".py"):
             (folder / name).write_text(_file(name, each.page))
-    if words[:1] in (["report"], ["cite"]):
+    if words[:1] == ["report"]:
         return [f"{PROGRAM} verify continual.lemma-4 --reading unit-signal"]
     if words[:2] == ["sweep", "show"]:
         return [f"{PROGRAM} sweep --example > grid.toml", f"{PROGRAM} sweep grid.toml --out {words[2]}"]

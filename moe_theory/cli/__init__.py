@@ -100,7 +100,7 @@ def _told() -> Iterator[None]:
         raise SystemExit(UNREAD) from None
     except MoeTheoryError as failure:
         refuse(failure)
-    except (EOFError, click.Abort):  # as Click raises at a question that standard input does not answer
+    except (EOFError, click.Abort):  # at a question of a paper's command that nobody answers
         stop("ended, as its input did: what it asks for was not answered", FAILED)
 
 
@@ -119,7 +119,7 @@ class _App(click.Group):
         if cmd_name in _COMMANDS or cmd_name in commands():
             return command(cmd_name)
         if cmd_name in _REMOVED:
-            raise click.UsageError(f"the command {cmd_name!r} was removed. Use {_REMOVED[cmd_name]}.")
+            raise InvalidRunError(f"the command {cmd_name!r} was removed. In its place: {_REMOVED[cmd_name]}")
         self.commands.update({name: click.Command(name) for name in commands()})  # one of which Click suggests
         return None
 

@@ -38,6 +38,8 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, cit
 
     if [bool(folders), paper is not None, proofs is not None].count(True) > 1:
         raise InvalidReportError("name either folders, or a paper by --paper NAME, or by --proofs NAME.")
+    if cite and out is not None:
+        raise InvalidReportError("--cite prints, and writes nothing. Leave out --out.")
     if proofs is not None:
         if cite:
             raise InvalidReportError("--proofs makes a page, and --cite prints BibTeX. Leave one out.")
@@ -49,7 +51,7 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, cit
         merged, first = pages.of_paper(paper), Path("runs/papers") / paper
     else:
         folders = folders or (Path(LAST_RUN),)
-        merged = pages.read_reports(folders)
+        merged = pages.read_printed(folders) if cite else pages.read_reports(folders)
         first = folders[0] if folders[0].is_dir() else folders[0].parent
     if cite:
         show_document(citations.document(merged))

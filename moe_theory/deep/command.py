@@ -124,6 +124,8 @@ def deep(
         raise InvalidRunError("preset='' names no preset. Leave it out for a list of them.")
     if data is not None and not data.is_dir():
         raise InvalidRunError(f"--data {data} is no folder. Name the one that holds a data set's files.")
+    if only_list and preset is not None:
+        raise InvalidRunError(f"--list lists, and does not run {preset}. Leave one of both out.")
     if only_list and data is not None:
         show_document(_held_by(data))
         return

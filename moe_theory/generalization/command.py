@@ -104,7 +104,7 @@ def bound(
 
     Of each bound: its value, whether it is informative (the loss is in [0, 1], so a bound of 1 or more says nothing),
     from how many samples on, whether it holds or is refuted, and its hypotheses. Experts and router are linear by
-    default. The bound of a trained model is on its risk, by its --checkpoint and what it gets wrong. Routers of other
+    default. With --checkpoint and --errors the bound is on the risk of that model. Routers of other
     classes, your own d_N, other norms of each layer, losses in place of errors: `generalization.bound` in Python.
     """
     from moe_theory.generalization import calculator, from_files, report

@@ -103,7 +103,7 @@ def fields(
     if size.num_weights is None:
         raise InvalidParamsError(
             f"{checkpoint} does not say how many weights it has: several are packed into a number, or its index states "
-            "no total_parameters. Give --weights and --bits."
+            "no total_parameters. Give --weights and --bits in its place."
         )
     independence = "Tokens of a text are not independent samples: m counts independent ones, such as documents."
     return _sizes(size.num_weights, size.num_bits), [size.note, independence]
@@ -119,10 +119,10 @@ def _sizes(num_weights: int, num_bits: int) -> dict[str, Any]:
 
 def _trained(checkpoint: Path | None, num_errors: int | None, losses: Path | None, given: Mapping[str, Any]) -> Found:
     """Return the code length of a trained model's weights, and its training error."""
-    if checkpoint is None or (num_errors is not None and losses is not None):
-        raise InvalidParamsError(
-            "--errors and losses are of the model in --checkpoint, and one of both is enough. Change these."
-        )
+    if checkpoint is None:
+        raise InvalidParamsError("--errors needs --checkpoint, the weights of the model that makes them. Name it.")
+    if num_errors is not None and losses is not None:
+        raise InvalidParamsError("num_errors and losses both give the training error. Leave one of both out.")
     if losses is not None:
         training_error, num_samples = certificate.mean_loss(losses)
         if given.get("num_samples", num_samples) != num_samples:

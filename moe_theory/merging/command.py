@@ -1,14 +1,24 @@
 """`moe-theory merge`."""
 
+import contextlib
 import functools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from moe_theory.cli.options import PATH, examples, json_option, out_option, seed_option
 from moe_theory.cli.output import open_console, print_lines, show_document
-from moe_theory.core.errors import InvalidRunError, InvalidStreamError
+from moe_theory.core.errors import (
+    OWN_CODE,
+    InvalidRunError,
+    InvalidStreamError,
+    MoeTheoryError,
+    described,
+    frames,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,6 +26,7 @@ if TYPE_CHECKING:
     from moe_theory.merging.online import Stream
 
 ALL = "all"  # policies
+OF_TESTBED = ("tasks", "slot_size", "drift")  # options that a stream of one's own does not have
 
 
 @click.command(
@@ -95,6 +106,8 @@ def merge(
     from moe_theory.merging.testbed.tasks import Recipe
     from moe_theory.runs.files import prepare_folder
 
+    if source is not None:
+        _refuse_testbed_options(source)
     if slots < 1 or slot_size < 1:
         raise InvalidRunError(f"slots={slots} and slot_size={slot_size} must be at least 1. Raise them.")
     chosen = reading_named(reading)  # what is unknown is refused before anything is trained
@@ -107,15 +120,17 @@ def merge(
     console = open_console()
     open_stream = functools.partial(_open_stream, source, tasks, slots, slot_size, drift, seed, console)
     if policy == ALL:
-        by_policy = compare(
-            open_stream, num_slots=slots, reading=chosen, max_active=max_active, monitor=monitor, seed=seed
-        )
+        with _failures_in_a_line(source):
+            by_policy = compare(
+                open_stream, num_slots=slots, reading=chosen, max_active=max_active, monitor=monitor, seed=seed
+            )
         show_document(report.comparison(by_policy, report.write_comparison(by_policy, folder)))
         return
     stream = open_stream()
     params = online.params_for(policy, stream.num_experts, chosen, max_active)
     rows = merge_online(stream, policy, slots, params, monitor, seed)
-    served, is_interrupted = report.shown_live(rows, console, slots, policy)
+    with _failures_in_a_line(source):
+        served, is_interrupted = report.shown_live(rows, console, slots, policy)
     if not served:
         if is_interrupted:
             raise KeyboardInterrupt
@@ -125,6 +140,30 @@ def merge(
     show_document(report.document(served, policy, equal, paths))
     if is_interrupted:
         raise KeyboardInterrupt
+
+
+def _refuse_testbed_options(source: Path) -> None:
+    """Raise InvalidRunError for an option that says what the testbed's stream is."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        is_given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if is_given and option.name in OF_TESTBED:
+            raise InvalidRunError(
+                f"{option.opts[0]} is for the testbed, and {source} has a stream of its own. Drop it."
+            )
+
+
+@contextlib.contextmanager
+def _failures_in_a_line(source: Path | None) -> Iterator[None]:
+    """Raise InvalidStreamError, with the line, where a user's file fails while it serves."""
+    try:
+        yield
+    except MoeTheoryError:
+        raise
+    except OWN_CODE as failure:
+        if source is None:
+            raise
+        raise InvalidStreamError(f"{source} failed: {described(failure)}{frames(failure)}") from failure
 
 
 def _open_stream(

@@ -312,6 +312,9 @@ def from_module(path: Path, seed: int) -> Stream:
             f"{path}: open_stream({seed}) failed: {described(failure)}. Return an object with num_experts, num_tasks, "
             "slots() and serve(slot, weights)."
         ) from None
+    for name in ("slots", "serve"):
+        if getattr(type(stream), name) is getattr(Stream, name):
+            raise InvalidStreamError(f"{path}: the stream has no {name}. Write it, as merging.Stream describes it.")
     for name, value in sizes.items():
         if not isinstance(value, int) or value < 1:
             raise InvalidStreamError(f"{path}: {name}={value!r} must be a whole number of at least 1. Change it.")

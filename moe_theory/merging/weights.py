@@ -55,14 +55,21 @@ def weighted_sum(
     Takes a few rows at a time, and the experts in their order. Arrays of weight 0 are not read, so that they may be
     memory-mapped files. With merging weights the sum is the merged expert of Eq. (1) of `merging`.
 
-    Raises: InvalidParamsError for a sum that is not finite.
+    Raises: InvalidDimsError for arrays of several shapes, or not as many as weights; InvalidParamsError for a sum that
+        is not finite.
 
     Examples:
         >>> import numpy as np
-        >>> from moe_theory.merging.weights import weighted_sum
-        >>> weighted_sum([np.array([1.0, 0.0]), np.array([0.0, 4.0])], np.array([0.25, 0.75])).tolist()
+        >>> from moe_theory import merging
+        >>> merging.weighted_sum([np.array([1.0, 0.0]), np.array([0.0, 4.0])], np.array([0.25, 0.75])).tolist()
         [0.25, 3.0]
     """
+    shapes = {np.shape(part) for part in parts}
+    if len(shapes) != 1 or len(parts) != len(weights):
+        raise InvalidDimsError(
+            f"{len(parts)} arrays of shapes {sorted(shapes)} must be of one shape, and as many as the "
+            f"{len(weights)} weights. Change them."
+        )
     used = [(np.atleast_1d(part), np.float32(weight)) for part, weight in zip(parts, weights, strict=True) if weight]
     total = np.zeros(np.atleast_1d(parts[0]).shape, np.float32)
     step = max(1, _PIECE // max(1, math.prod(total.shape[1:])))

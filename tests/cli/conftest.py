@@ -7,7 +7,7 @@ import pytest
 from moe_theory import cli
 from moe_theory.verify import evidence
 
-# An option that a message asks for, as if it were not there: "needs a folder (--data DIR)", "name it by --checkpoint".
+# An option that a message asks for, as if it were not there: "needs a folder (--data DIR)".
 ASKED_FOR = re.compile(
     r"(?:needs|[Gg]ive|[Nn]ame|[Aa]dd|[Ss]et) (?:it |them |a |the |also )*(?:(?!another|others)\w+ )?"
     r"(?:with |by |\()?(--[a-z-]+)"

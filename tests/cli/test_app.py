@@ -111,11 +111,11 @@ def test_the_version(printed):
         ("explore", "Missing argument 'CLAIM'"),
         ("sweep show", "Missing argument 'FOLDER'"),
         ("deep a b", "unexpected extra argument (b)"),
-        ("claims 'a*'", "the command 'claims' was removed. Use moe-theory statements --claims."),
-        ("cite runs", "'cite' was removed. Use moe-theory report --cite."),
-        ("tour", "'tour' was removed. Use the notebooks"),
-        ("data photographs", "'data' was removed. Use moe-theory deep --data DIR --list."),
-        ("completion bash", "'completion' was removed. Use Click's own completion"),
+        ("claims 'a*'", "the command 'claims' was removed. In its place: moe-theory statements --claims"),
+        ("cite runs", "'cite' was removed. In its place: moe-theory report --cite"),
+        ("tour", "'tour' was removed. In its place: the notebooks"),
+        ("data photographs", "'data' was removed. In its place: moe-theory deep --data DIR --list"),
+        ("completion bash", "'completion' was removed. In its place: Click's own completion"),
     ],
 )
 def test_what_cannot_be_parsed_is_explained(arguments, said, capsys):
@@ -432,7 +432,7 @@ def test_an_empty_path_is_none(capsys):
 
 
 def test_reports_are_looked_for_a_few_folders_down(tmp_path):
-    """Would catch `cite /`, or a home folder, that takes minutes."""
+    """Would catch `report /`, or a home folder, that takes minutes."""
     for place in ("one/two/three", "one/two/three/four"):
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / pages.NUMBERS).touch()

@@ -198,7 +198,7 @@ def test_what_a_trained_model_lacks(arguments, said, refused, trained):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"num_errors": 5, "losses": "losses.txt"}, "one of both"),
+        ({"num_errors": 5, "losses": "losses.txt"}, "Leave one of both out"),
         ({"losses": "losses.txt", "num_samples": 3}, "has 2 numbers, but the number of samples is 3"),
         ({"losses": "nowhere.txt"}, "cannot be read as losses"),
         ({"num_errors": 1, "num_samples": 9, "num_choices": 0}, "num_choices=0"),

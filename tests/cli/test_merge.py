@@ -114,6 +114,8 @@ def test_a_policy_of_a_stream_s_own_file(tmp_path, ran):
         (["--max-active", "0"], "max_active=0"),
         (["--reading", "random"], "Did you mean 'random-"),
         (["--stream", "own.py"], "reward of task 0 is NaN"),
+        (["--stream", "failing.py"], "failing.py failed: ZeroDivisionError"),
+        (["--stream", "own.py", "--tasks", "sequences"], "--tasks is for the testbed"),
         (["--stream", "text.txt"], "text.txt"),
         (["--stream", "missing.py"], "missing.py is no Python file"),
         (["--tasks", "digit"], "Did you mean 'digits'"),
@@ -124,5 +126,6 @@ def test_mistakes_are_one_line(arguments, said, refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text.txt").write_text("no Python")
     (tmp_path / "own.py").write_text(OWN.format(reward="float('nan')"))
-    few = ("--slot-size", 8, "--slots", 2, "--policy", "average")
+    (tmp_path / "failing.py").write_text(OWN.format(reward="1 / 0"))
+    few = ("--slots", 2, "--policy", "average")
     assert said in refused("merge", *few, *arguments, may_print=True)

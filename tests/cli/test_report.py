@@ -43,7 +43,7 @@ def test_a_recorded_paper_is_cited(ran):
 def test_claims_about_other_papers_cite_these():
     """Claims of `deep` are about figures of two papers."""
     claims = [claim.id for claim in select_claims(["deep"])]
-    assert citations.cited_papers(("deep", claim) for claim in claims) == ["continual", "edge"]
+    assert citations.cited_papers(("deep", claim) for claim in claims) == ["continual", "edge", "reinforced"]
 
 
 def test_proofs_and_citations_exclude_one_another(refused):

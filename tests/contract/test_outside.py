@@ -68,5 +68,5 @@ def test_all_of_it_runs(name, stranger, tmp_path):
     assert "unbroken" in stranger(*say, "challenge", name, "--seconds", "10", "--out", "searched")
     assert "replicates" in stranger(*say, "sweep", str(ROOT / "examples" / name / "sweep.toml"), "--out", "swept")
     assert ".svg" in stranger(*say, "figures", name, "--out", "drawn")
-    assert "@inproceedings" in stranger(*say, "cite", "run")
+    assert "@inproceedings" in stranger(*say, "report", "run", "--cite")
     stranger(name, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / "examples" / name / f"test_{name}.py"))

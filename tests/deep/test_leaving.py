@@ -7,14 +7,14 @@ import sys
 
 COMMANDS = (
     "--help",
-    "claims --json",
+    "statements --claims --json",
     "statements --json",
     "why edge.theorem-1",
     "figures --list --json",
     "verify continual.lemma-4 --reading quick --replicates 64 --out run",
     "report run --out report",
     "report --paper edge --out paper",
-    "cite run --json",
+    "report run --cite --json",
 )
 WITHOUT = """
 import contextlib, io, json, sys
@@ -46,7 +46,7 @@ def test_everything_else_works_without_it(tmp_path):
     listed = re.findall(r"^  (\w+) ", said["--help"], re.MULTILINE)
     assert "bound" in listed
     assert "deep" not in listed
-    papers = {each["paper"] for each in json.loads(said["claims --json"])}
+    papers = {each["paper"] for each in json.loads(said["statements --claims --json"])}
     assert papers == {"continual", "edge", "generalization", "merging", "reinforced"}
     assert "deep" not in json.loads(said["figures --list --json"])
     assert (tmp_path / "report" / "report.html").is_file()

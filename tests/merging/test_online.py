@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from moe_theory import merging
-from moe_theory.core.errors import InvalidRewardError, MoeTheoryError
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRewardError, MoeTheoryError
 from moe_theory.merging import Feedback, Params, online, policies
 from moe_theory.merging.online import checked, from_module, merge_online
 
@@ -156,7 +156,9 @@ def test_a_file_of_one_s_own_opens_a_stream(tmp_path):
         (OWN.replace("open_stream = Own", ""), "has no function open_stream"),
         (OWN.replace("num_experts, num_tasks = 3, 2", "num_experts = 3"), "num_tasks"),
         (OWN.replace("3, 2", "3, 'two'"), "num_tasks='two' must be a whole number"),
-        (OWN.replace("def serve", "def serves").replace("(merging.Stream)", ""), "serve"),
+        (OWN.replace("def serve", "def serves"), "has no serve"),
+        (OWN.replace("def serve", "def serves").replace("(merging.Stream)", ""), "no attribute 'serve'"),
+        (OWN.replace("def slots", "def arrivals"), "has no slots"),
         (OWN.replace("self.seed = seed", "1 / 0"), "ZeroDivisionError"),
         (OWN + "\n1 / 0", "ZeroDivisionError"),
         (OWN + "\nraise SystemExit", "SystemExit"),
@@ -167,6 +169,24 @@ def test_a_file_of_one_s_own_that_lacks_something_is_refused(text, said, tmp_pat
     path.write_text(text)
     with pytest.raises(MoeTheoryError, match=said):
         from_module(path, 0)
+
+
+@pytest.mark.parametrize(
+    ("parts", "weights"), [([], []), ([np.ones(2)], [0.5, 0.5]), ([np.ones(2), np.ones(3)], [0.5, 0.5])]
+)
+def test_experts_of_several_shapes_have_no_sum(parts, weights):
+    with pytest.raises(InvalidDimsError):
+        merging.weighted_sum(parts, weights)
+
+
+def test_a_sum_that_is_not_finite_is_refused():
+    with pytest.raises(InvalidParamsError):
+        merging.weighted_sum([np.ones(2), np.array([1.0, np.nan])], np.array([0.5, 0.5]))
+
+
+def test_an_expert_of_weight_0_is_not_read():
+    total = merging.weighted_sum([np.ones(2), np.array([1.0, np.nan])], np.array([1.0, 0.0]))
+    np.testing.assert_array_equal(total, [1, 1])
 
 
 def test_a_policy_of_one_s_own_goes_by_its_name(monkeypatch):

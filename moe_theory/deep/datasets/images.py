@@ -44,7 +44,7 @@ def read_images(paths: Sequence[Path]) -> DecodedImages:
     """
     pixels = np.empty(0, np.uint8)
     modes = Counter[str]()
-    sizes = Counter[tuple[int, ...]]()
+    sizes: dict[tuple[int, ...], list[Path]] = {}
     with warnings.catch_warnings(), ThreadPoolExecutor(available_cores()) as threads:
         warnings.simplefilter("ignore")  # Pillow's, of metadata
         for row, (image, mode) in enumerate(threads.map(_decode, paths)):
@@ -53,13 +53,13 @@ def read_images(paths: Sequence[Path]) -> DecodedImages:
             if image.shape == pixels.shape[1:]:
                 pixels[row] = image
             modes[mode] += 1
-            sizes[image.shape] += 1
+            sizes.setdefault(image.shape, []).append(paths[row])
     if len(sizes) > 1:
-        (height, width, _), _ = sizes.most_common(1)[0]
-        listed = ", ".join(f"{count:,} of {shape[0]} x {shape[1]}" for shape, count in sizes.most_common(4))
+        (height, width, _), *_ = ordered = sorted(sizes, key=lambda shape: -len(sizes[shape]))
+        listed = ", ".join(f"{len(sizes[shape]):,} of {shape[0]} x {shape[1]}" for shape in ordered[:4])
         raise InvalidDimsError(
-            f"images in {paths[0].parent} and beside it have {len(sizes)} sizes, and must have one: {listed} pixels. "
-            f"Resize them, as by PIL.Image.open(path).resize(({width}, {height})).save(path)."
+            f"the images have {len(sizes)} sizes, and must have one: {listed} pixels, such as "
+            f"{sizes[ordered[-1]][0]}. Resize them, as by PIL.Image.open(path).resize(({width}, {height})).save(path)."
         )
     return DecodedImages(pixels, modes)
 
