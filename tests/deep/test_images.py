@@ -145,8 +145,7 @@ def test_images_of_two_sizes_are_counted(odd, tmp_path):
     paths = [tmp_path / f"{number}.png" for number in range(5)]
     for number, path in enumerate(paths):
         path.write_bytes(saved(PIXELS if number != odd else PIXELS.swapaxes(0, 1)))
-    with pytest.raises(
-        InvalidDimsError, match=r"must have one: 4 of 6 x 8, 1 of 8 x 6 pixels\. Resize them"
-    ) as refused:
+    with pytest.raises(InvalidDimsError, match=r"must have one: 4 of 6 x 8, 1 of 8 x 6 pixels") as refused:
         read_images(paths)
+    assert f"such as {paths[odd]}. Resize them" in str(refused.value)
     assert "resize((8, 6))" in str(refused.value)  # Pillow's order is width and height
