@@ -64,7 +64,7 @@ def test_every_block_runs_as_printed(page, capsys, tmp_path, monkeypatch, networ
 
 
 def test_there_is_code_to_run():
-    assert {"README", "own", "sweeps", "networks", "field"} <= {name for name, text in TEXTS.items() if blocks(text)}
+    assert {"README", "own", "sweeps", "networks", "merge"} <= {name for name, text in TEXTS.items() if blocks(text)}
 
 
 def test_it_is_short_and_begins_with_two_commands_of_make():
