@@ -245,8 +245,7 @@ REFUSED = {
     ),
     "images of two sizes": (
         lambda f: (tree(f), image(f / "test/dog/0.png", size=(8, 16))),
-        "have 2 sizes, and must have one: 19 of 16 x 16, 1 of 16 x 8 pixels. Resize them, as by "
-        "PIL.Image.open(path).resize((16, 16))",
+        "test/dog/0.png. Resize them, as by PIL.Image.open(path).resize((16, 16))",
     ),
     "pickles": (pickled_cifar, "CIFAR-10 in its Python version, whose files are pickles and may run code. Get"),
     "a table": (
