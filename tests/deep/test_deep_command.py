@@ -5,14 +5,12 @@ import dataclasses
 import json
 import xml.etree.ElementTree as ElementTree
 
-import click
 import pytest
 import xarray as xr
 
 from moe_theory.cli import output
 from moe_theory.deep import presets, runs
 from moe_theory.deep import report as pages
-from moe_theory.deep.command import deep
 from moe_theory.deep.params import Dims
 from moe_theory.deep.runs import Stored
 from moe_theory.report import citations
@@ -179,12 +177,6 @@ def test_data_that_are_not_there_are_one_line(tmp_path, refused):
 def test_what_cannot_be_met_is_refused_before_anything_runs(options, named, refused, monkeypatch):
     monkeypatch.setattr(runs, "run_plan", lambda *arguments: pytest.fail("work was done"))
     assert named in refused("deep", *options)
-
-
-def test_it_has_at_most_fifteen_options():
-    """Besides those of many commands: a reader takes in no more."""
-    names = {option.name for option in deep.params if isinstance(option, click.Option)}
-    assert len(names - {"json", "out"}) <= 15
 
 
 def test_claims_are_cited_for_the_papers_of_their_figures():
