@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, MoeTheoryError
+from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, MissingDataError, MoeTheoryError
 from moe_theory.deep import datasets
 from moe_theory.deep.datasets import mnist
 from moe_theory.deep.datasets import report as pages
@@ -216,8 +216,8 @@ REFUSED = {
     "not there": (lambda f: None, "which is not a folder"),
     "parquet": (lambda f: (f.mkdir(), (f / "a.parquet").write_bytes(b"PAR1")), "which has 1 .parquet. It may have"),
     "a zip": (lambda f: (f.mkdir(), (f / "pets.zip").write_bytes(b"PK")), "'pets.zip' is not unpacked. Unpack it"),
-    "a tar": (lambda f: (f.mkdir(), (f / "cifar-10-python.tar.gz").write_bytes(b"")), "is not unpacked"),
-    "images alone": (lambda f: [image(f / f"{k}.png") for k in range(3)], "has 3 images and 0 folders with"),
+    "a tar": (lambda f: (f.mkdir(), (f / "cifar-10-python.tar.gz").write_bytes(b"")), "(cifar-10-binary.tar.gz)"),
+    "images alone": (lambda f: [image(f / f"{k}.png") for k in range(3)], "has 3 images and no folders with"),
     "train without classes": (
         lambda f: (image(f / "train" / "cat.0.png"), image(f / "test" / "0.png")), "train has 1 images and no folders"
     ),
@@ -227,7 +227,7 @@ REFUSED = {
         "put the splits first: train/CLASS and test/CLASS",
     ),
     "several data sets": (lambda f: (tree(f / "pets"), tree(f / "cars")), "divided into test/, train/. Name it"),
-    "one class": (lambda f: tree(f, ".", names=("cat",)), "cat has 5 images and 0 folders with images"),
+    "one class": (lambda f: tree(f, ".", names=("cat",)), "it has one class, 'cat'. Two are needed."),
     "two of one split": (lambda f: (tree(f, "Train", "test"), tree(f, "train")), "Train and train, which are one"),
     "an empty class": (
         lambda f: (tree(f), (f / "train/owl").mkdir()), "there are no images of 1 of its 3 classes: 'owl'. Put"
@@ -250,7 +250,10 @@ REFUSED = {
     "pickles": (pickled_cifar, "CIFAR-10 in its Python version, whose files are pickles and may run code. Get"),
     "a table": (
         lambda f: (f.mkdir(), (f / "a.csv").write_text("label,pixel0\n1,2\n")),
-        "which has 1 .csv. It may have the published files of",
+        "'a.csv' is a table. Images are read from an .npz file or from folders of images. If",
+    ),
+    "a text called train": (
+        lambda f: (f.mkdir(), (f / "train").write_text("1,2\n")), "which has 1 of no ending. It may have"
     ),
     "PyTorch's axes": (lambda f: archive(f / "a.npz", **TORCH), "Use np.moveaxis(images, 1, -1)"),
     "a telephone's": (
@@ -293,6 +296,53 @@ def test_a_folder_is_refused_with_the_way_out(name, tmp_path):
     with pytest.raises(MoeTheoryError, match=re.escape(said)) as refused:
         first_in(tmp_path / "it")
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "title"),
+    [
+        ("cifar-10-batches-py", "data_batch_1", "CIFAR-10"),
+        ("cifar-10-batches-py", "batches.meta", "CIFAR-10"),
+        ("cifar-100-python", "train", "CIFAR-100"),
+        ("cifar-100-python", "meta", "CIFAR-100"),
+    ],
+)
+def test_one_pickle_is_refused_as_all_are(folder, name, title, tmp_path):
+    """Would catch a list of layouts where half of an archive was unpacked."""
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / name).write_bytes(b"\x80\x02}.")
+    with pytest.raises(MissingDataError, match=f"{folder} has {title} in its Python version, whose files are pickles"):
+        first_in(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "binary"),
+    [
+        ("cifar-10-python.tar.gz", "cifar-10-binary.tar.gz"),
+        ("cifar-100-python.tar", "cifar-100-binary.tar.gz"),
+    ],
+)
+def test_the_archive_of_pickles_leads_to_the_other(name, binary, tmp_path):
+    """Would catch advice to unpack an archive whose files are then refused."""
+    (tmp_path / name).write_bytes(b"")
+    refusal = f"{name!r} is the pickled version, which could run code. Take the binary version ({binary})."
+    for place in (tmp_path, tmp_path / name):
+        with pytest.raises(MissingDataError, match=re.escape(refusal)):
+            first_in(place)
+
+
+def test_the_line_that_converts_a_table_does(tmp_path, monkeypatch):
+    """Would catch advice that fails, mixes up labels and pixels, or is about the smaller of two tables."""
+    (tmp_path / "a.csv").write_text("label,left,right\n1,20,30\n0,50,60\n1,70,80\n")
+    (tmp_path / "b.csv").write_text("left,right\n1,2\n")
+    message = str(datasets.missing(tmp_path))
+    assert message.partition(" Images")[0] == f"no data set in {tmp_path}: 'a.csv' is a table."
+    monkeypatch.chdir(tmp_path)
+    exec(message.split("`")[1], {"np": np})
+    with np.load("a.npz") as arrays:
+        np.testing.assert_array_equal(arrays["x_train"], [[20, 30], [50, 60], [70, 80]])
+        np.testing.assert_array_equal(arrays["y_train"], [1, 0, 1])
+    assert datasets.found_in(tmp_path) == ["arrays"]
 
 
 def test_emnist_is_upright_and_its_letters_begin_with_a(tmp_path):

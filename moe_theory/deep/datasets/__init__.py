@@ -127,21 +127,49 @@ def missing(folder: Path | str) -> MissingDataError:
     folder = Path(folder).expanduser().absolute()
     near = max(_looked_for(folder).values(), key=lambda failure: getattr(failure, "present", 0))
     said = f"no data set in {folder}"
-    if not folder.is_dir():
-        return MissingDataError(f"{said}, which is not a folder. Name the one that has it.")
-    with reading(folder):
-        names = [path.name for path in folder.iterdir() if not is_system(path.name)]
+    paths = [folder] if folder.is_file() else []
+    if folder.is_dir():
+        with reading(folder):
+            paths = [path for path in folder.iterdir() if not is_system(path.name)]
+    names = [path.name for path in paths]
     if packed := sorted(name for name in names if name.lower().endswith(_ARCHIVES)):
-        return MissingDataError(f"{said}: {shortened(packed[0])} is not unpacked. Unpack it, and name its folder.", 1)
+        return MissingDataError(f"{said}: {_describe_archive(packed[0])}", 1)
     if getattr(near, "present", 0):
         return MissingDataError(f"{said}. The nearest: {near}", 1)
+    with reading(folder):
+        tables = [path for path in paths if path.suffix.lower() == ".csv" and path.is_file()]
+        largest = max(tables, key=lambda path: path.stat().st_size, default=None)
+    if largest is not None:
+        return MissingDataError(f"{said}: {_describe_table(largest)}", 1)
+    if not folder.is_dir():
+        return MissingDataError(f"{said}, which is not a folder. Name the one that has it.")
     endings = Counter(Path(name).suffix.lower() or "of no ending" for name in names).most_common(5)
     there = ", ".join(f"{count} {ending}" for ending, count in endings) or "nothing"
     published = ", ".join(loader.title for name, loader in DATASETS.items() if loader.layouts and name not in OWN)
     return MissingDataError(
         f"{said}, which has {there}. It may have the published files of {published}; images in train/CLASS and "
-        "test/CLASS, or in CLASS alone; or an .npz file of x_train, y_train, x_test, y_test, as which np.savez "
-        "writes a table."
+        "test/CLASS, or in CLASS alone; or an .npz file of x_train, y_train, x_test, y_test."
+    )
+
+
+def _describe_archive(name: str) -> str:
+    """Return what an archive is, and what to do."""
+    if version := cifar.pickled_version(name):
+        return (
+            f"{shortened(name)} is the pickled version, which could run code. Take the binary version "
+            f"({version}-binary.tar.gz)."
+        )
+    return f"{shortened(name)} is not unpacked. Unpack it, and name its folder."
+
+
+def _describe_table(path: Path) -> str:
+    """Return what a `.csv` file is, and how NumPy converts it."""
+    arrays = path.with_suffix(".npz").name
+    return (
+        f"{path.name!r} is a table. Images are read from an .npz file or from folders of images. If its first row is a "
+        f"header and its first column the labels, convert it by `t = np.loadtxt({path.name!r}, delimiter=',', "
+        f"skiprows=1); np.savez({arrays!r}, x_train=t[:, 1:], y_train=t[:, 0].astype(int))`. Then name the folder of "
+        f"{arrays!r}."
     )
 
 

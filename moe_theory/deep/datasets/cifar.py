@@ -3,16 +3,27 @@
 The Python version is refused: its files are pickles, which run code.
 """
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from moe_theory.core.errors import DamagedDataError, MissingDataError
-from moe_theory.deep.datasets.files import DataSet, Images, Layout, LocatedFiles, checked_labels, locate, read_whole
+from moe_theory.deep.datasets.files import (
+    DataSet,
+    Images,
+    Layout,
+    LocatedFiles,
+    checked_labels,
+    locate,
+    opened,
+    read_whole,
+)
 
 _SIDE, _CHANNELS = 32, 3
 _PIXELS = _CHANNELS * _SIDE**2  # bytes of an image: all of red, then green, then blue, row by row
+_PICKLE = b"\x80"  # the first byte of a pickle, from protocol 2 on
 
 
 class Cifar(NamedTuple):
@@ -22,7 +33,7 @@ class Cifar(NamedTuple):
     binary: Layout  # the last file is the test split
     num_labels: int  # bytes before an image's pixels
     label: int  # which of these is its label
-    python: Layout  # which is refused
+    python: Layout  # which is refused, as soon as one of its files is there
 
 
 CIFAR10 = Cifar(
@@ -32,7 +43,7 @@ CIFAR10 = Cifar(
     binary=Layout((*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin"), ("cifar-10-batches-bin",)),
     num_labels=1,
     label=0,
-    python=Layout((*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"), ("cifar-10-batches-py",)),
+    python=Layout((*(f"data_batch_{k}" for k in range(1, 6)), "test_batch", "batches.meta"), ("cifar-10-batches-py",)),
 )
 CIFAR100 = Cifar(
     name="cifar100",
@@ -49,7 +60,7 @@ CIFAR100 = Cifar(
     binary=Layout(("train.bin", "test.bin"), ("cifar-100-binary",)),
     num_labels=2,  # coarse, fine
     label=1,
-    python=Layout(("train", "test"), ("cifar-100-python",)),
+    python=Layout(("train", "test", "meta"), ("cifar-100-python",)),
 )
 CIFAR100_SUPERCLASSES = CIFAR100._replace(
     name="cifar100-superclasses",
@@ -71,9 +82,16 @@ def find_cifar(cifar: Cifar, folder: Path) -> LocatedFiles:
     """
     try:
         return locate(cifar.title, folder, (cifar.binary,))
-    except MissingDataError:
-        _refuse_pickles(cifar, folder)
+    except MissingDataError as failure:
+        if not failure.present:
+            _refuse_pickles(cifar, folder)
         raise
+
+
+def pickled_version(archive: str) -> str | None:
+    """Return "cifar-10" or "cifar-100" for the name of an archive with its Python version."""
+    match = re.match("(cifar-100?)-python", archive.lower())
+    return match and match[1]
 
 
 def load_cifar(cifar: Cifar, folder: Path) -> DataSet:
@@ -98,12 +116,18 @@ def _read(cifar: Cifar, path: Path) -> Images:
 
 
 def _refuse_pickles(cifar: Cifar, folder: Path) -> None:
+    """Raise MissingDataError where a file of the Python version is there, and begins as a pickle does."""
+    names = cifar.python.files
     try:
-        pickled = locate(cifar.title, folder, (cifar.python,))
-    except MissingDataError:
+        pickled = locate(cifar.title, folder, tuple(cifar.python._replace(files=(name,)) for name in names))
+        with opened(pickled.files[0]) as file:
+            first_byte = file.read(1)
+    except (MissingDataError, DamagedDataError):
+        return
+    if first_byte != _PICKLE:
         return
     raise MissingDataError(
         f"{pickled.folder} has {cifar.title} in its Python version, whose files are pickles and may run code. Get the "
         f"binary version, which has {cifar.binary.files[0]}.",
-        len(pickled.files),
+        sum((pickled.folder / name).exists() for name in names),
     )

@@ -54,6 +54,8 @@ def find_tree(folder: Path) -> ClassFolders:
         inside = folders(place)
         if len(inside) != 1 or images(place) or _split_of(inside[0]):
             break
+        if images(inside[0]) and not folders(inside[0]):  # one class, and no folder of classes
+            break
         place = inside[0]
     return _split_tree(place) or _flat_tree(place)
 
@@ -204,11 +206,15 @@ def _flat_tree(place: Path) -> ClassFolders:
                 _NEAR,
             )
     holding = [path for path in inside if images(path)]
-    if len(holding) < 2:
+    if len(holding) == 1:
+        name = shortened(holding[0].name)
+        raise MissingDataError(f"{place} has one class, {name}. Two are needed. The layouts are {_LAYOUTS}.", _NEAR)
+    if not holding:
         beside = len(images(place))
-        present = f"{beside:,} images and {len(holding)} folders with images"
-        near = _NEAR if holding or beside else 0
-        raise MissingDataError(f"{place} has {present}. Sort images into folders: {_LAYOUTS}.", near)
+        near = _NEAR if beside else 0
+        raise MissingDataError(
+            f"{place} has {beside:,} images and no folders with images. Sort images into folders: {_LAYOUTS}.", near
+        )
     if idle := [shortened(path.name) for path in inside if path not in holding]:
         raise MissingDataError(
             f"{place} has {len(holding)} folders with images, as of classes, and {len(idle)} without any in them: "
