@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from moe_theory.cli.options import PATH, examples, json_option, out_option, seed_option, whole_numbers
 from moe_theory.cli.output import command_line, open_console, print_lines, show_document, stop_at_once, stoppable
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from moe_theory.deep import Plan
     from moe_theory.deep.runs import RunProgress
     from moe_theory.report.document import Document
+
+OF_LISTS = ("data", "only_list", "json")  # options that do without a preset
 
 
 @click.command(
@@ -112,7 +115,7 @@ def deep(
     differ and the verdicts on the figure's claims; writes results.nc, summary.json, verdicts.json and deep.svg.
     """
     from moe_theory import deep as door
-    from moe_theory.deep import judging, report
+    from moe_theory.deep import datasets, judging, report
     from moe_theory.deep.datasets.report import lines
     from moe_theory.deep.runs import Stored
     from moe_theory.runs import terminal_progress
@@ -123,13 +126,16 @@ def deep(
     if preset == "":
         raise InvalidRunError("preset='' names no preset. Leave it out for a list of them.")
     if data is not None and not data.is_dir():
-        raise InvalidRunError(f"--data {data} is no folder. Name the one that holds a data set's files.")
+        raise datasets.missing(data)
     if only_list and preset is not None:
         raise InvalidRunError(f"--list lists, and does not run {preset}. Leave one of both out.")
+    is_list = only_list or (preset is None and data is None)
+    if is_list:
+        _refuse_run_options()
     if only_list and data is not None:
         show_document(_held_by(data))
         return
-    if only_list or (preset is None and data is None):
+    if is_list:
         show_document(report.presets())
         return
     with stoppable():
@@ -159,6 +165,15 @@ def deep(
         except KeyboardInterrupt:
             stop_at_once(f"interrupted; {log.kept(folder)}")
         show_document(report.document(found, report.write(found, folder), log.lines()))
+
+
+def _refuse_run_options() -> None:
+    """Raise InvalidRunError for an option that only a run reads."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        is_given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if is_given and option.name not in OF_LISTS:
+            raise InvalidRunError(f"{option.opts[0]} is for a run of a preset. Name PRESET, which --list shows.")
 
 
 def _held_by(folder: Path) -> "Document":

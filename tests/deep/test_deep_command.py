@@ -151,6 +151,20 @@ def test_without_a_preset_they_are_listed(ran):
     assert all(row["is_embedded"] == name.endswith("-small") for name, row in rows.items())
 
 
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (["--kappa", 3], "--kappa"),
+        (["--seed", 0, "--json"], "--seed"),
+        (["--list", "--literal"], "--literal"),
+        (["--data", ".", "--list", "--out", "out"], "--out"),
+    ],
+)
+def test_options_of_a_run_need_a_preset(options, name, refused):
+    """Would catch options that a list ignores."""
+    assert f"{name} is for a run of a preset. Name PRESET, which --list shows." in refused("deep", *options)
+
+
 def test_data_that_are_not_there_are_one_line(tmp_path, refused):
     line = refused("deep", "continual-mnist", "--data", tmp_path, "--out", tmp_path / "out")
     assert str(tmp_path) in line

@@ -76,7 +76,9 @@ def test_a_document_says_the_same(photographs, ran):
 
 
 def test_what_cannot_be_read_is_a_line(photographs, refused, tmp_path):
-    assert "is no folder" in refused("deep", "--data", "nowhere", "--list")
+    assert "which is not a folder" in refused("deep", "--data", "nowhere", "--list")
+    (tmp_path / "a.csv").write_text("label,pixel\n1,2\n")
+    assert "'a.csv' is a table" in refused("deep", "--data", "a.csv")
     (tmp_path / "empty").mkdir()
     assert "which has nothing. It may have" in refused("deep", "--data", "empty", "--list")
     assert "Name PRESET" in refused("deep", "--data", "photographs")
