@@ -35,9 +35,10 @@ from moe_theory.cli import new
 from moe_theory.cli.output import EXITS
 from moe_theory.core.papers import all_papers, find_paper
 from moe_theory.deep import report as deep
+from moe_theory.deep.datasets import report as data
 from moe_theory.generalization import report as bounds
 from moe_theory.plot import symbols
-from moe_theory.report import bibliography, rendering, roots, sweeps, wording
+from moe_theory.report import bibliography, citations, rendering, roots, sweeps, wording
 from moe_theory.report import pages as reports
 from moe_theory.report.standing import standing
 from moe_theory.verify import challenged, explore, recorded, registry
@@ -47,12 +48,14 @@ from moe_theory.verify.status import Judged, StatementStatus, judged
 from moe_theory.verify.verdict import Role, Status, Verdict
 
 NOT_AS_PRINTED = {StatementStatus.FALSE, StatementStatus.AMENDED, StatementStatus.VACUOUS}
-SCHEMAS = {  # of the documents that say their own, by command
+SCHEMAS = {  # of the documents that say their own, by command and by options that print another document
     **dict.fromkeys(("verify", "report"), reports.SCHEMA),
     **dict.fromkeys(("sweep", "sweep show"), sweeps.SCHEMA),
     "challenge": challenged.SCHEMA,
     "explore": explore.SCHEMA,
+    "report --cite": citations.SCHEMA,
     "deep": deep.SCHEMA,
+    "deep --data DIR --list": data.SCHEMA,
     "bound": bounds.SCHEMA,
 }
 _MARK = re.compile(r"<!-- generated: ([a-z-]+) -->")
@@ -273,6 +276,12 @@ def documents() -> list[tuple[str, str]]:
         for name, option in options
         if isinstance(option, click.Option) and "--json" in option.opts
     ]
+
+
+def schemas(command: str) -> list[tuple[str, str]]:
+    """The schemas of what a command prints, each after the options that ask for it."""
+    names = [name for name in SCHEMAS if name == command or name.startswith(f"{command} --")]
+    return [(name.removeprefix(command).strip(), SCHEMAS[name]) for name in names]
 
 
 def new_paper() -> str:

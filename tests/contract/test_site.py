@@ -173,6 +173,19 @@ def test_a_claim_leads_to_the_functions_that_compute_it():
     assert content.source_of(elsewhere) is None
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "`moe-theory/verdicts/6`, with `--cite` `moe-theory/citation/2`",
+        "`moe-theory/deep/1`, with `--data DIR --list` `moe-theory/data/1`",
+        "`moe-theory/sweep-summary/1`",
+    ],
+)
+def test_every_schema_of_a_command_is_shown(cell):
+    """Would catch a document of an option that is left out."""
+    assert f"</a> | {cell} |" in content.render("documents.md")
+
+
 def test_text_comes_out_of_markdown_as_it_was():
     words = "M < N, a_b *c* `d` [e](f) #g > h {i} \\j"
     (shown,) = re.findall("<p>(.*)</p>", MarkdownIt().render(content.plain(words)))
