@@ -1,8 +1,7 @@
 """`moe-theory sweep` and `moe-theory sweep show`."""
 
 import contextlib
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +31,7 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Only say what it would take: cells, chunks, compilations, memory, disk, time; "
-    "here, on the workers of --dask, or on as many as --workers says.",
+    help="Only say what it would take: cells, chunks, compilations, memory, disk.",
 )
 @click.option(
     "--devices",
@@ -43,54 +41,43 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
 )
 @cluster_option("Compute")
 @click.option(
-    "--workers",
-    type=int,
-    metavar="N",
-    help="With --dry-run: suppose N workers of a core each, of a cluster or of all processes of a job array.",
-)
-@click.option(
-    "--log",
-    type=PATH,
-    help="Add a line of JSON to this file every ten seconds: chunks done, rate, seconds left, what each host has done.",
+    "--part",
+    metavar="I/N",
+    help="Compute only the I-th of N fixed shares of the chunks, into a file of its own: one job of a batch system. "
+    "When all parts are there, the same command without --part writes the results.",
 )
 @click.option(
     "--keep-going",
     is_flag=True,
     help="Where a cell raises an error go on with the others, list it at the end, and exit with 1.",
 )
-@click.option("--only", type=click.Choice(["failed"]), help="Compute only what raised errors in earlier runs.")
 @click.option("--example", is_flag=True, help="Print a commented specification.")
-@json_option("as `sweep show`; with --dry-run cells, shape, replicates, chunks, bytes, seconds and the like.")
+@json_option("as `sweep show`; with --dry-run cells, shape, replicates, chunks, bytes and the like.")
 def sweep(
     specification: Path | None,
     out: Path | None,
     dry_run: bool,
     devices: int | None,
     dask: str | None,
-    workers: int | None,
-    log: Path | None,
+    part: str | None,
     keep_going: bool,
-    only: str | None,
     example: bool,
 ) -> None:
     """Run a grid of settings, many replicates each, from a specification.
 
-    Finished chunks are kept in OUT as they come: rerunning, after an interrupt, a crash or a change of the
-    specification, computes only what is missing, and the numbers never depend on how it ran. Several processes may
-    share one OUT. `moe-theory sweep show FOLDER` shows what a sweep's folder holds.
+    Finished chunks are saved in OUT as they come. Rerunning, after an interrupt, a crash or a change of the
+    specification, computes only what is missing. The numbers never depend on how it ran. `moe-theory sweep show FOLDER`
+    shows what a sweep's folder holds.
     """
     if example:
         from moe_theory.sweep import specification as spec
 
         click.echo(spec.example(), nl=False)
     elif dry_run:
-        _estimate(specification, out, devices, dask, workers)
-    elif workers is not None:
-        raise InvalidRunError("--workers says what --dry-run is to suppose: give that, or --dask or --devices.")
+        _estimate(specification, out)
     else:
         with stoppable() as is_stopped:  # from before the heavy imports on
-            how = {"is_stopped": is_stopped, "log": log, "keeps_going": keep_going, "only_failed": only == "failed"}
-            _run(specification, out, devices, dask, how)
+            _run(specification, out, devices, dask, part, is_stopped, keep_going)
 
 
 def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
@@ -101,25 +88,11 @@ def _read(specification: Path | None, out: Path | None) -> tuple["Sweep", Path]:
     return Sweep.read(specification), out or Path("runs") / specification.stem
 
 
-def _estimate(
-    specification: Path | None, out: Path | None, devices: int | None, dask: str | None, workers: int | None
-) -> None:
+def _estimate(specification: Path | None, out: Path | None) -> None:
     from moe_theory.report import sweeps
-    from moe_theory.sweep import runner
     from moe_theory.sweep.estimate import estimate
 
-    given = {"--devices": devices, "--dask": dask, "--workers": workers}
-    if len(asked := [name for name, value in given.items() if value is not None]) > 1:
-        raise InvalidRunError(f"{' and '.join(asked)} exclude one another: give one of them.")
-    grid, folder = _read(specification, out)
-    _set_cpu_devices(devices)
-    pool = runner.pool_of(devices=devices, dask=dask)
-    try:
-        if dask is not None:
-            runner.fingerprint_of(pool, grid.system)  # counts its workers
-        show_document(sweeps.estimate(estimate(grid, folder, workers, pool)))
-    finally:
-        pool.close()
+    show_document(sweeps.estimate(estimate(*_read(specification, out))))
 
 
 def _run(
@@ -127,45 +100,46 @@ def _run(
     out: Path | None,
     devices: int | None,
     dask: str | None,
-    how: Mapping[str, Any],
+    part: str | None,
+    is_stopped: Callable[[], bool],
+    keep_going: bool,
 ) -> None:
     from moe_theory.report import sweeps
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import made_folder
+    from moe_theory.runs.workers import pool_of
     from moe_theory.sweep import runner
     from moe_theory.sweep.results import results_of
 
     grid, folder = _read(specification, out)
+    share = None if part is None else runner.Part.parsed(part)
     keep_programs(fallback=made_folder(folder) / "programs")
     _set_cpu_devices(devices)
-    pool = runner.pool_of(devices=devices, dask=dask)
+    pool = pool_of(devices=devices, dask=dask)
+    how: Any = {"is_stopped": is_stopped, "keeps_going": keep_going, "part": share}
     try:
         with terminal_progress(open_console()) as progress:
-            outcome = runner.run(grid, folder, pool=pool, progress=progress, arguments=sys.argv[1:], **how)
-            results = results_of(outcome, progress)
+            outcome = runner.run(grid, folder, pool=pool, progress=progress, **how)
+            results = results_of(outcome)
             progress.at(f"writing {sweeps.RESULTS}")
-            merged = _written(results, folder / sweeps.RESULTS)
+            written = _written(results, folder / sweeps.RESULTS)
     except KeyboardInterrupt:
-        stop_at_once(f"interrupted; finished chunks are kept in {folder}: the same command resumes from them")
-    told = [*damaged_lines(outcome.counts.damaged), *sweeps.failures(results), sweeps.closing_line(outcome.counts)]
-    show_document(sweeps.document(results, [*told, merged, f"look: moe-theory sweep show {folder}"]))
+        stop_at_once(f"interrupted; finished chunks are saved in {folder}: the same command resumes from them")
+    lines = [*damaged_lines(outcome.counts.damaged), *sweeps.failures(results), sweeps.closing_line(outcome.counts)]
+    show_document(sweeps.document(results, [*lines, written, f"look: moe-theory sweep show {folder}"]))
     if results.failed:
         raise SystemExit(FAILED)
 
 
 def _written(results: "Results", path: Path) -> str:
-    """Write the labelled results; a line that says where they are."""
+    """Write the labelled results, and return a line that says where they are."""
     if not results.coverage.is_complete:
         return f"{path.name} is left out: it is written when all is there"
-    if not results.packs.claim(path.name):
-        return f"results: {path}, which another process is writing"
     try:
         return f"results: {results.to_netcdf(path)}"
     except InvalidRunError as too_large:
         return f"{path.name} is left out: {too_large}"
-    finally:
-        results.packs.close()
 
 
 def _set_cpu_devices(number: int | None) -> None:
@@ -187,38 +161,24 @@ def _set_cpu_devices(number: int | None) -> None:
     "--picture", type=PATH, help="Where to draw the quick look, .svg or .png.", show_default="look.svg in FOLDER"
 )
 @json_option(
-    "schema, specification, digest, coverage, round, runs (who ran it when, and how far a run that goes on was when it "
-    "was last heard of) and cells, each with settings, reading and the last round's statistics."
+    "schema, specification, digest, coverage, round and cells, each with settings, reading and the last round's "
+    "statistics."
 )
-@click.option("--version", metavar="ID", help="Show another version: one of other code or of another specification.")
-@click.option("--prune", is_flag=True, help="Remove the chunks of all versions but the one shown.")
-def show(folder: Path, to: Path | None, picture: Path | None, version: str | None, prune: bool) -> None:
+def show(folder: Path, to: Path | None, picture: Path | None) -> None:
     """Show what a sweep's folder holds: a table and a quick look.
 
     Also while the sweep is still running, or was interrupted.
     """
     from moe_theory.report import sweeps
-    from moe_theory.sweep import versions
-    from moe_theory.sweep.manifest import failed_in
     from moe_theory.sweep.results import Results
 
-    results = Results.open(folder, partial=True, version=version)
-    coverage, lines = results.coverage, []
+    results = Results.open(folder, partial=True)
+    coverage = results.coverage
+    lines = []
     if not coverage.is_complete:
         lines.append(
-            f"{coverage.chunks:,} of {coverage.of_chunks:,} chunks are there and whole: the same `moe-theory sweep` "
-            "command computes the others"
-        )
-    results.failed = results.errors_of(failed_in(folder))
-    lines += [*sweeps.failures(results), *sweeps.heard(results.history)]
-    if prune:
-        removed = versions.prune(results.packs, results.plan)
-        lines.append(f"{removed:,} entries of other versions, chunks and statistics, are removed")
-    for other, chunks in versions.other_versions(results.packs, results.plan).items():
-        if not chunks:
-            continue
-        lines.append(
-            f"{len(chunks):,} more chunks are of another version: moe-theory sweep show {folder} --version {other}"
+            f"{coverage.chunks:,} of {coverage.of_chunks:,} chunks are there: the same `moe-theory sweep` command "
+            "computes the others"
         )
     if picture is not None:
         lines.append(str(sweeps.draw(results, picture)))
@@ -229,4 +189,4 @@ def show(folder: Path, to: Path | None, picture: Path | None, version: str | Non
             lines.append(f"no picture: {failure}")
     if to is not None:
         lines.append(str(sweeps.export(results, to)))
-    show_document(sweeps.document(results, lines))
+    show_document(sweeps.document(results, [*damaged_lines(results.damaged), *lines]))

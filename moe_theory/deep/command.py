@@ -218,7 +218,7 @@ class _Log:
             lines.append(f"resumed {resumed} of {self._num_runs} runs, {whole} of which were complete")
         if ended := self._found[Stored.ENDED]:
             verb = "had ended, and was" if ended == 1 else "had ended, and were"
-            lines.append(f"{ended} of {self._num_runs} runs {verb} computed again: their files had no weights")
+            lines.append(f"{ended} of {self._num_runs} runs {verb} computed again: their weights were not saved")
         if damaged:
-            lines.append(f"{damaged} {'file was' if damaged == 1 else 'files were'} damaged: computed again")
+            lines.append(f"{damaged} {'run was' if damaged == 1 else 'runs were'} damaged: computed again")
         return lines

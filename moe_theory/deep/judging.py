@@ -19,7 +19,7 @@ from moe_theory.deep import datasets, fitting, own, presets, runs
 from moe_theory.deep.datasets import DataSet
 from moe_theory.deep.params import READINGS
 from moe_theory.deep.presets import Preset
-from moe_theory.deep.runs import EVERY, Plan, RunProgress, Stored
+from moe_theory.deep.runs import EVERY, Plan, RunProgress
 from moe_theory.deep.summary import AccuracyMatrix, Summary, accuracy_matrices, summarize
 from moe_theory.runs import Progress, automatic, shown
 from moe_theory.runs.provenance import backend, is_x64, now, versions
@@ -188,9 +188,7 @@ def plan(
         keeps_weights=keeps_weights,
         data=fitting.thinned(read, chosen.test_images if test_images is None else test_images),
     )
-    found = _fitted(found, kappa, literal, tell or (lambda line: None))
-    require_own(found)
-    return found
+    return _fitted(found, kappa, literal, tell or (lambda line: None))
 
 
 def judge(
@@ -210,9 +208,9 @@ def judge(
         progress: where to report; unless given a line in a notebook, else standard error.
         on_step: called from threads with each run that begins, and each part of one that is stored.
         command: that verdicts name as what repeats them; unless given this call.
-    Raises: InvalidRunError for a folder with runs of other settings, for runs that do not fit into memory, or whose
-        experts diverge; OutputError for a folder that cannot be written; InvalidParamsError, InvalidDimsError,
-        InvalidSystemError and UnknownNameError for a plan that was changed by hand.
+    Raises: InvalidRunError for runs that do not fit into memory, or whose experts diverge; OutputError for a folder
+        that cannot be written; InvalidParamsError, InvalidDimsError, InvalidSystemError and UnknownNameError for a plan
+        that was changed by hand.
 
     Examples:
         >>> from moe_theory import deep
@@ -220,13 +218,12 @@ def judge(
         >>> {verdict.data for verdict in deep.judge(plan).verdicts}
         {'digits'}
     """
-    require_own(plan)
     tests, made = _tests(plan), {}
     threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # another device is busy with one seed
     with shown(progress) as showing:
         steps = _Steps(plan, showing, on_step)
         for first, last in zip((0, *plan.looks), plan.looks, strict=False):
-            made = runs.joined(made, runs.run_plan(plan, steps.record, threads, steps.wait, range(first, last)))
+            made = runs.joined(made, runs.run_plan(plan, steps.record, threads, range(first, last)))
             if _has_decided(tests, made):
                 break
     plan = dataclasses.replace(plan, replicates=len(next(iter(made.values())).replicates))
@@ -240,29 +237,6 @@ def _numbers(name: str, given: Sequence[int] | None) -> tuple[int, ...] | None:
     except TypeError:
         told = f"{name}={shortened(given)} must be a sequence of whole numbers, such as (1, 4)"
         raise InvalidRunError(f"{told}. Put it in brackets.") from None
-
-
-def require_own(plan: Plan) -> None:
-    """Raise InvalidRunError for a folder with other runs than the plan's, which these would replace."""
-    if others := plan.stored[Stored.OTHER]:
-        assert plan.folder is not None  # which has them
-        differences = plan.difference()
-        told = ", ".join(_difference(name, *pair) for name, pair in differences.items()) or "settings"
-        way_out = ""
-        if [*differences] == ["cores"]:
-            there, _ = differences["cores"]
-            told += ", among which sums are split"
-            way_out = f"Run it on {there} cores again, as by taskset, to resume. "
-        raise InvalidRunError(
-            f"{plan.folder.parent} holds {others:,} {'run' if others == 1 else 'runs'} that this one would replace, of "
-            f"other {told}. {way_out}{'Or name' if way_out else 'Name'} another --out, or remove that folder."
-        )
-
-
-def _difference(name: str, there: Any, here: Any) -> str:
-    """What differs, with both values where these say more than that they differ."""
-    is_digest = name in ("data", "code")
-    return name if is_digest else f"{name} ({shortened(there)} there, {shortened(here)} here)"
 
 
 def _fitted(plan: Plan, kappa: float | None, literal: bool, tell: Callable[[str], object]) -> Plan:
@@ -348,7 +322,3 @@ class _Steps:
             if step.stored is None and not self._is_running:  # a part is done, so that there is a program
                 self._is_running = True
                 self._progress.running("rounds")
-
-    def wait(self, told: str) -> None:
-        self._is_running = False
-        self._progress.running(f"nothing: {told}")

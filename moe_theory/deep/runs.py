@@ -10,11 +10,9 @@ import enum
 import functools
 import hashlib
 import json
-import re
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,14 +23,7 @@ from jaxtyping import Array, Key, PyTree, Shaped
 
 from moe_theory.core import engine, programs
 from moe_theory.core.constraints import typed
-from moe_theory.core.errors import (
-    DamagedChunkError,
-    InvalidParamsError,
-    InvalidRunError,
-    MissingChunkError,
-    OtherChunkError,
-    unknown_name,
-)
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.machine import available_cores, machine_memory
 from moe_theory.core.programs import compiled_once
@@ -45,12 +36,12 @@ from moe_theory.deep.params import Params, check_params
 from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
 from moe_theory.deep.tasks import Pool, check_classes, on_device, pool_of
 from moe_theory.runs import Run
-from moe_theory.runs.files import pack, plain
+from moe_theory.runs.files import digest, plain
 from moe_theory.runs.fingerprint import code_digest
-from moe_theory.runs.locks import held_by
 from moe_theory.runs.provenance import backend, fingerprint, is_x64, versions
-from moe_theory.runs.store import Store
-from moe_theory.runs.workers import device_executor
+from moe_theory.runs.runner import Runner, Task
+from moe_theory.runs.store import Store, pack, unpack
+from moe_theory.runs.workers import device_pool
 from moe_theory.verify.claim import ReadingLike, Runs
 from moe_theory.verify.request import MIN_REPLICATES
 
@@ -76,7 +67,6 @@ PADDED_ROUNDS = 60  # arrays of arrivals are for a multiple of these
 EXPERT, CLASS = "expert_index", "class"
 OF_CLASSES = ("class_", "task_", "initial_")  # prefixes of records with one entry for each class
 WAY_OUT = "make room or name another --out"
-POLL = 0.2  # seconds between looks at what other processes are doing
 _RECORD, _STATE = "record.", "state."  # prefixes of names of arrays
 
 
@@ -85,7 +75,6 @@ class Stored(enum.StrEnum):
     PARTIAL = "partial"
     COMPLETE = "complete"
     ENDED = "ended"  # complete, where more rounds or its weights are asked for, which it does not have
-    OTHER = "other"  # a run of other settings, data, versions or seeds
     DAMAGED = "damaged"
 
 
@@ -162,50 +151,30 @@ class Plan:
 
     @functools.cached_property
     def store(self) -> Store | None:
-        """What keeps the runs in the folder. Raises: OutputError for an address in place of one."""
-        return None if self.folder is None else Store(self.folder, WAY_OUT)
+        """The store of the runs, where there is a folder.
+
+        Raises: OutputError for an address in place of one; InvalidRunError for a folder that version 0.1 wrote.
+        """
+        if self.folder is None:
+            return None
+        if next(self.folder.glob("*/*.npz"), None) is not None:
+            raise InvalidRunError(
+                f"{self.folder.parent} was written by version 0.1, which this one does not read. The same command with "
+                "another --out computes it again."
+            )
+        return Store(self.folder, way_out=WAY_OUT)
 
     @functools.cached_property
     def stored(self) -> Counter[Stored]:
         """How many of its runs the folder had, by how far they were, when this was first read."""
-        return Counter(load(self, *own)[0] for own in self._tasks())
-
-    def _tasks(self) -> Iterator[tuple[str, int, dict[str, Any]]]:
-        """Cell, replicate and what decides the numbers of each run; of none where nothing is stored."""
-        cells, common = self.params(), _common_key(self)
-        for replicate in range(self.replicates if self.store is not None else 0):
-            for cell, params in cells.items():
-                yield cell, replicate, _task(common, cell, replicate, params)
-
-    def difference(self) -> dict[str, tuple[Any, Any]]:
-        """By name what decides numbers and differs between the first run of something else in the folder and the plan's
-        own: there and here. Empty unless there is one.
-        """
-        for cell, replicate, own in self._tasks():
-            try:
-                assert self.store is not None
-                self.store.read(name_of(cell, replicate), own)
-            except OtherChunkError as failure:
-                there, here = _flat(failure.task), _flat(plain(own))
-                names = [*dict.fromkeys((*here, *there))]
-                pairs = {name: (there.get(name), here.get(name)) for name in names}
-                return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-            except (MissingChunkError, DamagedChunkError):
-                continue
-        return {}
-
-
-def _flat(task: Mapping[str, Any]) -> dict[str, Any]:
-    """A task's values by their own names, whatever part of it they are in."""
-    found = {}
-    for name, value in task.items():
-        found |= _flat(value) if isinstance(value, Mapping) else {name: value}
-    return found
-
-
-def name_of(cell: str, replicate: int) -> str:
-    """The name of a run in its plan's store."""
-    return f"{re.sub(r'[^a-z0-9]+', '-', cell.lower()).strip('-')}/{replicate}"
+        if self.store is None:
+            return Counter()
+        common = _common_key(self)
+        return Counter(
+            load(self, _key(common, cell, replicate, params))[0]
+            for replicate in range(self.replicates)
+            for cell, params in self.params().items()
+        )
 
 
 def set_by(preset: Preset) -> set[str]:
@@ -229,48 +198,35 @@ def run_plan(
     plan: Plan,
     on_step: Callable[[RunProgress], None] = lambda step: None,
     num_threads: int = 2,
-    on_wait: Callable[[str], None] = lambda holders: None,
     replicates: range | None = None,
 ) -> Runs:
-    """Run what is not stored yet; all records by the cells' names, as claims and figures take them.
+    """Run what is not stored yet, and return all records by the cells' names, as claims and figures take them.
 
     Args:
-        replicates: the seeds to run; all of the plan's unless given.
-        on_step: called from threads after every part is stored; an exception that it raises ends the runs.
-        on_wait: called with the holders of the remaining runs.
+        replicates: the seeds to run, all of the plan's unless given.
+        on_step: called from threads after every part is stored. An exception that it raises ends the runs.
     Raises: OutputError for a folder that cannot be written; InvalidRunError for runs that do not fit into memory, or
         whose experts diverge.
     """
     require_memory(plan, num_threads)
-    cells, replicates = plan.params(), range(plan.replicates) if replicates is None else replicates
+    cells = plan.params()
+    seeds = range(plan.replicates) if replicates is None else replicates
     shared = _Shared(plan, on_step)
-    if plan.store is not None:
-        plan.store.remove_leftovers()
-    executor, futures = device_executor(num_threads), {}
-    found: dict[tuple[str, int], PyTree] = {}
-    left = [(cell, replicate) for replicate in replicates for cell in cells]
+    jobs = [(cell, seed) for seed in seeds for cell in cells]
+    tasks = (Task(functools.partial(shared.run, *job, cells[job[0]]), 0, place=job) for job in jobs)
+    records: dict[tuple[str, int], PyTree] = {}
+    runner = Runner(device_pool(num_threads))
     try:
-        while left:
-            futures = {job: executor.submit(shared.run, *job, cells[job[0]]) for job in left}
-            concurrent.futures.wait(futures.values(), return_when=concurrent.futures.FIRST_EXCEPTION)
-            failure = next(filter(None, (each.exception() for each in futures.values() if each.done())), None)
-            if failure is not None:
-                raise failure
-            found |= {job: future.result() for job, future in futures.items()}
-            left = [job for job in left if found[job] is None]
-            if left and plan.store is not None:
-                on_wait(held_by(plan.store.holders(name_of(*job) for job in left), "run", "runs"))
-                time.sleep(POLL)
+        runner.add(plan, tasks, 0, plan.preset.name)
+        while runner.is_busy:
+            for result in runner.wait():
+                records[result.task.place] = result.value()
     except BaseException as failure:
         shared.is_stopped.set()
-        for future in futures.values():
-            future.cancel()
         if not isinstance(failure, KeyboardInterrupt):  # which does not wait for running parts: they may take minutes
-            concurrent.futures.wait(futures.values())
-            _close(plan)
+            runner.stop()
         raise
-    _close(plan)
-    return _stacked(plan, cells, found, replicates)
+    return _stacked(plan, cells, records, seeds)
 
 
 def joined(runs: Runs, more: Runs) -> Runs:
@@ -284,11 +240,6 @@ def joined(runs: Runs, more: Runs) -> Runs:
         )
         for cell, run in runs.items()
     }
-
-
-def _close(plan: Plan) -> None:
-    if plan.store is not None:
-        plan.store.close()
 
 
 def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
@@ -325,18 +276,14 @@ class RunCheckpoint(NamedTuple):
     state: dict[str, np.ndarray]  # leaves of the state, such as "experts.params.0.kernel"; none unless they are kept
 
 
-def load(plan: Plan, cell: str, replicate: int, task: Mapping[str, Any]) -> tuple[Stored, RunCheckpoint | None]:
-    """Load a run's checkpoint, and say how complete it is."""
+def load(plan: Plan, key: str) -> tuple[Stored, RunCheckpoint | None]:
+    """Return how complete a run is, and its checkpoint."""
     if plan.store is None:
         return Stored.MISSING, None
-    try:
-        arrays = plan.store.read(name_of(cell, replicate), task)
-    except MissingChunkError:
-        return Stored.MISSING, None
-    except OtherChunkError:
-        return Stored.OTHER, None
-    except DamagedChunkError:
-        return Stored.DAMAGED, None
+    data = plan.store.get(key)
+    if data is None:
+        return (Stored.DAMAGED if key in plan.store.damaged else Stored.MISSING), None
+    arrays = unpack(data)
     records, state = (
         {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
         for prefix in (_RECORD, _STATE)
@@ -421,21 +368,11 @@ class _Shared:
         self.system: System = plan.padded.system(plan.data)
         self.common_key = _common_key(plan)
 
-    def run(self, cell: str, replicate: int, params: Params) -> PyTree | None:
-        """A run's records; None while another process is at it."""
-        store, name = self.plan.store, name_of(cell, replicate)
-        if store is not None and not store.claim(name):
-            return None
-        try:
-            return self._run(cell, replicate, params)
-        finally:
-            if store is not None:
-                store.release(name)
-
-    def _run(self, cell: str, replicate: int, params: Params) -> PyTree:
+    def run(self, cell: str, replicate: int, params: Params) -> PyTree:
+        """Return a run's records, once they are all there."""
         num_rounds, info = self.plan.preset.num_rounds, paper_of(self.plan.preset).Info
-        task = _task(self.common_key, cell, replicate, params)
-        stored, kept = load(self.plan, cell, replicate, task)
+        store_key = _key(self.common_key, cell, replicate, params)
+        stored, kept = load(self.plan, store_key)
         done, pieces = (0, []) if kept is None else (kept.done, [kept.records])
         self.on_step(RunProgress(cell, replicate, done, done, stored))
         key = replicate_keys(root_key(self.plan.seed), jnp.array([replicate]))[0]
@@ -455,7 +392,7 @@ class _Shared:
                 arrays = {_RECORD + name: array for name, array in _joined(pieces).items()}
                 if done < num_rounds or self.plan.keeps_weights:
                     arrays |= {_STATE + name: leaf for name, leaf in _leaves_of(state).items()}
-                self.plan.store.write(name_of(cell, replicate), pack(task, arrays))
+                self.plan.store.put({store_key: pack(arrays)})
             self.on_step(RunProgress(cell, replicate, done, rounds, None))
         return info(**_joined(pieces))
 
@@ -507,11 +444,12 @@ def _code(paper: Any) -> str:
     return code_digest(paper.system, paper.begin, paper.Info, draws, engine.run, observe_info)
 
 
-def _task(common: Mapping[str, Any], cell: str, replicate: int, params: Params) -> dict[str, Any]:
-    own = params._asdict()
+def _key(common: Mapping[str, Any], cell: str, replicate: int, params: Params) -> str:
+    """The key of a run in its plan's store."""
+    decisive = params._asdict()
     if params.expert_rate == params.final_rate and not params.incremental:  # nothing depends on how many there are
-        del own["num_rounds"]
-    return {**common, "cell": cell, "replicate": replicate, "params": own}
+        del decisive["num_rounds"]
+    return digest(plain({**common, "cell": cell, "replicate": replicate, "params": decisive}))
 
 
 def paper_of(preset: Preset) -> Any:

@@ -1,7 +1,6 @@
 """A quick look at a sweep's results: a table in a terminal, and a picture."""
 
 import dataclasses
-import datetime
 import itertools
 import math
 import re
@@ -17,18 +16,17 @@ from moe_theory.plot import legend, ramp
 from moe_theory.report import numbers
 from moe_theory.report.document import Document, Picture, ruled
 from moe_theory.report.exploration import WIDE_RATIO
-from moe_theory.runs.progress import duration
-from moe_theory.sweep.dispatcher import ChunkCounts
 from moe_theory.sweep.estimate import SweepCost
-from moe_theory.sweep.grid import PADDED, GridAxis
+from moe_theory.sweep.grid import GridAxis
 from moe_theory.sweep.results import MOMENTS, Results
+from moe_theory.sweep.runner import ChunkCounts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
 RESULTS = "results.nc"  # what a finished sweep's labelled results are called in its folder
-SCHEMA = "moe-theory/sweep-summary/1"
+SCHEMA = "moe-theory/sweep-summary/2"
 MOST_ROWS = 40  # of a table
 MOST_LINES = 8  # of a panel; a second axis with more values makes it a heat map
 MOST_FAILURES = 10
@@ -37,8 +35,6 @@ MOST_INTERVALS = 5  # between the ticks of a panel's height
 PANEL_HEIGHT, FOOT_HEIGHT = 1.65, 0.5  # inches
 NAME_LENGTH = 20  # of a panel's name, before it goes on below
 MARKERS = "osD^vPX*"
-WORTH_A_WORD = 10.0  # seconds of a run from which on it is
-WORTHWHILE = 0.1  # share of the time from which on a way to save it is named
 COUNT, MEAN, ERROR = (MOMENTS.index(name) for name in ("count", "mean", "standard_error"))
 
 
@@ -114,7 +110,6 @@ def _body(results: Results) -> dict[str, Any]:
         "digest": results.digest,
         "coverage": coverage._asdict(),
         "round": int(results.rounds[-1]),
-        "runs": results.history,
         "cells": cells,
     }
 
@@ -353,34 +348,13 @@ def estimate(costs: SweepCost) -> Document:
     shape = " x ".join(f"{size} {name}" for name, size in costs.shape.items())
     rows = {
         "cells": f"{costs.cells:,}" + (f" ({shape})" if costs.shape else ""),
-        "replicates": f"{costs.replicates:,} of each cell"
-        + (f"; {costs.padding:.0%} more are computed, to fill chunks" if costs.padding > 0.005 else ""),
+        "replicates": f"{costs.replicates:,} of each cell",
         "chunks": f"{costs.chunks:,} of {costs.width:,} replicates, {costs.present:,} of them there already",
-        "compilations": f"{costs.programs:,}{'' if costs.num_local else ' on each worker'}, unless kept from before",
-        "memory": f"{numbers.size(costs.chunk_bytes)} a chunk, of which each worker has one; this process "
-        f"{numbers.size(costs.client_bytes)}, at most {numbers.size(costs.most_client_bytes)}",
-        "disk": f"{numbers.size(costs.disk_bytes)} in about {costs.files:,} files",
-        "work": f"{costs.replicate_rounds / 1e6:,.1f} M replicate-rounds, {duration(costs.core_seconds)} of a core",
-        "time": f"about {duration(costs.seconds)} with {costs.workers:,} worker{'s' if costs.workers > 1 else ''}, "
-        "from a short run on this machine: "
-        + ", ".join(
-            f"{duration(seconds)} of {what}"
-            for what, seconds in {
-                "starting": costs.plan_seconds,
-                "compiling": costs.compile_seconds,
-                "running": costs.run_seconds,
-                "statistics and results": costs.result_seconds,
-            }.items()
-        ),
+        "compilations": f"{costs.programs:,} for each device or worker process",
+        "memory": f"{numbers.size(costs.chunk_bytes)} a chunk, of which each worker has one",
+        "disk": numbers.size(costs.disk_bytes),
+        "work": f"{costs.replicate_rounds / 1e6:,.1f} M replicate-rounds",
     }
-    if costs.padded_experts > WORTHWHILE:
-        rows["experts"] = (
-            f"{costs.padded_experts:.0%} of the time goes to experts that cells do not have: zip {PADDED} "
-        )
-        rows["experts"] += "with num_experts, and each number of them gets a program of its own"
-    if costs.client_share > WORTHWHILE and costs.run_seconds > WORTH_A_WORD and not costs.num_local:
-        rows["this process"] = f"hands out chunks {min(costs.client_share, 1):.0%} of the time: more workers than "
-        rows["this process"] += f"{costs.workers / costs.client_share:,.0f} would wait for it. Raise chunk_width"
     table = ruled(("", ""), rows.items(), title="what this sweep takes", show_header=False)
     return Document(lambda: dataclasses.asdict(costs), lambda _: [table])
 
@@ -393,27 +367,12 @@ def failures(results: Results) -> list[str]:
     left = len(results.failed) - len(lines)
     more = [f"and {left:,} more cells"] if left else []
     few = f"{len(results.failed):,} of {len(results.sweep.grid):,} cells raised errors"
-    return [*lines, *more, f"{few}: the same command tries them again, with --only failed nothing else"]
-
-
-def heard(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Lines on runs that have not come to their end, as they were last heard of."""
-    lines = []
-    for run in runs:
-        known = run.get("last_heard")
-        if run.get("finished") is None and isinstance(known, dict):
-            now = datetime.datetime.now(datetime.UTC)
-            ago = (now - datetime.datetime.fromisoformat(known["time"])).total_seconds()
-            left = "" if known["seconds_left"] is None else f", {duration(known['seconds_left'])} left"
-            there = f"{known['chunks']:,} of {known['of_chunks']:,} chunks{left}"
-            lines.append(f"a run on {run['machine']}, heard of {duration(max(ago, 0))} ago: {there}")
-    return lines
+    return [*lines, *more, f"{few}: the same command tries them again"]
 
 
 def closing_line(counts: ChunkCounts) -> str:
+    """Return a line on what a run has computed."""
     facts = [f"{counts.computed:,} computed", f"{counts.present:,} reused"]
-    if counts.elsewhere:
-        facts.append(f"{counts.elsewhere:,} computed by other processes")
     if counts.failed:
         facts.append(f"{len(counts.failed):,} failed")
     return f"{counts.num_chunks:,} chunks: {', '.join(facts)}"

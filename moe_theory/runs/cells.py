@@ -6,11 +6,10 @@ may round differently.
 
 import contextlib
 import dataclasses
+import functools
+import math
 import time
-from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import Future
-from queue import SimpleQueue
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -37,10 +36,10 @@ from moe_theory.core.system import (
 )
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.provenance import is_x64
-from moe_theory.runs.workers import device_executor
+from moe_theory.runs.runner import Result, Runner, Task
 
 Start = Callable[[Any, np.ndarray, Params], State]  # (root key, replicates, params) -> initial states (..., B)
-Job = tuple[str, int]  # a cell's name and a chunk's number
+Place = tuple[str, int]  # a cell's name and a chunk's number
 Outcome = tuple[Any, Any]  # final states and records of a chunk
 
 
@@ -128,33 +127,26 @@ def run_cells(
         >>> run.records.forgetting.shape, sweep.replicate_rounds(cells, 64)  # 2 cells of 4 rounds
         ((4, 64), 512)
     """
-    done: SimpleQueue[Callable[[], None]] = SimpleQueue()
-    running = RunningCells(cells, num_replicates, first, seed, width, progress, what)
-    running.begin(done.put, num_threads=num_threads)
-    try:
-        while not running.is_finished:
-            done.get()()
-    except BaseException:
-        running.cancel()
-        raise
-    return running.runs()
+    batch = CellBatch(cells, num_replicates, first=first, seed=seed, width=width)
+    with Runner(progress=progress, most_pending=num_threads) as runner:
+        runner.add(batch, batch.tasks(), replicate_rounds(cells, num_replicates), what or batch.name)
+        while runner.is_busy:
+            for result in runner.wait():
+                batch.take(result)
+    return batch.runs()
 
 
-class RunningCells:
-    """Cells whose chunks are computed by this process's workers, while the caller waits for others too.
-
-    The first chunk of a program comes alone: it shows what all of them need. Arguments and errors as of `run_cells`.
-    """
+class CellBatch:
+    """The chunks of some cells, and what has been computed of them. Arguments and errors as of `run_cells`."""
 
     def __init__(
         self,
         cells: Sequence[Cell],
         num_replicates: int,
+        *,
         first: int = 0,
         seed: int = 0,
         width: int | None = None,
-        progress: Progress = quiet,
-        what: str | None = None,
     ) -> None:
         if num_replicates < 1:
             raise InvalidRunError(f"replicates={num_replicates} must be at least 1. Raise replicates.")
@@ -163,99 +155,100 @@ class RunningCells:
                 f"replicates={num_replicates} from {first} on must end below 2**32: further ones would alias others. "
                 "Lower replicates."
             )
-        self.num_replicates, self.first, self.seed, self.progress = num_replicates, first, seed, progress
-        self._widths: dict[str, int] = {}
-        self._jobs: dict[Hashable, list[str]] = {}  # cells by their programs
-        for cell in cells:
-            self._widths[cell.name] = width_of(cell, num_replicates, width)
-            self._jobs.setdefault(self._program_of(cell), []).append(cell.name)
         self._cells = {cell.name: cell for cell in cells}
         if len(self._cells) < len(cells):
             raise InvalidRunError(f"cells must have different names, not {[cell.name for cell in cells]}.")
-        self._counts = {name: -(-num_replicates // self._widths[name]) for name in self._cells}
-        self.what = what or ", ".join(self._cells)
+        self._num_replicates = num_replicates
+        self._first = first
+        self._seed = seed
+        self._widths = {cell.name: width_of(cell, num_replicates, width) for cell in cells}
+        self._counts = {name: math.ceil(num_replicates / width) for name, width in self._widths.items()}
+        self._outcomes: dict[Place, Outcome] = {}
         self.seconds = 0.0  # that workers have spent
         self.num_bytes = 0  # that the runs need, as far as is known
-        self._done: dict[Job, Outcome] = {}
-        self._running: set[Future] = set()
-        self._waiting: deque[Job] = deque()
+
+    @property
+    def name(self) -> str:
+        """The cells' names."""
+        return ", ".join(self._cells)
 
     @property
     def is_finished(self) -> bool:
-        return len(self._done) == sum(self._counts.values())
+        """Whether all chunks are computed."""
+        return len(self._outcomes) == sum(self._counts.values())
 
-    def begin(
-        self, tell: Callable[[Callable[[], None]], None], rank: tuple[int, ...] = (), num_threads: int | None = None
-    ) -> None:
-        """Compute, at most `num_threads` chunks at once. What there is to do when one is done goes to `tell`: call it,
-        in the thread that waits, and see whether all `is_finished`. Of all that workers could do they do the lowest
-        `rank` first.
+    def tasks(self) -> Iterator[Task]:
+        """Yield a task for each chunk, the first one of each program first."""
+        for place in self._firsts.values():
+            yield self._task(place)
+        firsts = set(self._firsts.values())
+        for name, count in self._counts.items():
+            for index in range(count):
+                if (name, index) not in firsts:
+                    yield self._task((name, index))
+
+    def take(self, result: Result) -> None:
+        """Keep a computed chunk.
+
+        Raises: what computing it raised; InvalidRunError for runs that do not fit in memory.
         """
-        self._tell, self._most, self._rank = tell, num_threads, rank
-        self.progress.add_work(replicate_rounds(list(self._cells.values()), self.num_replicates))
-        self._is_compiling = not all(map(programs.is_compiled, self._jobs))
-        (self.progress.compiling if self._is_compiling else self.progress.running)(self.what)
-        self._waiting.extend((names[0], 0) for names in self._jobs.values())
-        self._submit()
-
-    def cancel(self) -> None:
-        """Compute no more than the chunks that are being computed."""
-        self._waiting.clear()
-        for future in self._running:
-            future.cancel()
+        outcome, seconds = result.value()
+        place = result.task.place
+        self._outcomes[place] = outcome
+        self.seconds += seconds
+        if place in self._firsts.values():
+            programs = {name: self._program_of(name) for name in self._cells}
+            self._require_memory(
+                outcome, sum(self._counts[name] for name in programs if programs[name] == programs[place[0]])
+            )
 
     def runs(self) -> Mapping[str, Run]:
-        """The runs, once all chunks are there."""
-        parts = {name: [self._done[name, index] for index in range(self._counts[name])] for name in self._cells}
-        return {name: _joined(cell, parts[name], self.first, self.num_replicates) for name, cell in self._cells.items()}
+        """Return the runs by the cells' names, once all chunks are there: chunks are joined by their numbers."""
+        runs = {}
+        for name, cell in self._cells.items():
+            parts = [self._outcomes[name, index] for index in range(self._counts[name])]
+            runs[name] = _joined(cell, parts, self._first, self._num_replicates)
+        return runs
 
-    def _submit(self) -> None:
-        while self._waiting and (self._most is None or len(self._running) < self._most):
-            job = self._waiting.popleft()
-            program = self._program_of(self._cells[job[0]])
-            future = device_executor().submit(self._compute, job, program=program, rank=self._rank)
-            self._running.add(future)
-            future.add_done_callback(lambda future, job=job: self._tell(lambda: self._take(job, future)))
+    @functools.cached_property
+    def _firsts(self) -> dict[Hashable, Place]:
+        """The first chunk of each program."""
+        firsts: dict[Hashable, Place] = {}
+        for name in self._cells:
+            firsts.setdefault(self._program_of(name), (name, 0))
+        return firsts
 
-    def _compute(self, job: Job) -> tuple[Outcome, float]:
-        began = time.monotonic()
-        return compute_chunk(self._chunk(job), self.seed), time.monotonic() - began
-
-    def _take(self, job: Job, future: Future) -> None:
-        self._running.discard(future)
-        self._done[job], seconds = future.result()
-        self.seconds += seconds
-        self.progress.advance(self._chunk(job).replicate_rounds)
-        names = self._jobs.get(self._program_of(self._cells[job[0]]), [])
-        if job == (names[0], 0):
-            self._require_memory(self._done[job], sum(self._counts[name] for name in names))
-            every = ((name, index) for name in names for index in range(self._counts[name]))
-            self._waiting.extend(each for each in every if each != job)
-            if self._is_compiling and all((names[0], 0) in self._done for names in self._jobs.values()):
-                self._is_compiling = False
-                if not self.is_finished:
-                    self.progress.running(self.what)
-        self._submit()
-
-    def _program_of(self, cell: Cell) -> Hashable:
+    def _program_of(self, name: str) -> Hashable:
+        """What the chunks of a cell are compiled for."""
+        cell = self._cells[name]
         run = (cell.system.step, cell.num_rounds, cell.record_every, cell.observe, cell.start is None)
-        return (*run, self._widths[cell.name], cell.is_double or is_x64())
+        return (*run, self._widths[name], cell.is_double or is_x64())
 
-    def _chunk(self, job: Job) -> Chunk:
-        name, index = job
-        return chunk_of(self._cells[name], index, self.num_replicates, self._widths[name], self.first)
+    def _task(self, place: Place) -> Task:
+        name, index = place
+        chunk = chunk_of(self._cells[name], index, self._num_replicates, self._widths[name], self._first)
+        program = self._program_of(name)
+        call = functools.partial(_timed_chunk, chunk, self._seed, program)
+        return Task(call, chunk.replicate_rounds, program, place)
 
     def _require_memory(self, outcome: Outcome, num_chunks: int) -> None:
-        """Refuse what will not fit, judged by the first chunks, before much has been spent."""
+        """Refuse runs that will not fit, judged by the first chunk of a program, before much has been spent."""
         # Joining chunks holds them twice for a while.
         self.num_bytes += 2 * num_chunks * sum(leaf.nbytes for leaf in jax.tree.leaves(outcome))
         available = machine_memory()
         if self.num_bytes > available:
-            fitting = int(self.num_replicates * available / self.num_bytes)
+            fitting = int(self._num_replicates * available / self.num_bytes)
             raise InvalidRunError(
-                f"replicates={self.num_replicates} would need {self.num_bytes / 1e9:.0f} GB of this machine's "
+                f"replicates={self._num_replicates} would need {self.num_bytes / 1e9:.0f} GB of this machine's "
                 f"{available / 1e9:.0f} GB. Lower replicates to {fitting} or record less often."
             )
+
+
+def _timed_chunk(chunk: Chunk, seed: int, program: Hashable) -> tuple[Outcome, float]:
+    start_time = time.monotonic()
+    with programs.compiled_once(program):
+        outcome = compute_chunk(chunk, seed)
+    return outcome, time.monotonic() - start_time
 
 
 def replicate_rounds(cells: Sequence[Cell], num_replicates: int) -> int:

@@ -1,129 +1,232 @@
-"""Store of data on disk: samples of claims, checkpoints of networks; `runs.packs` keeps many small ones.
+"""The store: results by their keys, in SQLite files of one folder, each with a digest that every read checks.
 
-Their files are the only truth: what is there and whole is done, whoever computed it.
+A folder has one file, or one for each part of a batch job. Readers read all of them. Keys are digests of what decides
+a result (`runs.key`), so that a result is either the right one or missing.
 """
 
-from collections.abc import Iterable, Mapping
+import contextlib
+import hashlib
+import io
+import logging
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Shaped
 
-from moe_theory.core.errors import DamagedChunkError, MissingChunkError, OtherChunkError, OutputError
-from moe_theory.runs.arrays import most_bytes
-from moe_theory.runs.files import WAY_OUT, digest, local, remove_leftovers, unpack, write_whole
-from moe_theory.runs.locks import Holder, Locks
-from moe_theory.runs.reading import read_bytes
+from moe_theory.core.errors import OutputError
+from moe_theory.runs.files import WAY_OUT, local
+
+Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
+
+PATTERN = "results*.sqlite"
+MOST_FILES = 3  # that are tried, where those before are damaged
+PATIENCE = 60.0  # seconds that a writer waits for another one
+_TABLE = """CREATE TABLE IF NOT EXISTS results
+    (key TEXT PRIMARY KEY, label TEXT, digest BLOB, data BLOB) WITHOUT ROWID"""
+# What these say of the disk, of rights or of other processes. Every other code of SQLite says that a file is damaged.
+_OF_THE_PLACE = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_NOMEM,
+)
+
+_LOG = logging.getLogger(__name__)
 
 
-class Claims:
-    """Names in a folder that one thread or process at a time may have, so that none is computed twice.
+class Store:
+    """Results in a folder, as bytes by their keys.
 
-        if not claims.claim(name):          # another thread or process is at it; never waits
-            ...                             # do everything else, report its `holders`, and try again later
-        else:
-            try:
-                ...                         # look again: it may have been computed meanwhile; compute; keep
-            finally:
-                claims.release(name)
+    Several processes may write into one folder: a result is saved as a whole or not at all, and the same key has the
+    same result whoever computed it. Threads may share a store.
 
-    Claims end when it is closed, and with its process; threads of one process exclude one another too; a forked child
-    holds none.
+    Raises: OutputError for the address of another machine in place of a folder.
     """
 
-    def __init__(self, folder: Path, way_out: str = WAY_OUT) -> None:
-        """`way_out`: what a user may do about a folder that cannot be written, for messages."""
+    def __init__(self, folder: str | os.PathLike[str], part: str = "", way_out: str = WAY_OUT) -> None:
+        """Open nothing yet.
+
+        Args:
+            part: suffix of the file that this process writes, such as "-3-of-8".
+            way_out: what a user may do about a folder that cannot be written, for messages.
+        """
         self.folder: Path = local(folder)
-        self.way_out: str = way_out
-        self._opened: Locks | None = None
-        self._claimed: set[str] = set()
+        self.file: Path = self.folder / f"results{part}.sqlite"
+        self.damaged: dict[str, str] = {}  # why a result could not be read, by its key
+        self._part = part
+        self._way_out = way_out
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._databases: dict[Path, sqlite3.Connection] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_opened": None, "_claimed": set()}  # another process holds nothing of it
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Store, (self.folder, self._part, self._way_out)
 
-    def claim(self, name: str) -> bool:
-        """Claim a name to compute; False if it is taken. Raises: OutputError if the folder cannot be written."""
-        if is_free := self._locks.acquire(name):
-            self._claimed.add(name)
-        return is_free
+    def keys(self) -> set[str]:
+        """Return the keys of all results there are, damaged ones among them."""
+        keys: set[str] = set()
+        with self._lock:
+            for file, database in self._opened().items():
+                with self._reporting(file.name, file):
+                    keys.update(key for (key,) in database.execute("SELECT key FROM results"))
+        return keys
 
-    def release(self, name: str) -> None:
-        """Give a claim back; nothing for a name that was not claimed here."""
-        if self._opened is not None and name in self._claimed:
-            self._claimed.discard(name)
-            self._opened.release(name)
+    def get(self, key: str) -> bytes | None:
+        """Return a result, or None where there is none or only a damaged one, which `damaged` then names."""
+        with self._lock:
+            for file, database in self._opened().items():
+                with self._reporting(key, file):
+                    row = database.execute("SELECT digest, data FROM results WHERE key = ?", (key,)).fetchone()
+                    if row is None:
+                        continue
+                    if row[0] == _digest(key, row[1]):
+                        self.damaged.pop(key, None)
+                        return row[1]
+                    self.damaged[key] = f"{file} has other bytes than were written"
+        return None
 
-    def holders(self, names: Iterable[str]) -> list[Holder | None]:
-        """Who holds each of these names, which could not be claimed; None where that is not known."""
-        return self._locks.holders(names)
+    def intact(self, keys: Iterable[str]) -> set[str]:
+        """Return those of the keys whose results are there and whole. Read every one of these."""
+        saved = self.keys()
+        return {key for key in keys if key in saved and self.get(key) is not None}
 
-    def publish(self) -> None:
-        """Tell others what is held, where it is long since. Whoever holds many names calls it about once a second."""
-        if self._opened is not None:
-            self._opened.publish()
+    def put(self, results: Mapping[str, bytes], label: str | None = None) -> None:
+        """Save results together. When this returns they survive a crash of the machine.
+
+        Args:
+            label: what the results are of. Others with this label are removed.
+        Raises: OutputError where the folder takes no more. What was saved before stays.
+        """
+        rows = [(key, label, _digest(key, data), data) for key, data in results.items()]
+        with self._lock:
+            for _ in range(MOST_FILES):
+                try:
+                    self._write(rows, label)
+                    return
+                except (OSError, sqlite3.Error) as error:
+                    failure = error
+                if _is_of_the_place(failure):
+                    break
+                # The file stays, as most of it can be read. What follows goes into another one.
+                name = f"{self.file.stem}+.sqlite"
+                _LOG.warning("%s is damaged and takes no more results. New ones go into %s.", self.file, name)
+                self.file = self.file.with_name(name)
+        reason = getattr(failure, "strerror", None) or failure
+        raise OutputError(f"{self.file} cannot be written ({reason}): {self._way_out}.") from None
 
     def close(self) -> None:
-        if self._opened is not None:
-            for name in [*self._claimed]:
-                self.release(name)
-            self._opened.close()
-            self._opened = None
+        """Close all files. The next use opens them again."""
+        with self._lock:
+            databases = self._databases
+            self._databases = {}
+            for database in databases.values():
+                database.close()
 
-    @property
-    def _locks(self) -> Locks:
-        if self._opened is None:
+    def _write(self, rows: list[tuple[str, str | None, bytes, bytes]], label: str | None) -> None:
+        database = self._writable()
+        database.execute("BEGIN IMMEDIATE")
+        try:
+            if label is not None:
+                database.execute("DELETE FROM results WHERE label = ?", (label,))
+            database.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)", rows)
+            database.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                database.execute("ROLLBACK")
+            raise
+
+    def _writable(self) -> sqlite3.Connection:
+        """The database of this process's own file, which is made if need be."""
+        if self.file not in self._opened():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            database = _connect(self.file, "rwc")
+            database.execute(_TABLE)
+            self._databases[self.file] = database
+        return self._databases[self.file]
+
+    def _opened(self) -> dict[Path, sqlite3.Connection]:
+        """The databases of all files that can be opened, those that have come since among them."""
+        if self._process != os.getpid():  # a forked process must not use its parent's connections
+            _FORKED.append(self._databases)
+            self._databases = {}
+            self._process = os.getpid()
+        for file in sorted(self.folder.glob(PATTERN)):
+            if file not in self._databases and (database := self._open(file)) is not None:
+                self._databases[file] = database
+        return self._databases
+
+    def _open(self, file: Path) -> sqlite3.Connection | None:
+        """The database of a file. None where there is nothing in it yet, or where SQLite cannot open it."""
+        failure: Exception = OSError()
+        for mode in ("rw", "ro"):
             try:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                self._opened = Locks.of(self.folder)
-            except OSError as failure:
-                raise OutputError(
-                    f"{self.folder} cannot be written ({failure.strerror or failure}): {self.way_out}."
-                ) from None
-        return self._opened
+                database = _connect(file, mode)
+                tables = database.execute("SELECT name FROM sqlite_master").fetchall()
+                return database if ("results",) in tables else None
+            except sqlite3.Error as error:
+                failure = error
+            if not _is_of_the_place(failure):
+                self._set_aside(file)
+                return None
+        raise OutputError(f"{file} cannot be opened ({failure}). Make it readable, or name another folder.")
 
+    def _set_aside(self, file: Path) -> None:
+        """Rename a file that SQLite cannot open, and say so."""
+        aside = file.with_name(f"{file.name}.damaged-{time.time_ns()}")
+        with contextlib.suppress(FileNotFoundError):  # another process was faster
+            file.rename(aside)
+        self.damaged[file.name] = f"SQLite cannot open it, and it is now {aside.name}"
+        _LOG.warning("%s is damaged and is now %s. Its results are computed again.", file, aside.name)
 
-class Store(Claims):
-    """Entries in a folder: arrays under a name, with the task that they are the result of.
-
-    An entry is a file, `NAME.npz`, that `runs.files.pack` made; a name may have folders in it: "ab/abcd". The task is
-    plain data (text, numbers, lists and dictionaries of them) and holds everything that decides the arrays. Every
-    read checks a digest of the whole file and the task: an entry that is damaged, or of another task, is
-    reported and never used. A write is durable when it returns, and replaces what was there only then. Whoever
-    computes an entry that others may compute too claims its name first.
-    """
-
-    def path(self, name: str) -> Path:
-        return self.folder / f"{name}.npz"
-
-    def __contains__(self, name: str) -> bool:
-        """Whether there is a file of this name; only reading it shows whether it is whole."""
-        return self.path(name).is_file()
-
-    def read(self, name: str, task: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """An entry's arrays. Raises: MissingChunkError; DamagedChunkError; OtherChunkError where it is the result of
-        another task.
-        """
-        path = self.path(name)
+    @contextlib.contextmanager
+    def _reporting(self, key: str, file: Path) -> Iterator[None]:
         try:
-            data = read_bytes(path, most_bytes())
-        except FileNotFoundError:
-            raise MissingChunkError(f"{path} is not there: run the same command again to compute it.") from None
-        except OSError as failure:
-            raise DamagedChunkError(path, f"it cannot be read ({failure.strerror or failure})") from None
-        try:
-            kept, arrays = unpack(data)
-        except ValueError as failure:
-            raise DamagedChunkError(path, str(failure)) from None
-        if digest(kept) != digest(task):
-            raise OtherChunkError(path, kept)
-        return arrays
+            yield
+        except sqlite3.Error as failure:
+            if _is_of_the_place(failure):
+                raise OutputError(f"{file} cannot be read ({failure}). Make it readable.") from None
+            self.damaged[key] = f"{file} is damaged there ({failure})"
 
-    def write(self, name: str, data: bytes) -> None:
-        """Keep an entry, packed: whole under its name, or not at all; what was there stays until it is. Raises:
-        OutputError where the folder cannot take it.
-        """
-        write_whole(self.path(name), data, self.way_out)
 
-    def remove_leftovers(self) -> None:
-        """Remove half-written files of killed processes, but none that a living one may be writing."""
-        remove_leftovers(self.folder, "**/")
+_FORKED: list[Any] = []  # connections of parents: closing them here would touch their locks
+
+
+def _connect(file: Path, mode: str) -> sqlite3.Connection:
+    address = f"{file.absolute().as_uri()}?mode={mode}"
+    database = sqlite3.connect(address, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+    database.execute("PRAGMA synchronous=FULL")
+    return database
+
+
+def _is_of_the_place(failure: Exception) -> bool:
+    """Whether an error is of the disk, of rights or of another process, and not of a damaged file."""
+    return isinstance(failure, OSError) or getattr(failure, "sqlite_errorcode", 0) & 0xFF in _OF_THE_PLACE
+
+
+def _digest(key: str, data: Any) -> bytes:
+    content = data if isinstance(data, bytes) else repr(data).encode()
+    return hashlib.sha256(key.encode() + content).digest()
+
+
+def pack(arrays: Arrays) -> bytes:
+    """Return arrays by name as the bytes of an npz archive without pickles."""
+    buffer = io.BytesIO()
+    named: dict[str, Any] = dict(arrays)
+    np.savez(buffer, **named)
+    return buffer.getvalue()
+
+
+def unpack(data: bytes) -> dict[str, np.ndarray]:
+    """Return the arrays that `pack` was given."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        return dict(archive)

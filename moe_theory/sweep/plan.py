@@ -10,9 +10,7 @@ import hashlib
 import itertools
 import json
 import math
-import platform
 import sys
-import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,9 +24,9 @@ from moe_theory.core.programs import compiled_once
 from moe_theory.core.system import check_system, recorded_rounds
 from moe_theory.runs import provenance
 from moe_theory.runs.cells import Cell, Chunk, compute_chunk
-from moe_theory.runs.files import canonical, pack
+from moe_theory.runs.files import canonical
 from moe_theory.runs.fingerprint import code_digest
-from moe_theory.runs.packs import LENGTH
+from moe_theory.runs.store import pack
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.statistics import ONLY, over_replicates
@@ -58,11 +56,11 @@ class PlannedCell:
     def names_of(self, firsts: Iterable[int]) -> list[str]:
         """The names of the chunks from these replicates on: digests of their tasks, made by the million."""
         before, after = canonical(self.task | {"first": _HERE}).split(_QUOTED)
-        return [hashlib.sha256(b"%b%d%b" % (before, first, after)).hexdigest()[:LENGTH] for first in firsts]
+        return [hashlib.sha256(b"%b%d%b" % (before, first, after)).hexdigest() for first in firsts]
 
 
 class PlannedChunk(NamedTuple):
-    name: str  # in the sweep's packs
+    name: str  # its key in the store
     cell: int  # position in the grid
     first: int  # replicate
     num_kept: int  # replicates that count; the others are used when the sweep asks for more replicates
@@ -184,35 +182,26 @@ def parts_of(chunks: Sequence[PlannedChunk]) -> list[SentChunks]:
     return [SentChunks(of.task, tuple(chunk.first for chunk in own)) for of, own in cells]
 
 
-class Computed(NamedTuple):
-    """What a worker sends back."""
-
-    chunks: list[bytes | str]  # what is kept of each; text of what went wrong, where it is to go on
-    seconds: float
-    host: str
-
-
-def compute(parts: Sequence[SentChunks], keeps_going: bool = False) -> Computed:
-    """What a worker makes of chunks of one program.
+def compute(parts: Sequence[SentChunks], keeps_going: bool = False) -> list[bytes | str]:
+    """Return what is saved of chunks of one program. This is what a worker does.
 
     Args:
-        keeps_going: whether an error of one chunk is no reason not to compute the others.
+        keeps_going: whether an error of one chunk is no reason not to compute the others. It is returned as text.
     Raises: InvalidRunError where the numbers would be others; what a chunk raises, unless it keeps going.
     """
     task = parts[0].task
     provenance.require_same(fingerprint(task["system"]), task["fingerprint"], "numbers")
-    began = time.perf_counter()
-    found: list[bytes | str] = []
+    outcomes: list[bytes | str] = []
     for part in parts:
         for first in part.firsts:
             try:
-                found.append(computed(part.task | {"first": first}))
+                outcomes.append(computed(part.task | {"first": first}))
             except Exception as failure:
                 if not keeps_going:
                     failure.add_note(f"in the cell with {part.task['params']} and {part.task['dims']}")
                     raise
-                found.append(f"{type(failure).__name__}: {' '.join(str(failure).split())[:LONGEST]}")
-    return Computed(found, time.perf_counter() - began, platform.node())
+                outcomes.append(f"{type(failure).__name__}: {' '.join(str(failure).split())[:LONGEST]}")
+    return outcomes
 
 
 def computed(task: Task) -> bytes:
@@ -233,9 +222,9 @@ def _batches(task: Task, cell: Cell) -> list[Any]:
 
 def _packed(task: Task, parts: Sequence[Any]) -> bytes:
     if "quantiles" in task:
-        return pack(task, over_replicates(parts, task["observables"], task["quantiles"]))
+        return pack(over_replicates(parts, task["observables"], task["quantiles"]))
     arrays = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in task["observables"]}
-    return pack(task, arrays)
+    return pack(arrays)
 
 
 def chunk_shapes(task: Task) -> tuple[Any, Any]:

@@ -2,12 +2,8 @@
 
 import collections
 import functools
-import json
 import math
 import os
-import threading
-import time
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -17,30 +13,20 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.core.constraints import shown
-from moe_theory.core.errors import (
-    DamagedChunkError,
-    InvalidParamsError,
-    InvalidRunError,
-    MissingChunkError,
-    OutputError,
-    unknown_name,
-)
-from moe_theory.core.fields import long_name
-from moe_theory.core.forks import after_fork
+from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MissingChunkError, unknown_name
 from moe_theory.core.machine import available_cores
 from moe_theory.core.notebook import Shown
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.cells import Run
 from moe_theory.runs.files import digest, local
-from moe_theory.runs.locks import held_by
-from moe_theory.runs.packs import Keeper, Packs
-from moe_theory.runs.progress import Progress, automatic, quiet
+from moe_theory.runs.progress import Progress, automatic
 from moe_theory.runs.progress import shown as shown_progress
+from moe_theory.runs.store import Store, unpack
+from moe_theory.runs.workers import pool_of
 from moe_theory.sweep import runner
-from moe_theory.sweep.blocks import CellBlocks
-from moe_theory.sweep.manifest import read_manifest, runs_in
-from moe_theory.sweep.plan import PlannedChunk, SweepPlan, chunk_shapes
+from moe_theory.sweep.manifest import read_manifest
+from moe_theory.sweep.plan import PlannedChunk, SweepPlan
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.statistics import ONLY, Arrays, over_replicates
 from moe_theory.sweep.systems import Sweepable, sweepable
@@ -48,9 +34,6 @@ from moe_theory.sweep.systems import Sweepable, sweepable
 if TYPE_CHECKING:
     import xarray as xr
 
-POLL = 0.2  # seconds between looks at what other processes are at
-CACHED_BYTES = 256_000_000  # of cells that have been read, so that several variables read a chunk once
-ROUND, STATISTIC, REPLICATE = "round", "statistic", "replicate"
 MOMENTS = ("count", "mean", "standard_error", "min", "max")  # statistics before the quantiles
 
 
@@ -78,44 +61,34 @@ class Sweep(Specification):
         dask: str | None = None,
         devices: int | None = None,
         progress: Progress = automatic,
-        log: str | os.PathLike[str] | None = None,
         keep_going: bool = False,
-        only_failed: bool = False,
+        part: str | None = None,
     ) -> "Results":
-        """Compute what is missing of this sweep in the folder `path`; the results. Running again resumes.
+        """Compute what is missing of this sweep in the folder `path`, and return the results. Running again resumes.
 
         Args:
-            executor: any `concurrent.futures.Executor` whose workers can import this package; it is left open.
+            executor: any `concurrent.futures.Executor` whose workers can import this package. It is left open.
             dask: or a Dask cluster: the address of its scheduler, or "local:N" for N processes. Whoever controls the
                 scheduler can run any code here and on its workers. Certificates are those of Dask's configuration.
-            devices: or the number of local devices; all of them unless given.
-            progress: where it is reported; by default a line in a notebook, else standard error.
-            log: file that gets a line of JSON every ten seconds: rate, time left, what each host has done, failures.
+            devices: or the number of local devices, all of them unless given.
+            progress: where it is reported, by default a line in a notebook, else standard error.
             keep_going: whether to go on where a cell raises an error: `Results.failed` has it, by the cell's name, and
                 the results lack what it had.
-            only_failed: whether to compute only what raised errors in earlier runs.
-        Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError; what was finished before is kept.
+            part: a fixed share of the chunks, such as "3/8", for one job of a batch system.
+        Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError. What was finished before is saved.
         """
+        share = None if part is None else runner.Part.parsed(part)
         with shown_progress(progress) as listener:
-            outcome = runner.run(
-                self,
-                path,
-                pool=runner.pool_of(executor, dask, devices),
-                progress=listener,
-                log=None if log is None else Path(log),
-                keeps_going=keep_going,
-                only_failed=only_failed,
-            )
-            return results_of(outcome, listener)
+            pool = pool_of(executor, dask, devices)
+            outcome = runner.run(self, path, pool=pool, progress=listener, keeps_going=keep_going, part=share)
+        return results_of(outcome)
 
 
-def results_of(outcome: runner.Outcome, progress: Progress = quiet) -> "Results":
-    """The results of a run, with their statistics kept where all is there."""
-    is_partial = outcome.counts.done < outcome.counts.num_chunks
-    results = Results(outcome.plan, outcome.packs, is_partial)
+def results_of(outcome: runner.Outcome) -> "Results":
+    """Return the results of a run, partial where chunks are missing."""
+    results = Results(outcome.plan, outcome.store, partial=True)
+    results.partial = not results.coverage.is_complete
     results.failed = results.errors_of(outcome.counts.failed)
-    if not is_partial:
-        results.keep_statistics(progress)
     return results
 
 
@@ -133,37 +106,45 @@ class Coverage(NamedTuple):
 
 
 class Results(Shown):
-    """A sweep's results. Chunks are read lazily, a cell at a time."""
+    """A sweep's results. Chunks are read when they are needed."""
 
-    def __init__(self, plan: SweepPlan, packs: Packs, partial: bool = False) -> None:
+    def __init__(self, plan: SweepPlan, store: Store, partial: bool = False) -> None:
+        """Raises: MissingChunkError where chunks are missing, unless partial results are accepted."""
         self.plan: SweepPlan = plan
-        self.packs: Packs = packs
+        self.store: Store = store
         self.partial: bool = partial
         self.sweep: Specification = plan.sweep
-        self._present = [[chunk for chunk in each if chunk.name in packs] for each in plan.by_cell]
-        self.damaged: dict[str, str] = {}  # what is wrong with chunks that were read, by name
+        saved = store.keys()
+        self._present = [[chunk for chunk in chunks if chunk.name in saved] for chunks in plan.by_cell]
+        self._statistics: dict[int, Arrays | None] = {}
         self.failed: dict[str, str] = {}  # errors of cells in the run that these are of, by the cells' names
-        self._cache = _Cache(CACHED_BYTES)
-        self._blocks = CellBlocks(plan, self.kept)
         if not (partial or self.coverage.is_complete):
             raise self._incomplete()
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], partial: bool = False, version: str | None = None) -> "Results":
-        """The results in a run folder; no chunk is read yet.
+    def open(cls, path: str | os.PathLike[str], partial: bool = False) -> "Results":
+        """Return the results in a sweep's folder. No chunk is read yet.
 
         Args:
             partial: whether to accept missing chunks: statistics are then of fewer replicates, see `count`, and nan for
                 cells without any.
-            version: the beginning of the ID of one that was run there, by other code or of another specification, as
-                `moe-theory sweep show` lists them; the last one that was run to its end unless given.
         Raises: InvalidRunError where there is no sweep; MissingChunkError where chunks are missing; OutputError for an
             address in place of a folder.
         """
         folder = local(path)
-        manifest = read_manifest(folder, version)
-        plan = SweepPlan(Sweep.from_json(manifest["specification"]), manifest["fingerprint"])
-        return cls(plan, Packs(folder), partial)
+        manifest = read_manifest(folder)
+        plan = SweepPlan(Sweep.from_json(manifest.specification), manifest.fingerprint)
+        return cls(plan, Store(folder), partial)
+
+    @property
+    def folder(self) -> Path:
+        """The sweep's folder."""
+        return self.store.folder
+
+    @property
+    def damaged(self) -> dict[str, str]:
+        """What is wrong with chunks that were read, by their keys, or with files."""
+        return self.store.damaged
 
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""
@@ -175,7 +156,7 @@ class Results(Shown):
         observables = f"{', '.join(self.kept)}; {sweep.keep}"
         return "\n".join(
             [
-                f"<moe_theory.Results: {sweep.system} under {self.reading.name}, {self.packs.folder}",
+                f"<moe_theory.Results: {sweep.system} under {self.reading.name}, {self.folder}",
                 f"  axes: {axes} ({len(sweep.grid)} {'cell' if len(sweep.grid) == 1 else 'cells'})",
                 f"  recorded: {len(self.rounds)} of {sweep.rounds} rounds of {observables}",
                 f"  replicates: {sweep.replicates} a cell; {coverage.chunks} of {coverage.of_chunks} chunks there>",
@@ -188,11 +169,6 @@ class Results(Shown):
         kept = sum(chunk.num_kept for chunks in self._present for chunk in chunks)
         of_replicates = self.sweep.replicates * len(self.sweep.grid)
         return Coverage(sum(map(len, self._present)), len(self.plan.chunks), kept, of_replicates)
-
-    @property
-    def history(self) -> list[dict[str, Any]]:
-        """Records of the folder's runs, the first one first."""
-        return runs_in(self.packs.folder)
 
     @property
     def kind(self) -> Sweepable:
@@ -232,19 +208,23 @@ class Results(Shown):
         return (*MOMENTS, *(short if len(set(short)) == len(short) else exact))
 
     def to_xarray(self) -> "xr.Dataset":
-        """Everything as a labelled dataset; numbers are read lazily, of the selected cells alone.
+        """Return everything as a labelled dataset in memory.
 
         Dimensions are the grid's axes, `round`, an observable's own axes such as `expert_index`, and `statistic`
         (float64) or, of a sweep that keeps replicates, `replicate` (in the run's precision; whole numbers of which
         some are missing are float64 with nan). Of a zip, whose axis counts from 0, each name is a coordinate.
         """
-        return _dataset(self)
+        from moe_theory.sweep.dataset import dataset
+
+        if self.sweep.keep != "replicates":
+            with ThreadPoolExecutor(available_cores()) as threads:
+                collections.deque(threads.map(self.statistics_of, range(len(self.sweep.grid))), 0)
+        return dataset(self)
 
     def to_netcdf(self, path: str | os.PathLike[str]) -> Path:
-        """Write a netCDF 3 file, the same bytes for the same results.
+        """Write a netCDF 3 file.
 
-        Integers are of 32 bits there and text is of characters; `xarray.open_dataset` gives equal values and labels.
-        All that is written is in memory at once: little of statistics, everything where replicates are kept.
+        Integers are of 32 bits there and text is of characters. `xarray.open_dataset` gives equal values and labels.
 
         Raises: OutputError where it cannot be written; InvalidRunError for a variable of more than 2 GiB.
         """
@@ -253,26 +233,24 @@ class Results(Shown):
         return dataset.to_netcdf(self.to_xarray(), Path(path))
 
     def to_zarr(self, path: str | os.PathLike[str]) -> Path:
-        """Write a Zarr folder (format 2), some cells at a time, the same bytes for the same results.
+        """Write a Zarr folder (format 2).
 
-        Raises: OutputError where it cannot be written or would replace anything but results of a sweep;
-            InvalidRunError without the extra `zarr`.
+        Raises: OutputError where it cannot be written or something is there; InvalidRunError without the extra `zarr`.
         """
         from moe_theory.sweep import dataset
 
-        return dataset.to_zarr(self.to_xarray(), self.sweep.grid.shape, Path(path))
+        return dataset.to_zarr(self.to_xarray(), Path(path))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> Path:
-        """Write a Parquet table, some cells at a time: a row for each cell, round and statistic (or replicate).
+        """Write a Parquet table: a row for each cell, round and statistic (or replicate).
 
-        Observables are columns; where one has an axis of its own, rows are of that axis too, and the others repeat.
-        The same results and the same pyarrow give the same bytes.
+        Observables are columns. Where one has an axis of its own, rows are of that axis too, and the others repeat.
 
         Raises: OutputError where it cannot be written; InvalidRunError without the extra `parquet`.
         """
         from moe_theory.sweep import dataset
 
-        return dataset.to_parquet(self.to_xarray(), self.sweep.grid.shape, Path(path))
+        return dataset.to_parquet(self.to_xarray(), Path(path))
 
     def cell(self, index: int | None = None, /, **settings: Any) -> Run:
         """All replicates of one cell: the `index`-th of the grid, or the one with these settings.
@@ -331,107 +309,39 @@ class Results(Shown):
 
         Moments merge in the order of chunks; quantiles are exact.
         """
-        block = place // self._blocks.size
-        kept = self._cache.get(("block", block), lambda: self._kept(block)) if self._is_kept(block) else None
-        return kept[place] if kept else self._cache.get(("statistics", place), lambda: self._statistics(place))
-
-    def keep_statistics(self, progress: Progress = quiet) -> None:
-        """Keep the statistics of all cells in the run folder, so that whoever opens it need not read the replicates.
-        Processes that share the folder share the work. Raises: MissingChunkError where chunks are missing; OutputError
-        where it cannot be written.
-        """
-        if self.partial:  # what is kept is of all replicates
-            Results(self.plan, self.packs).keep_statistics(progress)
-            return
-        left = [block for block in range(len(self._blocks)) if not self._is_kept(block)]
-        if not left:
-            return
-        failures: list[OutputError] = []
-        progress.running("statistics")
-
-        def note(news: Sequence[str] | OutputError) -> None:
-            if isinstance(news, OutputError):
-                failures.append(news)
+        if place not in self._statistics:
+            pieces = [arrays for _, arrays in self._readable(place)]
+            if not pieces:
+                self._statistics[place] = None
+            elif self.sweep.keep == ONLY:
+                self._statistics[place] = {name: pieces[0][name] for name in self.kept}
             else:
-                for name in news:
-                    self.packs.release(name)
-
-        keeper = Keeper(self.packs, note)
-        threads = ThreadPoolExecutor(available_cores())
-        try:
-            while left and not failures:
-                busy = []  # other processes
-                for number, is_done in enumerate(threads.map(lambda block: self._keep(block, keeper), left), 1):
-                    progress.at(f"statistics, {number:,} of {len(left):,} blocks of cells")
-                    if not is_done:
-                        busy.append(left[number - 1])
-                left = busy
-                if left:
-                    holders = self.packs.holders(map(self._blocks.name, left))
-                    progress.running(f"nothing: {held_by(holders, 'block of statistics', 'blocks of statistics')}")
-                    time.sleep(POLL)
-        finally:
-            threads.shutdown(cancel_futures=True)
-            keeper.close()
-            self.packs.close()
-        if failures:
-            raise failures[0]
+                self._statistics[place] = over_replicates(pieces, self.kept, self.sweep.quantiles)
+        return self._statistics[place]
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays] | None:
         """Numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable; or None. Raises:
         InvalidRunError where they were not kept.
         """
         self._require_replicates()
-        return self._cache.get(("replicates", place), lambda: self._replicates(place))
-
-    def errors_of(self, failed: Mapping[str, str]) -> dict[str, str]:
-        """What went wrong with chunks that are not there, by the names of their cells."""
-        chunks = self.plan.chunks if failed else ()
-        gone = (chunk for chunk in chunks if chunk.name in failed and chunk.name not in self.packs)
-        return {self.names[chunk.cell]: failed[chunk.name] for chunk in gone}
-
-    def _statistics(self, place: int) -> Arrays | None:
-        pieces = [arrays for _, arrays in self._readable(place)]
-        if self.sweep.keep == ONLY:
-            return {name: pieces[0][name] for name in self.kept} if pieces else None
-        return over_replicates(pieces, self.kept, self.sweep.quantiles) if pieces else None
-
-    def _require_replicates(self) -> None:
-        if self.sweep.keep == ONLY:
-            raise InvalidRunError(
-                f"{self.packs.folder} has statistics only, and no replicates: set keep = 'statistics' in its "
-                "specification and run it again."
-            )
-
-    def _is_kept(self, block: int) -> bool:
-        return self._blocks.name(block) in self.packs
-
-    def _kept(self, block: int) -> dict[int, Arrays] | None:
-        """Statistics of a block's cells; None where they are damaged, and are to be taken again."""
-        try:
-            return self._blocks.unpacked(block, self.packs.read(self._blocks.name(block)))
-        except (MissingChunkError, DamagedChunkError):
-            return None
-
-    def _keep(self, block: int, keeper: Keeper) -> bool:
-        """Take the statistics of a block's cells; False where another process is at it."""
-        name = self._blocks.name(block)
-        if not self.packs.claim(name):
-            return False
-        self.packs.refresh()
-        if name in self.packs:
-            self.packs.release(name)
-        else:
-            found = [self._statistics(place) for place in self._blocks.cells(block)]
-            keeper.keep(name, self._blocks.packed(block, cast(list[Arrays], found)))
-        return True
-
-    def _replicates(self, place: int) -> tuple[np.ndarray, Arrays] | None:
         read = self._readable(place)
         if not read:
             return None
         numbers = np.concatenate([chunk.first + np.arange(chunk.num_kept) for chunk, _ in read])
         return numbers, {name: _joined([arrays for _, arrays in read], name) for name in self.kept}
+
+    def errors_of(self, failed: Mapping[str, str]) -> dict[str, str]:
+        """What went wrong with chunks that are not there, by the names of their cells."""
+        chunks = self.plan.chunks if failed else ()
+        gone = (chunk for chunk in chunks if chunk.name in failed)
+        return {self.names[chunk.cell]: failed[chunk.name] for chunk in gone}
+
+    def _require_replicates(self) -> None:
+        if self.sweep.keep == ONLY:
+            raise InvalidRunError(
+                f"{self.folder} has statistics only, and no replicates: set keep = 'statistics' in its "
+                "specification and run it again."
+            )
 
     def _readable(self, place: int) -> list[tuple[PlannedChunk, Arrays]]:
         """The chunks of a cell that are there and whole, in the order of replicates."""
@@ -441,21 +351,20 @@ class Results(Shown):
 
     def _read(self, chunk: PlannedChunk) -> Arrays | None:
         """A chunk's replicates that count; None if it is missing or damaged, where that is allowed."""
-        try:
-            arrays = self.packs.read(chunk.name)
-        except (MissingChunkError, DamagedChunkError) as failure:
+        data = self.store.get(chunk.name)
+        if data is None:
             self._present[chunk.cell] = [other for other in self._present[chunk.cell] if other.name != chunk.name]
-            self.damaged[chunk.name] = str(failure)
             if self.partial:
                 return None
-            raise self._incomplete(str(failure)) from failure
+            raise self._incomplete(self.damaged.get(chunk.name, ""))
+        arrays = unpack(data)
         whole = self.sweep.keep == ONLY
         return {name: array if whole else array[..., : chunk.num_kept] for name, array in arrays.items()}
 
     def _incomplete(self, what: str = "") -> MissingChunkError:
         coverage = self.coverage
         return MissingChunkError(
-            f"{self.packs.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
+            f"{self.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
             f"{f' ({what})' if what else ''}. The same `moe-theory sweep` command computes the others; "
             "partial=True takes the statistics of what is there."
         )
@@ -481,95 +390,6 @@ class Results(Shown):
         raise InvalidRunError(f"{len(matching)} cells have these settings. Name one of them: give also {rest}.")
 
 
-def _dataset(results: Results) -> "xr.Dataset":
-    import xarray as xr
-
-    from moe_theory.sweep.dataset import LazyCells
-
-    sweep, observables = results.sweep, results.kind.observables
-    shapes = _shapes(results)
-    own_axes = {name: observables[name].axes for name in results.kept}
-    sizes = {axis: size for name in shapes for axis, size in zip(own_axes[name], shapes[name][0], strict=True)}
-    is_replicates = sweep.keep == "replicates"
-    last = (REPLICATE, sweep.replicates) if is_replicates else (STATISTIC, len(results.statistics))
-    read = _read_replicates if is_replicates else _read_statistics
-    variables: dict[str, xr.Variable] = {}
-    for name in results.kept:
-        own, about = own_axes[name], observables[name].about
-        inner, dtype = (len(results.rounds), *(sizes[axis] for axis in own), last[1]), shapes[name][1]
-        dims = (*(axis.name for axis in sweep.grid.axes), ROUND, *own, last[0])
-        reader = functools.partial(read, results, name, inner, dtype)
-        variables[name] = LazyCells.variable(dims, about, sweep.grid.shape, inner, dtype, reader)
-    coordinates: dict[str, xr.Variable] = {}
-    for axis in sweep.grid.axes:
-        columns = {name: np.array(values) for name, values in axis.columns.items()}
-        columns = columns if axis.name in columns else {axis.name: np.arange(axis.num_values), **columns}
-        for name, values in columns.items():
-            about = {"long_name": long_name(name, results.kind.params)} if name in axis.columns else {}
-            coordinates[name] = xr.Variable(axis.name, values, about)
-    coordinates[ROUND] = xr.Variable(ROUND, results.rounds, {"long_name": "recorded round t, from 1 on"})
-    coordinates |= {axis: xr.Variable(axis, np.arange(size)) for axis, size in sizes.items()}
-    labels = np.arange(sweep.replicates) if is_replicates else np.array(results.statistics)
-    coordinates[last[0]] = xr.Variable(last[0], labels)
-    return xr.Dataset(variables, coordinates, _attributes(results))
-
-
-def _read_statistics(results: Results, name: str, inner: tuple[int, ...], dtype: np.dtype, place: int) -> np.ndarray:
-    found = results.statistics_of(place)
-    if found is not None and found[name].shape == inner:
-        return found[name]
-    whole = np.full(inner, np.nan, dtype)
-    whole[..., 0] = 0  # the count
-    if found is not None:
-        whole[tuple(map(slice, found[name].shape))] = found[name]
-    return whole
-
-
-def _read_replicates(results: Results, name: str, inner: tuple[int, ...], dtype: np.dtype, place: int) -> np.ndarray:
-    found = results.replicates_of(place)
-    if found is not None and found[1][name].shape == inner:
-        return found[1][name].astype(dtype, copy=False)
-    if dtype.kind != "f":
-        raise MissingChunkError(
-            f"{results.packs.folder}: a chunk has turned out to be damaged, and {name} has no number for what is "
-            "missing. Make the dataset again, or run the sweep again."
-        )
-    whole = np.full(inner, np.nan, dtype)
-    if found is not None:
-        numbers, arrays = found
-        whole[(*map(slice, arrays[name].shape[:-1]), numbers)] = arrays[name]
-    return whole
-
-
-def _shapes(results: Results) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
-    """The shape of each observable's own axes, largest over the cells, and the type of its numbers."""
-    kept, is_statistics = results.kept, results.sweep.keep != "replicates"
-    if is_statistics and not any(results.kind.observables[name].axes for name in kept):
-        return {name: ((), np.dtype(np.float64)) for name in kept}
-    records = [chunk_shapes(task)[1] for task in results.plan.programs.values()]
-    found = {}
-    for name in kept:
-        shapes = {record[name].shape for record in records}
-        is_whole = len(shapes) == 1 and results.coverage.is_complete
-        own = np.dtype(records[0][name].dtype)
-        dtype = own if not is_statistics and (is_whole or own.kind == "f") else np.dtype(np.float64)
-        found[name] = tuple(map(max, zip(*shapes, strict=True))), dtype
-    return found
-
-
-def _attributes(results: Results) -> dict[str, str]:
-    """Attributes that decide the numbers, without how, where or when they were computed."""
-    fingerprint, there = results.plan.fingerprint, results.coverage
-    return {
-        "title": f"{results.sweep.system}: {results.kind.about}",
-        "specification": json.dumps(results.sweep.to_json(), sort_keys=True),
-        "digest": results.digest,
-        "chunks": f"{there.chunks} of {there.of_chunks}",
-        "moe_theory": fingerprint["moe-theory"],
-        "fingerprint": json.dumps(fingerprint, sort_keys=True),
-    }
-
-
 class _Runs(Mapping[str, Run]):
     """Runs by name, each read once and when it is asked for."""
 
@@ -587,52 +407,6 @@ class _Runs(Mapping[str, Run]):
 
     def __len__(self) -> int:
         return len(self._places)
-
-
-class _Cache:
-    """A least-recently-used cache, limited by bytes."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self.most_bytes = most_bytes
-        self._kept: collections.OrderedDict[Any, tuple[Any, int]] = collections.OrderedDict()  # value, bytes
-        self._bytes = 0
-        self._lock = threading.Lock()
-        _CACHES.add(self)
-
-    def get(self, key: Any, make: Callable[[], Any]) -> Any:
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key][0]
-            value = make()
-            self._kept[key] = value, _size(value)
-            self._bytes += _size(value)
-            while len(self._kept) > 1 and self._bytes > self.most_bytes:
-                self._bytes -= self._kept.popitem(last=False)[1][1]
-            return value
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Cache, (self.most_bytes,)  # what it holds is read again
-
-
-_CACHES: weakref.WeakSet[_Cache] = weakref.WeakSet()
-
-
-def _unlock() -> None:
-    """Renew locks in a forked child, which lacks the threads that may have held them."""
-    for cache in _CACHES:
-        cache._lock = threading.Lock()
-
-
-after_fork(_unlock)
-
-
-def _size(value: Any) -> int:
-    """Bytes of the arrays in nested dictionaries and tuples."""
-    if isinstance(value, np.ndarray):
-        return value.nbytes
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ()
-    return sum(map(_size, parts))
 
 
 @functools.cache

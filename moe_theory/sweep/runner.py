@@ -1,41 +1,76 @@
-"""Run a sweep in a folder: the missing chunks are computed wherever there are workers. Running again resumes."""
+"""Run a sweep in a folder: its missing chunks are computed wherever there are workers. Running again resumes."""
 
 import contextlib
 import dataclasses
 import functools
+import itertools
 import os
-import platform
-import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Self
 
-from moe_theory.core.errors import ExecutorLostError, InvalidRunError, OutputError
-from moe_theory.core.machine import available_cores
-from moe_theory.runs import provenance
-from moe_theory.runs.files import made_folder, remove_leftovers
-from moe_theory.runs.locks import held_by
-from moe_theory.runs.packs import Packs
+from moe_theory.core.errors import InvalidRunError
+from moe_theory.runs.files import made_folder
 from moe_theory.runs.progress import Progress, quiet
-from moe_theory.runs.workers import DevicePool, ExecutorPool, WorkerPool
+from moe_theory.runs.runner import Result, Runner, Task
+from moe_theory.runs.store import Store
+from moe_theory.runs.workers import WorkerPool, device_pool
 from moe_theory.sweep import plan as planning
-from moe_theory.sweep.dask import dask_pool
-from moe_theory.sweep.dispatcher import MOST_LOSSES, ChunkCounts, Dispatcher
-from moe_theory.sweep.manifest import failed_in, kept_fingerprint, recorded, require_version
-from moe_theory.sweep.plan import PlannedChunk, SweepPlan
+from moe_theory.sweep.manifest import WAY_OUT, Manifest, require_version, write_manifest
+from moe_theory.sweep.plan import PlannedChunk, SweepPlan, parts_of
 from moe_theory.sweep.specification import Specification
-from moe_theory.sweep.versions import warn_of_others
 
-POLL = 0.5  # seconds between looks at whether another process has read them
-CHECK = "check"  # the claim of whoever reads all packs
-WAY_OUT = "what was written before is kept. Make room there or make it writable, then run the same command again"
+LOOK = 1.0  # seconds between looks at whether the run is stopped
+MOST_A_TASK = 16  # chunks
+WORK_A_TASK = 1 << 20  # replicate-rounds, about: a fraction of a second
+TASKS_A_WORKER = 8  # at least, where there are enough chunks
+
+
+class Part(NamedTuple):
+    """A fixed share of a sweep's chunks, for one job of a batch system: every n-th chunk, from the i-th on."""
+
+    number: int  # from 1 on
+    count: int
+
+    @classmethod
+    def parsed(cls, text: str) -> Self:
+        """Return the part that a text such as "3/8" names. Raises: InvalidRunError."""
+        number, _, count = text.partition("/")
+        if number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
+            return cls(int(number), int(count))
+        raise InvalidRunError(f"part={text} must be two numbers, such as 3/8 for the third of eight parts. Change it.")
+
+    @property
+    def suffix(self) -> str:
+        """The end of the part's file name, before the ending."""
+        return f"-{self.number}-of-{self.count}"
+
+    def chunks(self, chunks: Sequence[PlannedChunk]) -> Sequence[PlannedChunk]:
+        """Return the part's chunks of all."""
+        return chunks[self.number - 1 :: self.count]
+
+
+@dataclasses.dataclass
+class ChunkCounts:
+    """What has become of the chunks that a run was to compute."""
+
+    num_chunks: int
+    present: int  # before the run
+    damaged: dict[str, str] = dataclasses.field(default_factory=dict)  # what is wrong, by chunk or file
+    computed: int = 0
+    failed: dict[str, str] = dataclasses.field(default_factory=dict)  # what went wrong, by chunk
+
+    @property
+    def done(self) -> int:
+        """Chunks that are saved."""
+        return self.present + self.computed
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
+    """A run that has ended."""
+
     plan: SweepPlan
-    packs: Packs
+    store: Store
     counts: ChunkCounts
 
 
@@ -45,109 +80,110 @@ def run(
     *,
     pool: WorkerPool | None = None,
     progress: Progress = quiet,
-    arguments: Sequence[str] = (),
     is_stopped: Callable[[], bool] = lambda: False,
-    log: Path | None = None,
     keeps_going: bool = False,
-    only_failed: bool = False,
+    part: Part | None = None,
 ) -> Outcome:
-    """Compute the missing chunks of a sweep in a folder; running again resumes.
+    """Compute the missing chunks of a sweep in a folder. Running again resumes.
 
     Args:
-        pool: where to compute; this machine's devices unless given.
-        arguments: of the command that asked for it, for the manifest.
+        pool: where to compute: this machine's devices unless given. It is closed.
         is_stopped: whether to stop, with a KeyboardInterrupt. An interrupt by itself may be lost: Python drops one that
             comes in the middle of a callback.
-        log, keeps_going, only_failed: as of `Sweep.run`.
-    Raises: OutputError, InvalidRunError, ExecutorLostError; whatever was finished before is kept.
+        keeps_going: whether an error of one chunk is no reason not to compute the others.
+        part: the share of the chunks to compute, into a file of its own.
+    Raises: OutputError, InvalidRunError, ExecutorLostError, or what a chunk raised. What was finished before is saved.
     """
-    pool = DevicePool() if pool is None else pool
-    packs = Packs(made_folder(folder), WAY_OUT)
-    require_version(packs.folder)
-    failed = failed_in(packs.folder)
-    if only_failed and not failed:
-        raise InvalidRunError(f"{packs.folder} has no errors of earlier runs: leave out --only failed.")
-    try:
+    path = made_folder(folder)
+    require_version(path)
+    pool = device_pool() if pool is None else pool
+    with contextlib.closing(pool):
         progress.running(f"a first task on {pool.description}")
-        plan = SweepPlan(sweep, fingerprint_of(pool, sweep.system, kept_fingerprint(packs.folder)))
+        plan = SweepPlan(sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system)))
         plan.require_memory(pool.num_local)
-        record = _record(pool, plan.fingerprint, arguments)
-        with recorded(packs.folder, sweep.to_json(), plan.fingerprint, record, log) as report:
-            remove_leftovers(packs.packs)
-            damaged, missing = _damaged(packs, progress), find_missing(plan, packs)
-            warn_of_others(plan, packs)
-            counts = ChunkCounts(len(plan.chunks), len(plan.chunks) - len(missing), damaged)
-            if only_failed:
-                missing = [chunk for chunk in missing if chunk.name in failed]
-            dispatcher = Dispatcher(plan, packs, pool, counts, missing, progress, report, keeps_going)
+        write_manifest(path, Manifest(sweep.to_json(), plan.fingerprint), is_part=part is not None)
+        store = Store(path, "" if part is None else part.suffix, WAY_OUT)
+        chunks = plan.chunks if part is None else part.chunks(plan.chunks)
+        saved = store.intact(chunk.name for chunk in chunks)
+        missing = [chunk for chunk in chunks if chunk.name not in saved]
+        counts = ChunkCounts(len(chunks), len(saved), dict(store.damaged))
+        _compute(missing, Runner(pool, progress), _Saving(store, counts, progress), is_stopped, keeps_going)
+    return Outcome(plan, store, counts)
+
+
+def _compute(
+    missing: Sequence[PlannedChunk],
+    runner: Runner,
+    saving: "_Saving",
+    is_stopped: Callable[[], bool],
+    keeps_going: bool,
+) -> None:
+    saving.show()
+    work = sum(chunk.replicate_rounds for chunk in missing)
+    runner.add(saving, _tasks(missing, runner.pool.num_workers, keeps_going), work, f"on {runner.pool.description}")
+    try:
+        while runner.is_busy:
+            if is_stopped():
+                raise KeyboardInterrupt
+            saving.save(runner.wait(LOOK))
+    except BaseException:
+        with contextlib.suppress(Exception):  # a full disk is reported by whatever met it first
+            saving.save(runner.stop())
+        raise
+
+
+def _tasks(missing: Sequence[PlannedChunk], num_workers: int, keeps_going: bool) -> Iterator[Task]:
+    """Yield tasks of some chunks each: the first task of each program first."""
+    most = max(1, min(MOST_A_TASK, len(missing) // (TASKS_A_WORKER * num_workers)))
+    firsts: list[Task] = []
+    others: list[list[PlannedChunk]] = []
+    for program, alike in itertools.groupby(missing, lambda chunk: chunk.of.program):
+        chunks = list(alike)
+        size = max(1, min(most, WORK_A_TASK // chunks[0].replicate_rounds))
+        batches = [chunks[start : start + size] for start in range(0, len(chunks), size)]
+        if all(task.program != program for task in firsts):
+            firsts.append(_task(batches.pop(0), keeps_going))
+        others += batches
+    yield from firsts
+    for batch in others:
+        yield _task(batch, keeps_going)
+
+
+def _task(chunks: Sequence[PlannedChunk], keeps_going: bool) -> Task:
+    call = functools.partial(planning.compute, parts_of(chunks), keeps_going)
+    return Task(call, sum(chunk.replicate_rounds for chunk in chunks), chunks[0].of.program, tuple(chunks))
+
+
+class _Saving:
+    """Saves chunks as they come."""
+
+    def __init__(self, store: Store, counts: ChunkCounts, progress: Progress) -> None:
+        self._store = store
+        self._counts = counts
+        self._progress = progress
+
+    def save(self, results: Sequence[Result]) -> None:
+        """Save computed chunks together. Raises: OutputError; what a chunk raised, once the others are saved."""
+        computed: dict[str, bytes] = {}
+        failure: BaseException | None = None
+        for result in results:
             try:
-                dispatcher.run(is_stopped)
-            finally:
-                record |= {"finished": provenance.now(), "computed": counts.computed}
-                record |= {"chunks": counts.done, "of": counts.num_chunks, "failed": counts.failed}
-                with contextlib.suppress(OutputError):  # a full disk is reported by whatever met it first
-                    report(dispatcher.facts())
-        return Outcome(plan, packs, counts)
-    finally:
-        packs.close()
-        pool.close()
+                outcomes = result.value()
+            except Exception as error:
+                failure = failure or error
+                continue
+            for chunk, outcome in zip(result.task.place, outcomes, strict=True):
+                if isinstance(outcome, str):
+                    self._counts.failed[chunk.name] = outcome
+                else:
+                    computed[chunk.name] = outcome
+        if computed:
+            self._store.put(computed)
+            self._counts.computed += len(computed)
+            self.show()
+        if failure is not None:
+            raise failure
 
-
-def _damaged(packs: Packs, progress: Progress) -> dict[str, str]:
-    """What is damaged, as the first of all processes that begin now finds: the others wait for it, and then take what
-    there is, so that not everyone reads everything.
-    """
-    if packs.claim(CHECK):
-        try:
-            return packs.check()
-        finally:
-            packs.release(CHECK)
-    while not packs.claim(CHECK):
-        progress.running(f"nothing: {held_by(packs.holders([CHECK]), 'check of all packs', 'checks')}")
-        time.sleep(POLL)
-    packs.release(CHECK)
-    packs.relist()
-    return {}
-
-
-def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
-    """The workers asked for: an executor's, a Dask cluster's, or local devices. Raises: InvalidRunError for more than
-    one of them, or for one that is invalid.
-    """
-    asked = {"executor": executor, "dask": dask, "devices": devices}
-    given = [name for name, value in asked.items() if value is not None]
-    if len(given) > 1:
-        raise InvalidRunError(f"{' and '.join(given)} exclude one another: give one of them.")
-    if executor is not None:
-        return ExecutorPool(executor)
-    return DevicePool(devices) if dask is None else dask_pool(dask)
-
-
-def fingerprint_of(pool: WorkerPool, system: str, kept: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The fingerprint of the pool's workers. Raises: ExecutorLostError where none answers; InvalidRunError where they
-    run other code than this process.
-    """
-    for _ in range(MOST_LOSSES):
-        try:
-            return pool.fingerprint(functools.partial(planning.fingerprint, system), kept)
-        except Exception as failure:
-            if not pool.is_loss(failure):
-                raise
-    raise ExecutorLostError(f"no worker of {pool.description} answers: look at the workers' logs, then run again.")
-
-
-def find_missing(plan: SweepPlan, packs: Packs) -> list[PlannedChunk]:
-    """The chunks to compute."""
-    return [chunk for chunk in plan.chunks if chunk.name not in packs]
-
-
-def _record(pool: WorkerPool, fingerprint: Mapping[str, str], arguments: Sequence[str]) -> dict[str, Any]:
-    return {
-        "started": provenance.now(),
-        "finished": None,
-        "argv": list(arguments),
-        "executor": pool.description,
-        "device": f"{fingerprint['backend']}: {fingerprint['processor']}",
-        "machine": f"{platform.node()}, {platform.machine()}, {available_cores()} cores",
-        "versions": provenance.versions(),
-    }
+    def show(self) -> None:
+        """Say how many chunks are saved."""
+        self._progress.at(f"{self._counts.done:,} of {self._counts.num_chunks:,} chunks")

@@ -1,22 +1,18 @@
-"""Samples kept on disk, named after what decides them, so that a verification resumes where it stopped."""
+"""Samples of claims in the store, by what decides them, so that a verification resumes where it stopped."""
 
-import glob
 import hashlib
-import re
 import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 
-from moe_theory.core.errors import DamagedChunkError, InvalidRunError, MissingChunkError
+from moe_theory.core.errors import InvalidRunError
 from moe_theory.runs.cells import chunk_of, compute_chunk
-from moe_theory.runs.files import pack
 from moe_theory.runs.fingerprint import Digests
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
-from moe_theory.runs.store import Store
+from moe_theory.runs.store import PATTERN, Store, pack, unpack
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
 from moe_theory.verify.evidence import (
     EVENTS,
@@ -30,84 +26,57 @@ from moe_theory.verify.evidence import (
 )
 from moe_theory.verify.interim import SequentialTest, take
 
+_OF_0_1 = "*@*.npz"
+
 
 class Archive:
-    """Samples in a folder, one file a claim and setting, so that a verification resumes where it stopped. The file's
-    name has a digest of everything that its numbers depend on; one that is damaged is ignored and replaced.
-
-    `store` has the claims: `name_of` says which name stands for a claim's samples.
-    """
+    """Samples of claims in a folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises: InvalidRunError for a folder of an earlier version."""
-        self.store, self.keys = Store(folder, "make room or name another --out"), Keys()
-        self.found: set[str] = set()  # entries that were there when they were asked for
-        self.written: set[str] = set()  # entries computed since, or added to
-        self.damaged: dict[str, str] = {}  # why entries that were there count for nothing
-        self.store.remove_leftovers()
-        if any(not _CURRENT.search(path.name) for path in folder.glob(_SAMPLES)):
+        """Raises: InvalidRunError for a folder that version 0.1 wrote."""
+        if next(folder.glob(_OF_0_1), None) is not None:
             raise InvalidRunError(
-                f"{folder} holds samples of an earlier version, which this one cannot use. Name another --out, or give "
-                "--fresh to discard them."
+                f"{folder} was written by version 0.1, which this one does not read. The same command with another "
+                "--out computes it again."
             )
+        self.store = Store(folder, way_out="make room or name another --out")
+        self.keys = Keys()
+        self.found: set[str] = set()  # keys of samples that were there
+        self.written: set[str] = set()  # keys of samples computed since, or added to
 
     def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
-        """The samples of replicates 0, 1, ... and the components' names; None where there are none that count."""
+        """Return the samples of replicates 0, 1, ... and the components' names, or None where there are none."""
         key = self.keys.of(claim, reading, seed)
-        name = _name(claim, reading, key)
-        try:
-            kept = self.store.read(name, {"key": key})
-        except MissingChunkError:
+        data = self.store.get(key)
+        if data is None:
             return None
-        except DamagedChunkError as failure:
-            self.damaged[name] = failure.reason
-            return None
-        self.found.add(name)
-        count = int(kept["count"])
+        self.found.add(key)
+        arrays = unpack(data)
+        count = int(arrays["count"])
         parts = {
-            name: np.ascontiguousarray(np.broadcast_to(kept[name], (count, kept[name].shape[1])))
+            name: np.ascontiguousarray(np.broadcast_to(arrays[name], (count, arrays[name].shape[1])))
             for name in Samples._fields
-            if name in kept
+            if name in arrays
         }
-        return Samples(**parts), [str(label) for label in kept["labels"]]
+        return Samples(**parts), [str(label) for label in arrays["labels"]]
 
     def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:
-        """Write samples over those there are; others of the same claim and setting go. Raises: OutputError where the
-        folder cannot be written.
-        """
-        key, label = self.keys.of(claim, reading, seed), _label(claim, reading)
-        name = _name(claim, reading, key)
-        known = {name: part for name, part in samples._asdict().items() if part is not None}
+        """Save samples in place of those of the same claim and setting. Raises: OutputError."""
+        key = self.keys.of(claim, reading, seed)
+        parts = {name: part for name, part in samples._asdict().items() if part is not None}
         # One row for all, where all replicates have the same.
-        contents = {name: part[:1] if np.all(part == part[:1]) else part for name, part in known.items()}
-        contents |= {"count": np.int64(samples.num_replicates), "labels": np.array(labels, str)}
-        self.store.write(name, pack({"key": key}, contents))
-        self.written.add(name)
-        for path in self.store.folder.glob(f"{glob.escape(label)}-*.npz"):
-            if _CURRENT.sub("", path.name) == label and path != self.store.path(name):
-                path.unlink(missing_ok=True)
-
-    def name_of(self, claim: Claim, reading: ReadingLike, seed: int) -> str:
-        """The name of a claim's samples in the store."""
-        return _name(claim, reading, self.keys.of(claim, reading, seed))
+        arrays = {name: part[:1] if np.all(part == part[:1]) else part for name, part in parts.items()}
+        arrays["count"] = np.int64(samples.num_replicates)
+        arrays["labels"] = np.array(labels, str)
+        self.store.put({key: pack(arrays)}, label=f"{claim.id}@{reading.name}")
+        self.written.add(key)
 
 
 def clear_samples(folder: Path) -> None:
-    """Remove samples, those of earlier versions too, and no other files."""
-    for path in folder.glob(_SAMPLES):
-        path.unlink(missing_ok=True)
-
-
-_SAMPLES = "*@*.npz"  # whoever wrote them
-_CURRENT = re.compile(r"-[0-9a-f]{16}\.npz$")
-
-
-def _name(claim: Claim, reading: ReadingLike, key: str) -> str:
-    return f"{_label(claim, reading)}-{key[:16]}"
-
-
-def _label(claim: Claim, reading: ReadingLike) -> str:
-    return f"{claim.id}@{quote(reading.name, safe=' ,=')}"
+    """Remove samples, those of version 0.1 too, and no other files."""
+    for pattern in (PATTERN, _OF_0_1):
+        for path in folder.glob(pattern):
+            path.unlink(missing_ok=True)
 
 
 class Keys:

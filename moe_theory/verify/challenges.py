@@ -3,12 +3,13 @@ reads.
 """
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
 import platform
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ from moe_theory.core.errors import InvalidReportError, InvalidRunError
 from moe_theory.runs import Progress, automatic, quiet, shown
 from moe_theory.runs.files import made_folder, write_whole
 from moe_theory.runs.reading import read_bytes
+from moe_theory.runs.runner import Runner
+from moe_theory.runs.runner import Task as RunnerTask
 from moe_theory.runs.workers import WorkerPool
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Keys
@@ -23,7 +26,7 @@ from moe_theory.verify.challenge import SECONDS, axes_of, challenge, every_named
 from moe_theory.verify.challenged import SCHEMA, Challenge
 from moe_theory.verify.claim import registered
 from moe_theory.verify.registry import declared_claims
-from moe_theory.verify.remote import explained, machine, pool_for
+from moe_theory.verify.remote import machine, pool_for
 from moe_theory.verify.statement import free_of
 from moe_theory.verify.status import deciding
 from moe_theory.verify.verdict import Statement
@@ -112,20 +115,16 @@ def _searched_remotely(
     """As workers end them."""
     if not tasks:
         return
-    with contextlib.closing(pool), shown(progress) as listener, contextlib.ExitStack() as left:
-        listener.running(f"searches on {pool.description}")
-        listener.at(f"0 of {len(tasks)} searches")
-        pool.fingerprint(machine, machine())  # workers with another one get no tasks
-        executor = pool.open()
-        futures = {executor.submit(search, task): task.statement for task in tasks}
-        left.callback(lambda: [future.cancel() for future in futures])  # an executor of the caller's would go on
-        for number, future in enumerate(as_completed(futures), 1):
-            try:
-                plain = future.result()
-            except Exception as failure:
-                raise explained(failure, pool, "searches made") from None
-            listener.at(f"{number} of {len(tasks)} searches")
-            yield futures[future], Challenge.of_json(plain, declared_claims())
+    with contextlib.closing(pool), shown(progress) as listener, Runner(pool, listener) as runner:
+        pool.fingerprint(machine)
+        work = [RunnerTask(functools.partial(search, task), 0, place=task.statement) for task in tasks]
+        runner.add(None, iter(work), 0, f"searches on {pool.description}")
+        done = 0
+        while runner.is_busy:
+            listener.at(f"{done} of {len(tasks)} searches")
+            for result in runner.wait():
+                done += 1
+                yield result.task.place, Challenge.of_json(result.value(), declared_claims())
 
 
 def kept(folder: Path) -> list[Challenge]:

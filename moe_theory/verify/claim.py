@@ -253,13 +253,13 @@ class Experiment(Shown):
         results = sweep if isinstance(sweep, Results) else Results.open(sweep)
         if not results.coverage.is_complete:
             raise InvalidRunError(
-                f"{results.packs.folder}: a verdict needs every replicate, and some are missing. Run the same "
+                f"{results.folder}: a verdict needs every replicate, and some are missing. Run the same "
                 "`moe-theory sweep` command again, which computes only what is missing."
             )
         spec, cells = results.sweep, results.sweep.grid.cells
         sizes = {cell.dims for cell in cells}
         return cls(
-            name=name or Path(results.packs.folder).resolve().name,
+            name=name or Path(results.folder).resolve().name,
             dims=sizes.pop()
             if len(sizes) == 1
             else {n: cell.dims for n, cell in zip(results.names, cells, strict=True)},

@@ -1,7 +1,6 @@
 """Evidence: runs of an experiment, and the samples that claims take from them."""
 
 import functools
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,33 +12,11 @@ from jaxtyping import Float
 from moe_theory.core.errors import OWN_CODE, InvalidClaimError
 from moe_theory.core.random import root_key
 from moe_theory.core.system import Observe, System
-from moe_theory.runs import Cell, Progress, replicate_rounds
-from moe_theory.runs.cells import RunningCells
+from moe_theory.runs import Cell
 from moe_theory.verify.claim import LIMITS, Claim, Experiment, Runs, require_replicates_last
 
 EXPONENTS = {"rate", "limit_rate"}  # kinds of claims whose prediction is one number for all components
 EVENTS = {"probability", "counterexample", "limit_probability"}  # whose components happen or do not
-
-
-def runs_of(
-    experiment: Experiment, cells: Sequence[Cell], first: int, last: int, seed: int, progress: Progress, what: str
-) -> "RunningCells | RunsAtOnce":
-    """Runs of the cells, of replicates `first` to `last` - 1: to be simulated, measured, or read from a stored sweep.
-
-    Raises, here or when they are made: MissingChunkError for a chunk of a stored sweep that is damaged.
-    """
-    count = last - first
-    if experiment.source is None:
-        return RunningCells(cells, count, first, seed, experiment.width, progress, what)
-
-    def make() -> Runs:
-        progress.add_work(replicate_rounds(cells, count))
-        progress.running(what)
-        runs = sourced_runs(experiment, cells, first, count, seed)
-        progress.advance(replicate_rounds(cells, count))
-        return runs
-
-    return RunsAtOnce(make)
 
 
 def sourced_runs(experiment: Experiment, cells: Sequence[Cell], first: int, count: int, seed: int) -> Runs:
@@ -49,35 +26,6 @@ def sourced_runs(experiment: Experiment, cells: Sequence[Cell], first: int, coun
     assert experiment.stored is not None  # callers have looked
     found = experiment.stored.runs(first, count)
     return {cell.name: found[cell.name] for cell in cells}
-
-
-class RunsAtOnce:
-    """Runs that the waiting thread makes by itself, in the manner of `RunningCells`."""
-
-    num_bytes = 0  # that are known of
-
-    def __init__(self, make: Callable[[], Runs]) -> None:
-        self._make, self._runs, self.seconds = make, None, 0.0
-
-    @property
-    def is_finished(self) -> bool:
-        return self._runs is not None
-
-    def begin(self, tell: Callable[[Callable[[], None]], None], rank: tuple[int, ...] = ()) -> None:
-        del rank
-        tell(self._take)
-
-    def cancel(self) -> None:
-        """Nothing: it is made or not."""
-
-    def runs(self) -> Runs:
-        assert self._runs is not None  # the caller has looked
-        return self._runs
-
-    def _take(self) -> None:
-        began = time.monotonic()
-        self._runs = self._make()
-        self.seconds = time.monotonic() - began
 
 
 class Samples(NamedTuple):

@@ -377,7 +377,7 @@ def _found(
             if on_point is not None:
                 on_point(point)
 
-        take_looks(list(monitors), progress, end)
+        take_looks(list(monitors), progress, end, remote=remote)
         statuses = {coordinates: point.verdict.status for coordinates, point in found.items()}
         boxes = [part for box in boxes for part in (_halves(search.axes, box) if _is_mixed(box, statuses) else [box])]
         wanted = sorted({corner for box in boxes for corner in itertools.product(*box)} - found.keys())

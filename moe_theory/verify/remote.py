@@ -9,18 +9,20 @@ import functools
 import platform
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import jax
 
-from moe_theory.core.errors import OWN_CODE, ExecutorLostError, InvalidRunError, UnknownNameError
+from moe_theory.core.errors import OWN_CODE, InvalidRunError, UnknownNameError
 from moe_theory.core.forks import after_fork
-from moe_theory.runs import Cell, Progress, replicate_rounds, run_cells
+from moe_theory.runs import Cell, replicate_rounds, run_cells
 from moe_theory.runs.cells import width_of
 from moe_theory.runs.provenance import fingerprint, is_x64, require_same, versions
-from moe_theory.runs.workers import WorkerPool
+from moe_theory.runs.runner import Result
+from moe_theory.runs.runner import Task as RunnerTask
+from moe_theory.runs.workers import WorkerPool, pool_of
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Keys
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
@@ -100,8 +102,6 @@ def pool_for(claims: Sequence[Claim], executor: Executor | None = None, dask: st
             f"claim {own[0]} is of a file of your own, and workers elsewhere import installed papers alone. Leave out "
             "--dask (executor), or install the file as a paper, by an entry point of the group moe_theory.papers."
         )
-    from moe_theory.sweep.runner import pool_of  # which takes a second to import
-
     return pool_of(executor, dask)
 
 
@@ -119,22 +119,23 @@ class RemoteSampler:
         self.pool, self._keys = pool, keys or Keys()
         self._has_asked = False
 
-    def begin(
+    def batch(
         self, study: Study, tests: Sequence[SequentialTest], cells: Sequence[Cell], first: int, last: int
-    ) -> "RunningSamples":
-        """The samples of replicates `first` to `last` - 1, still to be begun. Claims without a common cell are tasks
-        apart, once their components have names, which are those of all runs together. Raises: as the pool where its
-        workers are asked what they have: those that would refuse get no tasks, and silence is said.
+    ) -> "SampleBatch":
+        """Return the tasks that take samples of replicates `first` to `last` - 1.
+
+        Claims without a common cell are tasks apart, once their components have names, which are those of all runs
+        together. Raises: InvalidRunError where workers have other code.
         """
         if not self._has_asked:
-            try:
-                self.pool.fingerprint(machine, machine())
-            except Exception as failure:
-                raise explained(failure, self.pool, "samples taken") from None
+            self.pool.fingerprint(machine)
             self._has_asked = True
         groups = _apart(tests, cells) if first else [(tests, cells)]
-        work = [(task, own) for of, own in groups for task in self._tasks(study, of, own, first, last)]
-        return RunningSamples(self.pool, work)
+        batch = SampleBatch()
+        for group, group_cells in groups:
+            for task in self._tasks(study, group, group_cells, first, last):
+                batch.add(task, replicate_rounds(group_cells, task.num_replicates))
+        return batch
 
     def _tasks(
         self, study: Study, tests: Sequence[SequentialTest], cells: Sequence[Cell], first: int, last: int
@@ -162,68 +163,42 @@ class RemoteSampler:
         return [whole._replace(first=start, num_replicates=end - start) for start, end in spans]
 
 
-class RunningSamples:
-    """Samples that workers are taking, while the caller waits for others too; in the manner of `RunningCells`."""
+class SampleBatch:
+    """Samples that workers take, and those that have come."""
 
     num_bytes = 0  # that are worth counting
 
-    def __init__(self, pool: WorkerPool, work: Sequence[tuple[Task, Sequence[Cell]]]) -> None:
-        self._pool = pool
-        self._tasks = [(task, replicate_rounds(cells, task.num_replicates)) for task, cells in work]
+    def __init__(self) -> None:
+        self._tasks: list[RunnerTask] = []
         self._done: list[dict[str, Taken]] = []
-        self._running: set[Future[Outcome]] = set()
         self.seconds = 0.0  # that workers have spent
+
+    def add(self, task: Task, work: int) -> None:
+        """Add a block of replicates, of so many replicate-rounds."""
+        self._tasks.append(RunnerTask(functools.partial(take_samples, task), work))
 
     @property
     def is_finished(self) -> bool:
+        """Whether all samples have come."""
         return len(self._done) == len(self._tasks)
 
-    def begin(self, tell: Callable[[Callable[[], None]], None], progress: Progress, what: str) -> None:
-        """Submit all tasks. What there is to do when one is done goes to `tell`: call it, in the thread that waits.
-        Raises: ExecutorLostError where the workers are lost.
-        """
-        self._progress = progress
-        progress.add_work(sum(amount for _, amount in self._tasks))
-        progress.running(f"{what}, on {self._pool.description}")
-        for task, amount in self._tasks:
-            try:
-                future = self._pool.open().submit(take_samples, task)
-            except Exception as failure:
-                raise explained(failure, self._pool, "samples taken") from None
-            self._running.add(future)
-            future.add_done_callback(lambda future, amount=amount: tell(lambda: self._take(amount, future)))
+    def tasks(self) -> Iterator[RunnerTask]:
+        """Return the tasks for the runner."""
+        return iter(self._tasks)
 
-    def cancel(self) -> None:
-        for future in self._running:
-            future.cancel()
+    def take(self, result: Result) -> None:
+        """Keep what a task has taken. Raises: what it raised."""
+        samples, seconds = result.value()
+        self._done.append(samples)
+        self.seconds += seconds
 
     def taken(self) -> Mapping[str, Sequence[Taken]]:
-        """What each claim has taken, by its id, once all tasks are done."""
-        found: dict[str, list[Taken]] = {}
-        for part in self._done:
-            for claim, own in part.items():
-                found.setdefault(claim, []).append(own)
-        return {claim: sorted(parts, key=lambda part: part.first) for claim, parts in found.items()}
-
-    def _take(self, amount: int, future: Future[Outcome]) -> None:
-        self._running.discard(future)
-        try:
-            kept, seconds = future.result()
-        except Exception as failure:
-            raise explained(failure, self._pool, "samples taken") from None
-        self._done.append(kept)
-        self.seconds += seconds
-        self._progress.advance(amount)
-
-
-def explained(failure: Exception, pool: WorkerPool, what: str) -> Exception:
-    """A failure of workers, which says where they were lost that `what` so far is kept."""
-    if not pool.is_loss(failure):
-        return failure
-    return ExecutorLostError(
-        f"the workers of {pool.description} are lost ({failure}): the {what} so far are kept where there is a folder "
-        "for them. Start the workers, then run the same command again."
-    )
+        """Return what each claim has taken, by its id, once all tasks are done."""
+        parts: dict[str, list[Taken]] = {}
+        for done in self._done:
+            for claim, part in done.items():
+                parts.setdefault(claim, []).append(part)
+        return {claim: sorted(blocks, key=lambda block: block.first) for claim, blocks in parts.items()}
 
 
 def _apart(

@@ -446,7 +446,7 @@ def require_free(name: str, reading: ReadingLike, experiment: Experiment) -> Non
     if experiment.stored is not None:
         raise InvalidParamsError(
             f"{name} cannot be set: the experiment {experiment.name} reads the sweep in "
-            f"{experiment.stored.packs.folder}. Run a sweep with another {name}."
+            f"{experiment.stored.folder}. Run a sweep with another {name}."
         )
     own = {cell: overrides[name] for cell, overrides in experiment.cells.items() if name in overrides}
     if len(own) == len(experiment.cells):
@@ -478,7 +478,7 @@ def _reading_of_sweep(claim: Claim, names: Sequence[str] | None) -> ReadingLike:
     if names is None or {reading.name, *registry.SPECIAL_NAMES} & set(names):
         return reading
     raise InvalidRunError(
-        f"claim {claim.id} reads the sweep in {results.packs.folder}, which is of reading {reading.name} and not "
+        f"claim {claim.id} reads the sweep in {results.folder}, which is of reading {reading.name} and not "
         f"{', '.join(names)}. Leave the reading out, or run that sweep under another reading."
     )
 
@@ -488,7 +488,7 @@ def _check_stored(experiment: Experiment, replicates: int | None, seed: int) -> 
     if experiment.stored is None:
         return
     results = experiment.stored
-    where, spec = f"the experiment {experiment.name} reads the sweep in {results.packs.folder}", results.sweep
+    where, spec = f"the experiment {experiment.name} reads the sweep in {results.folder}", results.sweep
     if seed not in (0, spec.seed):
         raise InvalidRunError(f"{where}, which is of seed {spec.seed} and not {seed}. Leave the seed out.")
     if replicates is not None and replicates > spec.replicates:

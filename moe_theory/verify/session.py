@@ -4,29 +4,28 @@ The claims of one experiment share its runs. Only the samples that claims take f
 with the claims' components and not with the states, and samples can be kept on disk to resume from.
 """
 
-import functools
 import heapq
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 from moe_theory.core.errors import OWN_CODE
 from moe_theory.core.machine import machine_memory
-from moe_theory.runs import Cell, Progress, Run, automatic, quiet, shown
-from moe_theory.runs.cells import RunningCells
-from moe_theory.runs.locks import Holder, held_by
+from moe_theory.runs import Cell, Progress, Run, automatic, quiet, replicate_rounds, shown
+from moe_theory.runs.cells import CellBatch
 from moe_theory.runs.provenance import is_x64, now, versions
+from moe_theory.runs.runner import Result, Runner
 from moe_theory.runs.workers import WorkerPool, num_device_workers
 from moe_theory.verify.archive import Archive
-from moe_theory.verify.claim import Claim, Experiment
-from moe_theory.verify.evidence import RunsAtOnce, find_overflows, runs_of
+from moe_theory.verify.claim import Claim, Experiment, Runs
+from moe_theory.verify.evidence import find_overflows, sourced_runs
 from moe_theory.verify.exactness import require_proofs
 from moe_theory.verify.interim import SequentialTest, is_of_study
-from moe_theory.verify.remote import RemoteSampler, RunningSamples, remote_pool, remote_sampler
+from moe_theory.verify.remote import RemoteSampler, SampleBatch, remote_pool, remote_sampler
 from moe_theory.verify.request import Request, Study, blank_verdict, check_request
 from moe_theory.verify.statement import bearing
 from moe_theory.verify.variant import Parts, as_asked
@@ -35,8 +34,8 @@ from moe_theory.verify.verdict import Report, Stop, Verdict, Verdicts
 SAMPLES = "samples"  # their folder, beside the report
 UNKNOWN_SECONDS = 3.0  # that a look is taken to need at an experiment of which nothing has been run or compiled
 STUDIES_AHEAD = 2  # under way beside one a worker, so that none waits for the next
-POLL = 0.5  # seconds between looks at what other processes hold
 MEMORY_SHARE = 0.5  # of the machine's, that runs under way may take
+OnEnd = Callable[["StudyMonitor", SequentialTest], None]
 PART_BYTES = 1 << 30  # of the runs that a look takes samples from at once, as soon as it is known what one needs
 
 
@@ -130,7 +129,8 @@ def carry_out(
     pace: dict[Experiment, float] = {}
     with remote_sampler(pool, None if archive is None else archive.keys) as remote:
         monitors = [StudyMonitor(study, archive, pace, remote) for study in request.studies]
-        take_looks(monitors, progress, tell, None if request.budget is None else request.budget - request.reserve)
+        budget = None if request.budget is None else request.budget - request.reserve
+        take_looks(monitors, progress, tell, budget, remote)
     order = {id: place for place, id in enumerate(request.claims)}
     verdicts = [*request.known, *(test.latest for monitor in monitors for test in monitor.tests)]
     return Report(
@@ -151,89 +151,98 @@ def carry_out(
 def take_looks(
     monitors: Sequence["StudyMonitor"],
     progress: Progress,
-    on_end: Callable[["StudyMonitor", SequentialTest], None],
+    on_end: "OnEnd",
     budget: float | None = None,
+    remote: RemoteSampler | None = None,
 ) -> None:
     """Look at studies until all their tests have ended, or the seconds of the budget.
 
-    Several are under way at once, and one is looked at while the runs of others are made; earlier looks come first.
+    Several are under way at once, and one is looked at while the runs of others are made. Earlier looks come first.
     Which of them is done first changes no number. Runs that are measured, some of them by clocks, have the machine
-    alone. Studies whose samples another process takes come last, when it has left them.
+    alone.
     """
-    began, done = time.monotonic(), SimpleQueue[tuple[int, Callable[[], None]]]()
-    waiting = [(*monitor.rank, place) for place, monitor in enumerate(monitors)]
-    heapq.heapify(waiting)
-    under_way: dict[int, StudyMonitor] = {}
-    held: list[tuple[int, ...]] = []  # by other processes
+    with Runner(None if remote is None else remote.pool, progress) as runner:
+        _Looks(monitors, runner, on_end, budget).take()
 
-    def has_time(*studies: StudyMonitor) -> bool:
-        expected = sum(monitor.expected_seconds() for monitor in studies)
-        return budget is None or time.monotonic() - began + expected < budget
 
-    def has_room(monitor: StudyMonitor) -> bool:
-        every = [monitor, *under_way.values()]
-        if any(each.is_alone for each in every) or len(every) > monitor.num_workers + STUDIES_AHEAD:
-            return False
-        return sum(each.expected_bytes() for each in every) < MEMORY_SHARE * machine_memory() and has_time(*every)
+class _Looks:
+    """The looks at several studies under way."""
 
-    def end(monitor: StudyMonitor, tests: Sequence[SequentialTest]) -> None:
-        for test in tests:
-            on_end(monitor, test)
+    def __init__(
+        self, monitors: Sequence["StudyMonitor"], runner: Runner, on_end: "OnEnd", budget: float | None
+    ) -> None:
+        self._runner = runner
+        self._on_end = on_end
+        self._deadline = math.inf if budget is None else time.monotonic() + budget
+        self._waiting = [(*monitor.rank, place) for place, monitor in enumerate(monitors)]
+        self._monitors = monitors
+        self._under_way: dict[int, StudyMonitor] = {}
+        heapq.heapify(self._waiting)
 
-    try:
-        while waiting or under_way or held:
-            while waiting and (not under_way or has_room(monitors[waiting[0][-1]])):
-                *rank, place = heapq.heappop(waiting)
-                monitor = monitors[place]
-                is_free = monitor.claim()
-                if not has_time(monitor):
-                    end(monitor, monitor.stop(Stop.BUDGET))
-                    monitor.release()
-                    continue
-                if not is_free:
-                    held.append((*rank, place))
-                    continue
-                under_way[place] = monitor
-                try:
-                    monitor.begin(lambda call, place=place: done.put((place, call)), (*rank, place), progress)
-                except OWN_CODE as failure:
-                    done.put((place, functools.partial(_raise, failure)))
-            if not under_way:
-                if held:
-                    holders = [monitors[place].holder for *_, place in held]
-                    progress.running(f"nothing: {held_by(holders, 'study', 'studies')}")
-                    time.sleep(POLL)
-                waiting, held = sorted(held), []
+    def take(self) -> None:
+        """Take all looks."""
+        while self._waiting or self._under_way:
+            self._begin()
+            if not any(monitor.is_ready for monitor in self._under_way.values()):
+                for result in self._runner.wait() if self._runner.is_busy else ():
+                    self._take(result)
+            for place, monitor in list(self._under_way.items()):
+                if monitor.is_ready:
+                    self._finish(place, monitor.look())
+
+    def _begin(self) -> None:
+        """Begin the runs of as many studies as there is room for."""
+        while self._waiting and (not self._under_way or self._has_room()):
+            *rank, place = heapq.heappop(self._waiting)
+            monitor = self._monitors[place]
+            monitor.load()
+            if not self._has_time(monitor):
+                self._end(monitor, monitor.stop(Stop.BUDGET))
                 continue
-            place, call = done.get()
-            monitor = under_way.get(place)
-            if monitor is None:  # it has failed
-                continue
+            self._under_way[place] = monitor
             try:
-                call()
-            except OWN_CODE as failure:  # of the study's own code: an ERROR of its claims alone
-                if not is_of_study(failure):
-                    raise
-                ended = monitor.fail(failure)
-            else:
-                if not monitor.is_ready:
-                    continue
-                ended = monitor.look()
-            del under_way[place]
-            end(monitor, ended)
-            if monitor.undecided:
-                heapq.heappush(waiting, (*monitor.rank, place))
-            else:
-                monitor.release()
-    finally:
-        for monitor in under_way.values():
-            monitor.cancel()
-        for monitor in monitors:
-            monitor.release()
+                monitor.begin(self._runner, (*rank, place))
+            except OWN_CODE as failure:
+                self._fail(place, failure)
 
+    def _take(self, result: Result) -> None:
+        """Hand a result to its study, unless that has failed meanwhile."""
+        monitor = result.job
+        place = next((place for place, other in self._under_way.items() if other is monitor), None)
+        if place is None:
+            return
+        try:
+            monitor.take(result)
+        except OWN_CODE as failure:
+            self._runner.drop(monitor)
+            self._fail(place, failure)
 
-def _raise(failure: BaseException) -> None:
-    raise failure
+    def _fail(self, place: int, failure: BaseException) -> None:
+        """End a study for what its own code has raised: an ERROR of its claims alone."""
+        if not is_of_study(failure):
+            raise failure
+        self._finish(place, self._monitors[place].fail(failure))
+
+    def _finish(self, place: int, ended: Sequence[SequentialTest]) -> None:
+        monitor = self._under_way.pop(place)
+        self._end(monitor, ended)
+        if monitor.undecided:
+            heapq.heappush(self._waiting, (*monitor.rank, place))
+
+    def _end(self, monitor: "StudyMonitor", tests: Sequence[SequentialTest]) -> None:
+        for test in tests:
+            self._on_end(monitor, test)
+
+    def _has_time(self, *monitors: "StudyMonitor") -> bool:
+        return time.monotonic() + sum(monitor.expected_seconds() for monitor in monitors) < self._deadline
+
+    def _has_room(self) -> bool:
+        """Whether the next study can be under way beside the others."""
+        monitors = [self._monitors[self._waiting[0][-1]], *self._under_way.values()]
+        if any(monitor.is_alone for monitor in monitors) or len(monitors) > monitors[0].num_workers + STUDIES_AHEAD:
+            return False
+        needed = sum(monitor.expected_bytes() for monitor in monitors)
+        return needed < MEMORY_SHARE * machine_memory() and self._has_time(*monitors)
 
 
 def judge(claim: Claim, reading: str, runs: Mapping[str, Run], seed: int, error: float) -> Verdict:
@@ -261,15 +270,16 @@ class StudyMonitor:
         self.pace = {} if pace is None else pace  # seconds a replicate, shared by studies
         self._looks = iter(study.looks)
         self._num_looks = 0
-        self._runs: RunningCells | RunsAtOnce | RunningSamples | None = None  # that are being made
+        self._batch: CellBatch | SampleBatch | None = None  # of the runs that are being made
+        self._sourced: Runs | None = None  # runs that are measured, or read from a stored sweep
+        self._sourced_seconds = 0.0
+        self._is_loaded = False
         self._bytes_each = 0.0  # of a replicate of them
         self._target = next(self._looks)  # replicates of the next look
         self.tests = [
             SequentialTest(claim, blank, study.least_replicates, random=study.random)
             for claim, blank in zip(study.claims, study.blanks, strict=True)
         ]
-        self.holder: Holder | None = None  # who had some of its samples when they were to be claimed, if known
-        self._names: list[str] = []  # of the samples that it has claimed
 
     @property
     def undecided(self) -> list[SequentialTest]:
@@ -292,32 +302,17 @@ class StudyMonitor:
     @property
     def is_ready(self) -> bool:
         """Whether there are the runs that the next look needs."""
-        return self._runs is None or self._runs.is_finished
+        return self._batch is None or self._batch.is_finished
 
-    def claim(self) -> bool:
-        """Keep other processes from the samples of all tests, and read those there are; False where one has some."""
-        if self.archive is None or self._names:
-            return True
-        of = self.study.reading, self.study.seed
+    def load(self) -> None:
+        """Read the samples that are saved, the first time that it is called."""
+        if self.archive is None or self._is_loaded:
+            return
+        self._is_loaded = True
         for test in self.tests:
-            name = self.archive.name_of(test.claim, *of)
-            if not self.archive.store.claim(name):
-                self.release()
-                (self.holder,) = self.archive.store.holders([name])
-                return False
-            self._names.append(name)
-        for test in self.tests:
-            kept = self.archive.load(test.claim, *of)
-            if kept is not None:
-                test.samples, test.labels = kept
-        return True
-
-    def release(self) -> None:
-        """Let other processes have its samples."""
-        if self.archive is not None:
-            for name in self._names:
-                self.archive.store.release(name)
-        self._names = []
+            saved = self.archive.load(test.claim, self.study.reading, self.study.seed)
+            if saved is not None:
+                test.samples, test.labels = saved
 
     def expected_seconds(self) -> float:
         share = len(self._needed_cells) / len(self.study.cells)
@@ -328,41 +323,52 @@ class StudyMonitor:
     def expected_bytes(self) -> float:
         return (self._part_end - self._known) * self._bytes_each
 
-    def begin(self, tell: Callable[[Callable[[], None]], None], rank: tuple[int, ...], progress: Progress) -> None:
-        """Begin the runs that the next look needs: call what goes to `tell` until it `is_ready`."""
-        study, known, last = self.study, self._known, self._part_end
-        if known < last:
-            what, cells = f"{study.name}, replicates {known} to {last - 1}", self._needed_cells
-            if self.remote is not None and study.experiment.source is None:
-                tests = [test for test in self.undecided if test.count < last]
-                self._runs = self.remote.begin(study, tests, cells, known, last)
-                self._runs.begin(tell, progress, what)
-            else:
-                self._runs = runs_of(study.experiment, cells, known, last, study.seed, progress, what)
-                self._runs.begin(tell, rank)
+    def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
+        """Begin the runs that the next look needs: give results to `take` until it `is_ready`."""
+        study, first, last = self.study, self._known, self._part_end
+        if first >= last:
+            return
+        cells = self._needed_cells
+        work = replicate_rounds(cells, last - first)
+        what = f"{study.name}, replicates {first} to {last - 1}"
+        if study.experiment.source is not None:
+            start_time = time.monotonic()
+            runner.progress.add_work(work)
+            runner.progress.running(what)
+            self._sourced = sourced_runs(study.experiment, cells, first, last - first, study.seed)
+            runner.progress.advance(work)
+            self._sourced_seconds = time.monotonic() - start_time
+            return
+        if self.remote is None:
+            width = study.experiment.width
+            self._batch = CellBatch(cells, last - first, first=first, seed=study.seed, width=width)
         else:
-            tell(lambda: None)
+            tests = [test for test in self.undecided if test.count < last]
+            self._batch = self.remote.batch(study, tests, cells, first, last)
+        runner.add(self, self._batch.tasks(), work, what, rank)
 
-    def cancel(self) -> None:
-        if self._runs is not None:
-            self._runs.cancel()
+    def take(self, result: Result) -> None:
+        """Keep what a task of its runs has computed. Raises: what the task raised."""
+        assert self._batch is not None  # it has begun
+        self._batch.take(result)
 
     def look(self) -> list[SequentialTest]:
         """Take the next look, once there are all samples for it; the tests that it ends."""
-        began, undecided, known, last = time.monotonic(), self.undecided, self._known, self._part_end
-        share, running = len(self._needed_cells) / len(self.study.cells), self._runs
-        if running is not None:
-            self._extend(running, [test for test in undecided if test.count < last])
-            self._runs = None
+        start_time = time.monotonic()
+        undecided, known, last = self.undecided, self._known, self._part_end
+        cell_share = len(self._needed_cells) / len(self.study.cells)
+        self._extend([test for test in undecided if test.count < last])
         is_whole = last == self._target
         for test in undecided:
             if is_whole and not test.has_ended:
                 test.look(self._target)
-        spent = time.monotonic() - began
-        if running is not None:
-            spent += running.seconds / self.num_workers
-            self.pace[self.study.experiment] = spent / (last - known) / share
-            self._bytes_each = running.num_bytes / (last - known)
+        spent = time.monotonic() - start_time + self._sourced_seconds
+        if self._batch is not None:
+            spent += self._batch.seconds / self.num_workers
+            self._bytes_each = self._batch.num_bytes / (last - known)
+        if known < last:
+            self.pace[self.study.experiment] = spent / (last - known) / cell_share
+        self._batch, self._sourced, self._sourced_seconds = None, None, 0.0
         self.seconds += spent
         if not is_whole:
             return [test for test in undecided if test.has_ended]
@@ -376,7 +382,7 @@ class StudyMonitor:
 
     def fail(self, failure: BaseException) -> list[SequentialTest]:
         """End all tests for what the making of the runs has raised."""
-        self.cancel()
+        self._batch = None
         undecided = self.undecided
         for test in undecided:
             test.fail(failure, self._target)
@@ -407,18 +413,21 @@ class StudyMonitor:
         doublings = max(int(PART_BYTES / (self._bytes_each * first)).bit_length() - 1, 0)
         return min(self._known + (first << doublings), self._target)
 
-    def _extend(self, running: RunningCells | RunsAtOnce | RunningSamples, tests: Sequence[SequentialTest]) -> None:
-        if isinstance(running, RunningSamples):
-            parts = running.taken()
+    def _extend(self, tests: Sequence[SequentialTest]) -> None:
+        """Take samples of the runs that have been made."""
+        if isinstance(self._batch, SampleBatch):
+            parts = self._batch.taken()
             for test in tests:
                 test.add(parts[test.claim.id])
                 self._keep(test)
-        else:
-            runs = running.runs()
-            overflows = find_overflows(runs)
-            for test in tests:
-                test.extend(runs, overflows)
-                self._keep(test)
+            return
+        runs = self._sourced if self._batch is None else self._batch.runs()
+        if runs is None:
+            return
+        overflows = find_overflows(runs)
+        for test in tests:
+            test.extend(runs, overflows)
+            self._keep(test)
 
     def _keep(self, test: SequentialTest) -> None:
         if self.archive is not None and test.samples is not None:

@@ -86,11 +86,11 @@ def test_a_failure_in_a_thread_reaches_the_caller():
         run_cells([Cell("one", SYSTEM, continual.Params(num_experts=3), 3, 1, observe, failing)], 40, width=4)
 
 
-def test_more_than_the_machine_holds_is_refused_after_one_chunk():
+def test_more_than_the_machine_holds_is_refused_after_the_first_chunks():
     log = Log()
     with pytest.raises(InvalidRunError, match=r"would need .* GB.*Lower replicates to \d+"):
         run_cells([cell()], 10**9, width=4, progress=log)
-    assert log.done == 4 * 12
+    assert log.done < 1000 * 12
 
 
 def test_only_some_of_the_records_are_kept():

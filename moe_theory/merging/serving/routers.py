@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import hashlib
 import json
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -25,7 +24,7 @@ from moe_theory.merging.testbed.tasks import TRAIN, Examples, Recipe, draw_slot,
 from moe_theory.merging.testbed.transformer import Experts, Model, MoE
 from moe_theory.runs.fingerprint import code_digest
 from moe_theory.runs.provenance import fingerprint
-from moe_theory.runs.tensors import InvalidCheckpointError, read_kept, write_kept
+from moe_theory.runs.store import Store, pack, unpack
 
 NUM_STEPS = 300
 BATCH_SIZE = 128
@@ -172,34 +171,31 @@ def deployed(setting: Recipe) -> Deployment:
     """
     model = training.trained(setting)
     data = examples(setting, TRAIN)
-    made: dict[str, Routers] = {}
+    store = Store(training.cache_folder())
+    routers = {}
     for number, kind in enumerate(KINDS):
-        key = jax.random.fold_in(root_key(setting.seed), 1000 + number)
-        path = training.cache_folder() / f"{_name(setting, kind, model, key)}.safetensors"
-        found = _stored(path)
-        if found is None:
-            training.tell(f"router: {kind}, {NUM_STEPS} steps")
-            found = train(KINDS[kind], model, data, setting.num_tasks, key, DESCENTS.get(kind))
-            try:
-                write_kept(path, _arrays(found), {"router": kind})
-            except OutputError as failure:
-                training.tell(f"the trained router is not kept: {failure}")
-        made[kind] = found
-    return Deployment(model, made, data)
+        router_key = jax.random.fold_in(root_key(setting.seed), 1000 + number)
+        routers[kind] = _trained(store, setting, kind, model, data, router_key)
+    return Deployment(model, routers, data)
 
 
-def _stored(path: Path) -> Routers | None:
-    """The routers in a file; None where it is missing or damaged."""
-    if not path.exists():
-        return None
-    try:
-        arrays = read_kept(path)
+def _trained(store: Store, setting: Recipe, kind: str, model: Model, data: Examples, key: Key[Array, ""]) -> Routers:
+    """The routers of a kind, trained or from the cache."""
+    store_key = _key(setting, kind, model, key)
+    saved = store.get(store_key)
+    if saved is not None:
+        arrays = unpack(saved)
         return tuple(
             Router(jnp.asarray(arrays[f"{layer}.weights"]), jnp.asarray(arrays[f"{layer}.bias"]))
             for layer in range(len(arrays) // 2)
         )
-    except (InvalidCheckpointError, KeyError):
-        return None
+    training.tell(f"router: {kind}, {NUM_STEPS} steps")
+    routers = train(KINDS[kind], model, data, setting.num_tasks, key, DESCENTS.get(kind))
+    try:
+        store.put({store_key: pack(_arrays(routers))})
+    except OutputError as failure:
+        training.tell(f"the trained router is not saved: {failure}")
+    return routers
 
 
 def _arrays(made: Routers) -> dict[str, np.ndarray]:
@@ -208,14 +204,14 @@ def _arrays(made: Routers) -> dict[str, np.ndarray]:
     }
 
 
-def _name(setting: Recipe, kind: str, model: Model, key: Key[Array, ""]) -> str:
-    """Name of the router's file, with a hash of what decides it."""
+def _key(setting: Recipe, kind: str, model: Model, key: Key[Array, ""]) -> str:
+    """The key of what decides a router."""
     words = jax.random.key_data(key).tolist()
     decisive = [dataclasses.asdict(setting), kind, NUM_STEPS, DESCENTS.get(kind), words, fingerprint(_code())]
     digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode())
     for array in training.arrays_of(model).values():
         digest.update(np.ascontiguousarray(array).tobytes())
-    return f"router-{kind}-{digest.hexdigest()[:20]}"
+    return digest.hexdigest()
 
 
 @functools.cache

@@ -27,7 +27,7 @@ from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Mo
 from moe_theory.runs.files import user_cache
 from moe_theory.runs.fingerprint import code_digest
 from moe_theory.runs.provenance import fingerprint
-from moe_theory.runs.tensors import InvalidCheckpointError, read_kept, write_kept
+from moe_theory.runs.store import Store, pack, unpack
 
 Progress = Callable[[str], None]
 _REPORTS = 10  # in a phase
@@ -40,23 +40,25 @@ def tell(line: str) -> None:
 
 
 def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = None) -> Model:
-    """`train`, or the model of this setting from the cache.
+    """Return `train`'s model of this setting, or the one in the cache.
 
     Args:
-        folder: of the cache; by default in the user's cache folder. A damaged file is replaced; a folder that cannot be
-            written only costs the cache, as `progress` reports.
+        folder: of the cache, by default in the user's cache folder. A folder that cannot be written only costs the
+            cache, as `progress` reports.
     """
-    path = (cache_folder() if folder is None else Path(folder)) / f"{_name(setting)}.safetensors"
-    if path.exists():
-        try:
-            return _model(path, read_kept(path))
-        except InvalidCheckpointError as failure:
-            progress(f"training again: {failure}")
-    model = train(setting, progress)
+    store = Store(cache_folder() if folder is None else folder)
+    key = _key(setting)
     try:
-        write_kept(path, arrays_of(model), {"setting": json.dumps(dataclasses.asdict(setting))})
+        data = store.get(key)
+        if data is not None:
+            return model_of(unpack(data))
+        for reason in store.damaged.values():
+            progress(f"training again: {reason}")
+        model = train(setting, progress)
+        store.put({key: pack(arrays_of(model))})
     except OutputError as failure:
-        progress(f"the trained model is not kept: {failure}")
+        progress(f"the trained model is not saved: {failure}")
+        model = train(setting, progress)
     return model
 
 
@@ -207,18 +209,10 @@ def cache_folder() -> Path:
     return user_cache() / "testbed"
 
 
-def _model(path: Path, arrays: Mapping[str, np.ndarray]) -> Model:
-    try:
-        return model_of(arrays)
-    except (KeyError, ValueError, TypeError) as failure:
-        raise InvalidCheckpointError(f"{path} is no model of the testbed ({failure}). Change the path.") from None
-
-
-def _name(setting: Recipe) -> str:
-    """A hash of what decides the weights."""
+def _key(setting: Recipe) -> str:
+    """The key of what decides the weights."""
     decisive = [dataclasses.asdict(setting), fingerprint(_code())]
-    digest = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode())
-    return f"{setting.tasks}-{digest.hexdigest()[:20]}"
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
 @functools.cache

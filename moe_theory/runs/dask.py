@@ -1,0 +1,130 @@
+"""The workers of a Dask cluster, through `Client.get_executor()`.
+
+Dask reruns the tasks of a lost worker by itself. When the scheduler is lost, the run ends. Running it again resumes.
+"""
+
+import contextlib
+import importlib.util
+import logging
+import re
+import signal
+from collections.abc import Iterator
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import Any
+
+from moe_theory.core.errors import ExecutorLostError, InvalidRunError, shortened
+from moe_theory.runs.files import read_json
+from moe_theory.runs.workers import WorkerPool
+
+PATIENCE = 10.0  # seconds in which a scheduler must answer: its address may be mistyped
+CLOSING = 3.0  # seconds that closing anything may take
+_LOGGERS = ("distributed", "tornado.application")  # what they say of losses is said here
+
+
+def dask_pool(address: str) -> WorkerPool:
+    """Return the workers of a Dask cluster. Whoever controls its scheduler can run any code in this process.
+
+    Args:
+        address: `tcp://HOST:PORT` or `tls://HOST:PORT` of a scheduler, `file:PATH` of its scheduler file
+            (`dask scheduler --scheduler-file PATH`), or `local:N` for N processes on this machine. Certificates come
+            from Dask's configuration, under `distributed.comm.tls`.
+    Raises: InvalidRunError for an address that is none of these, or without Dask; ExecutorLostError where no scheduler
+        answers.
+    """
+    if importlib.util.find_spec("distributed") is None:
+        raise InvalidRunError(f"dask={address!r} needs Dask, which is not installed: pip install 'moe-theory[dask]'")
+    resources = contextlib.ExitStack()
+    try:
+        for name in _LOGGERS:
+            logger = logging.getLogger(name)
+            resources.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.CRITICAL + 1)
+        if re.fullmatch(r"local:0*[1-9]\d*", str(address)):
+            number = int(address.removeprefix("local:"))
+            return _pool(_local_cluster(number, resources), address, number, resources)
+        if re.fullmatch(r"(tcp|tls)://(\[[^\]\s/]+\]|[^:\s/]+):\d{1,5}|file:.+", str(address)):
+            return _pool(_scheduler(address), address, 1, resources)
+    except BaseException:
+        resources.close()
+        raise
+    resources.close()
+    raise InvalidRunError(
+        f"dask={shortened(address)} is no address of a cluster: give tcp://HOST:PORT or tls://HOST:PORT of a Dask "
+        "scheduler, file:PATH of its scheduler file, or local:N for N worker processes on this machine."
+    )
+
+
+def _pool(cluster: Any, address: str, num_local: int, resources: contextlib.ExitStack) -> WorkerPool:
+    from distributed import Client
+
+    try:
+        client = Client(cluster, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as failure:
+        raise ExecutorLostError(
+            f"no Dask scheduler answers at {address} ({failure}): start one (dask scheduler), or correct the address, "
+            "then run the same command again. Finished chunks are saved."
+        ) from None
+    except (ImportError, TypeError) as failure:  # other versions, or certificates that are missing
+        raise InvalidRunError(
+            f"the Dask scheduler at {address} cannot be used: {failure}. Certificates are named in Dask's "
+            "configuration, under distributed.comm.tls."
+        ) from None
+    resources.callback(_quietly, client.close, timeout=CLOSING)
+    executor = client.get_executor(pure=False)
+    resources.callback(executor.shutdown, wait=False)
+    num_workers = max(1, sum(client.nthreads().values()))  # a task may make the cluster start one
+    return WorkerPool(executor, f"Dask {address}", num_workers, num_local, close=resources.close)
+
+
+def _scheduler(address: str) -> str:
+    """The scheduler's address, which may stand in a file."""
+    if not address.startswith("file:"):
+        return address
+    path = Path(address.removeprefix("file:"))
+    try:
+        return read_json(path)["address"]
+    except (OSError, ValueError, KeyError, TypeError) as failure:
+        reason = getattr(failure, "strerror", None) or failure
+        raise ExecutorLostError(
+            f"{path} names no scheduler ({reason}): start one by dask scheduler --scheduler-file {path}."
+        ) from None
+
+
+def _local_cluster(num_processes: int, resources: contextlib.ExitStack) -> Any:
+    """Worker processes on this machine, and their scheduler in this process."""
+    from distributed import LocalCluster
+
+    try:
+        with _ignoring_interrupts():
+            cluster = LocalCluster(
+                n_workers=num_processes,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+                memory_limit=0,
+            )
+    except (AssertionError, OSError, RuntimeError) as failure:
+        raise ExecutorLostError(
+            f"{num_processes} Dask workers cannot be started here ({failure}). In a script, what runs the sweep must "
+            'stand below `if __name__ == "__main__":`. In a task of Dask, name its scheduler.'
+        ) from None
+    resources.callback(_quietly, cluster.close, timeout=CLOSING)
+    return cluster
+
+
+def _quietly(close: Any, timeout: float) -> None:
+    with contextlib.suppress(Exception):  # of a scheduler that is gone
+        close(timeout=timeout)
+
+
+@contextlib.contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    """Processes started here ignore Ctrl-C, which is for the process that ends them."""
+    resource_tracker.ensure_running()  # which would undo this if the first process started it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

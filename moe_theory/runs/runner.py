@@ -1,0 +1,185 @@
+"""The runner: sends the tasks of jobs to workers, and gives each result to whoever waits, as soon as it is there."""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+from typing import Any, NamedTuple
+
+from moe_theory.core import programs
+from moe_theory.core.errors import ExecutorLostError
+from moe_theory.runs.progress import Progress, quiet
+from moe_theory.runs.workers import WorkerPool, device_pool
+
+TASKS_AHEAD = 2  # in flight for each worker, so that none waits for the next
+GRACE = 30.0  # seconds that an interrupted run waits for the tasks of workers that are no threads
+
+
+class Task(NamedTuple):
+    """One call for a worker."""
+
+    call: Callable[[], Any]  # plain data and importable functions, where workers are other processes
+    work: int  # replicate-rounds
+    program: Hashable = None  # what it compiles: the first task of a program runs alone
+    place: Any = None  # which task of its job it is
+
+
+class Result(NamedTuple):
+    """What has become of a task."""
+
+    job: Any
+    task: Task
+    future: Future[Any]
+
+    def value(self) -> Any:
+        """Return what the call returned. Raises: what it raised."""
+        return self.future.result()
+
+
+@dataclasses.dataclass
+class _Queue:
+    """The tasks of a job that have not been sent."""
+
+    rank: tuple[int, ...]
+    job: Any
+    what: str
+    tasks: Iterator[Task]
+    work: int  # replicate-rounds that are left
+    next_task: Task | None
+
+    def pop(self) -> Task:
+        task = self.next_task
+        assert task is not None  # a queue without one is removed
+        self.next_task = next(self.tasks, None)
+        self.work -= task.work
+        return task
+
+
+class Runner:
+    """Tasks of several jobs on one pool of workers, the lowest rank first.
+
+    In this process the first task of a program runs alone, so that nothing is compiled twice.
+    """
+
+    def __init__(
+        self, pool: WorkerPool | None = None, progress: Progress = quiet, most_pending: int | None = None
+    ) -> None:
+        """Use this machine's devices unless given a pool.
+
+        Args:
+            most_pending: tasks that are computed at once, at most.
+        """
+        self.pool: WorkerPool = device_pool() if pool is None else pool
+        self.progress = progress
+        self._most_pending = most_pending or TASKS_AHEAD * self.pool.num_workers
+        self._queues: list[_Queue] = []  # by their ranks
+        self._pending: dict[Future[Any], tuple[_Queue, Task]] = {}
+        self._compiling: set[Hashable] = set()
+        self._shown = ""
+
+    def __enter__(self) -> "Runner":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there are tasks whose results have not been waited for."""
+        return bool(self._queues or self._pending)
+
+    def add(self, job: Any, tasks: Iterator[Task], work: int, what: str, rank: tuple[int, ...] = ()) -> None:
+        """Add the tasks of a job.
+
+        Args:
+            job: comes back with each result.
+            tasks: read as they are needed. One that has to wait for its program holds back those behind it.
+            work: replicate-rounds of all tasks.
+            what: what the progress calls it.
+        """
+        self.progress.add_work(work)
+        self._queues.append(_Queue(rank, job, what, tasks, work, next(tasks, None)))
+        self._queues.sort(key=lambda queue: queue.rank)
+        self._submit()
+
+    def wait(self, seconds: float | None = None) -> list[Result]:
+        """Return the results that have come, after the first of them or so many seconds.
+
+        Raises: ExecutorLostError where the workers are lost.
+        """
+        self._submit()
+        done = wait(self._pending, seconds, FIRST_COMPLETED).done
+        results = []
+        for future in [future for future in self._pending if future in done]:  # in the order of their tasks
+            queue, task = self._pending.pop(future)
+            self._require_workers(future)
+            self._compiling.discard(task.program)
+            self.progress.advance(task.work)
+            results.append(Result(queue.job, task, future))
+        self._submit()
+        return results
+
+    def drop(self, job: Any) -> None:
+        """Compute no more of a job than the tasks that are running. Their results still come."""
+        for queue in [queue for queue in self._queues if queue.job is job]:
+            self.progress.add_work(-queue.work)
+            self._queues.remove(queue)
+
+    def stop(self) -> list[Result]:
+        """Cancel what waits, and return the results of the tasks that are running, as far as they end soon."""
+        self._queues.clear()
+        running = {future: sent for future, sent in self._pending.items() if not future.cancel()}
+        self._pending.clear()
+        with contextlib.suppress(KeyboardInterrupt):  # of a user who does not want to wait
+            # A thread cannot be stopped, and its process could not end before it does.
+            wait(running, None if self.pool.are_threads else GRACE)
+        return [Result(queue.job, task, future) for future, (queue, task) in running.items() if future.done()]
+
+    def _submit(self) -> None:
+        while len(self._pending) < self._most_pending and (queue := self._next_queue()) is not None:
+            task = queue.pop()
+            if self._is_to_compile(task.program):
+                self._compiling.add(task.program)
+            self._pending[self._submitted(task)] = (queue, task)
+        self._show()
+
+    def _next_queue(self) -> _Queue | None:
+        """The queue of the lowest rank whose next task does not wait for its program."""
+        self._queues = [queue for queue in self._queues if queue.next_task is not None]
+        for queue in self._queues:
+            if queue.next_task is not None and queue.next_task.program not in self._compiling:
+                return queue
+        return None
+
+    def _submitted(self, task: Task) -> Future[Any]:
+        try:
+            return self.pool.executor.submit(task.call)
+        except BrokenExecutor as failure:
+            raise self._lost(failure) from None
+
+    def _is_to_compile(self, program: Hashable) -> bool:
+        return self.pool.are_threads and program is not None and not programs.is_compiled(program)
+
+    def _show(self) -> None:
+        """Say what goes on, when that has changed."""
+        for queue, _ in self._pending.values():
+            activity = f"{'compiling' if self._compiling else 'running'} {queue.what}"
+            if activity != self._shown:
+                self._shown = activity
+                show = self.progress.compiling if self._compiling else self.progress.running
+                show(queue.what)
+            break
+
+    def _require_workers(self, future: Future[Any]) -> None:
+        try:
+            failure = future.exception()
+        except CancelledError as cancelled:  # by the loss of a scheduler
+            failure = cancelled
+        if isinstance(failure, (BrokenExecutor, CancelledError)):
+            raise self._lost(failure) from None
+
+    def _lost(self, failure: BaseException) -> ExecutorLostError:
+        return ExecutorLostError(
+            f"the workers of {self.pool.description} are lost ({failure}). What was finished before is saved where "
+            "there is a folder for it. Start the workers, then run the same command again."
+        )
