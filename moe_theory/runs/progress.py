@@ -106,14 +106,20 @@ class Meter(Progress):
         return f"{self.done / max(self.planned, 1):.0%}"
 
     @property
+    def rate(self) -> float:
+        """Replicate-rounds a second of running programs. 0 as long as it is unknown."""
+        return self.timed_work / self.timed_seconds if self.timed_seconds >= SHORTEST_TIMED else 0.0
+
+    @property
     def line(self) -> str:
-        """Activity, share done, position, rate and time left, as far as they are known."""
-        facts = [f"{self.share} of the replicate-rounds of this run done"] if self.is_timed else []
-        facts += [self.place] if self.place else []
-        if self.timed_work and self.timed_seconds >= SHORTEST_TIMED:
-            rate = self.timed_work / self.timed_seconds
-            facts.append(f"{rate:,.0f} replicate-rounds/s")
-            facts += [f"{duration((self.planned - self.done) / rate)} left"] if self.is_timed else []
+        """Activity, share done, time left, position and rate, as far as they are known. Narrow terminals cut it."""
+        facts = [f"{self.share} of this run"] if self.is_timed else []
+        if self.is_timed and self.rate:
+            facts.append(f"{duration((self.planned - self.done) / self.rate)} left")
+        if self.place:
+            facts.append(self.place)
+        if self.rate:
+            facts.append(f"{self.rate:,.0f} replicate-rounds/s")
         return f"{self.activity}: {', '.join(facts)}" if facts else self.activity
 
     def _begin(self, activity: str) -> None:

@@ -45,7 +45,7 @@ def test_the_time_left_does_not_count_compilation(clock, meter):
     clock.seconds = 408
     meter.advance(80)
     # 100 in 10 s of running, and 400 are left.
-    assert meter.line == "running b: 60% of the replicate-rounds of this run done, 10 replicate-rounds/s, 40 s left"
+    assert meter.line == "running b: 60% of this run, 40 s left, 10 replicate-rounds/s"
 
 
 def test_the_time_left_does_not_count_a_wait_for_others(clock, meter):
@@ -58,7 +58,7 @@ def test_the_time_left_does_not_count_a_wait_for_others(clock, meter):
     meter.running("it")
     clock.seconds = 505
     meter.advance(10)
-    assert meter.line.endswith("20% of the replicate-rounds of this run done, 2 replicate-rounds/s, 40 s left")
+    assert meter.line.endswith("20% of this run, 40 s left, 2 replicate-rounds/s")
 
 
 def test_work_that_is_saved_is_neither_planned_nor_done(clock, meter):
@@ -67,7 +67,7 @@ def test_work_that_is_saved_is_neither_planned_nor_done(clock, meter):
     meter.running("it")
     clock.seconds = 10
     meter.advance(20)
-    assert meter.line == "running it: 50% of the replicate-rounds of this run done, 2 replicate-rounds/s, 10 s left"
+    assert meter.line == "running it: 50% of this run, 10 s left, 2 replicate-rounds/s"
 
 
 def test_the_first_moments_of_running_give_no_rate(clock, meter):
@@ -77,7 +77,7 @@ def test_the_first_moments_of_running_give_no_rate(clock, meter):
     meter.running("it")
     clock.seconds = 1e-3
     meter.advance(10_000)
-    assert meter.line == "running it: 1% of the replicate-rounds of this run done"
+    assert meter.line == "running it: 1% of this run"
 
 
 def test_a_meter_is_drawn_at_new_activities_and_once_an_interval(clock):
