@@ -73,6 +73,7 @@ def test_numbers_that_json_lacks_are_read_as_nan(document):
     assert verdict.replicates == LARGEST
     assert verdict.observed == 0.1
     assert isinstance(verdict.interval, tuple)
+    assert verdict.curve is not None
     numbers = [verdict.predicted, verdict.interval[0], verdict.looks[0].high, verdict.curve.low[0]]
     assert all(math.isnan(number) for number in numbers)
     assert verdict.curve.abscissa is None
