@@ -318,7 +318,10 @@ class _Steps:
             if self._on_step is not None:
                 self._on_step(step)
             self._progress.at(f"{step.cell}, seed {step.replicate}, round {step.done} of {self._num_rounds}")
+            if step.stored is not None:  # rounds that an earlier run has saved are no work of this one
+                self._progress.add_work(-step.rounds)
+                return
             self._progress.advance(step.rounds)
-            if step.stored is None and not self._is_running:  # a part is done, so that there is a program
+            if not self._is_running:  # a part is done, so that there is a program
                 self._is_running = True
                 self._progress.running("rounds")

@@ -1,23 +1,24 @@
 """Progress of a long run: whether it compiles or runs, how much is done and what is left."""
 
 import contextlib
+import dataclasses
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
 
 SECONDS_BETWEEN_LINES = 10
+SECONDS_BETWEEN_CHANGES = 0.3  # of the line in a notebook
+SHORTEST_TIMED = 1.0  # seconds of running programs, before which no rate is shown
 UNIT_UP_TO = 90  # of a unit of time, from which on the next one is used
-WIDE = 130  # columns of a terminal with room for a bar and a rate
 
 
-class Progress(Protocol):
-    """Listener that a runner reports to.
+class Progress:
+    """Listener that a runner reports to. This one shows nothing.
 
     Examples:
         >>> from moe_theory import sweep
@@ -26,7 +27,7 @@ class Progress(Protocol):
     """
 
     def add_work(self, replicate_rounds: int) -> None:
-        """Add to the work that is planned."""
+        """Add to the work that is planned. Work that is saved already is not planned."""
 
     def compiling(self, what: str) -> None:
         """A program is being compiled."""
@@ -41,125 +42,102 @@ class Progress(Protocol):
         """Show the position in words: "3 of 64 cells, 40 of 1,024 chunks"."""
 
 
-class _Silent(Progress):
-    pass
-
-
-quiet: Progress = _Silent()  # reports nothing
-# Stands for a line in a notebook, a bar on a terminal; elsewhere lines, if it takes long.
-automatic: Progress = _Silent()
-SECONDS_BETWEEN_CHANGES = 0.3  # of that line
+quiet = Progress()  # reports nothing
+automatic = Progress()  # stands for a line in a notebook, a bar on a terminal, elsewhere lines if it takes long
 
 
 def duration(seconds: float) -> str:
-    """A time to two digits, in the unit that suits it: 3.2 s, 45 s, 12 min, 32 h, 4 days."""
+    """Return a time to two digits, in the unit that suits it: 3.2 s, 45 s, 12 min, 32 h, 4 days."""
     for size, unit in ((1, "s"), (60, "min"), (3600, "h"), (86_400, "days")):
         if seconds < UNIT_UP_TO * size or unit == "days":
             break
     return f"{seconds / size:.{1 if seconds < 9.95 * size else 0}f} {unit}"
 
 
-class _Timed(Progress):
-    """Counts work and times it; compiling does not count."""
+@dataclasses.dataclass
+class Meter(Progress):
+    """Progress that counts work, and times it from each `running` to the next `running` or `compiling`.
 
-    def __init__(self) -> None:
-        self.planned = self.done = 0
-        self._timed = 0  # work done while the clock ran
-        self._spent = 0.0  # seconds
-        self._mark: float | None = None
+    `draw` shows the meter. It gets whether the activity is new, and is else called once in `interval` seconds.
+    """
 
-    def show(self, activity: str) -> None:
-        """Show what is going on."""
+    draw: "Callable[[Meter, bool], None]"
+    interval: float
+    is_timed: bool = False  # whether all work is known beforehand
+    clock: Callable[[], float] = time.monotonic
+    activity: str = "starting"
+    place: str = ""
+    planned: int = 0  # replicate-rounds
+    done: int = 0  # replicate-rounds
+    timed_work: int = 0  # replicate-rounds done while programs ran
+    timed_seconds: float = 0.0
+    mark: float | None = None  # time up to which running programs are counted, while they run
+
+    def __post_init__(self) -> None:
+        self.last_draw = self.clock()
 
     def add_work(self, replicate_rounds: int) -> None:
         self.planned += replicate_rounds
 
     def compiling(self, what: str) -> None:
-        self._mark = None
-        self.show(f"compiling {what}")
+        self.mark = None
+        self._begin(f"compiling {what}")
 
     def running(self, what: str) -> None:
-        self._mark = time.monotonic()
-        self.show(f"running {what}")
+        self.mark = self.clock()
+        self._begin(f"running {what}")
 
     def advance(self, replicate_rounds: int) -> None:
         self.done += replicate_rounds
-        if self._mark is not None:
-            now = time.monotonic()
-            self._timed += replicate_rounds
-            self._spent += now - self._mark
-            self._mark = now
+        if self.mark is not None:
+            now = self.clock()
+            self.timed_work += replicate_rounds
+            self.timed_seconds += now - self.mark
+            self.mark = now
+        self._refresh()
+
+    def at(self, place: str) -> None:
+        self.place = place
+        self._refresh()
+
+    @property
+    def share(self) -> str:
+        """Share of the planned work that is done."""
+        return f"{self.done / max(self.planned, 1):.0%}"
 
     @property
     def rate(self) -> float:
-        """Replicate-rounds a second; 0 as long as it is unknown."""
-        return self._timed / self._spent if self._spent > 0 else 0.0
+        """Replicate-rounds a second of running programs. 0 as long as it is unknown."""
+        return self.timed_work / self.timed_seconds if self.timed_seconds >= SHORTEST_TIMED else 0.0
 
     @property
-    def shown_rate(self) -> str:
-        number = f"{self.rate / 1e6:.2f} M" if self.rate > 1e5 else f"{self.rate:,.0f}"
-        return f"{number} replicate-rounds/s" if self.rate else ""
+    def line(self) -> str:
+        """Activity, share done, time left, position and rate, as far as they are known. Narrow terminals cut it."""
+        facts = [f"{self.share} of this run"] if self.is_timed else []
+        if self.is_timed and self.rate:
+            facts.append(f"{duration((self.planned - self.done) / self.rate)} left")
+        if self.place:
+            facts.append(self.place)
+        if self.rate:
+            facts.append(f"{self.rate:,.0f} replicate-rounds/s")
+        return f"{self.activity}: {', '.join(facts)}" if facts else self.activity
 
+    def _begin(self, activity: str) -> None:
+        if activity != self.activity:
+            self.activity = activity
+            self.draw(self, True)
 
-class _Lines(_Timed):
-    """Plain lines for logs and pipes: each change of activity, and the share done at most every ten seconds; of an
-    occasional one these alone.
-    """
-
-    def __init__(self, console: Console, is_timed: bool, is_occasional: bool = False) -> None:
-        super().__init__()
-        self._console, self._is_timed, self._is_occasional = console, is_timed, is_occasional
-        self._activity = self._place = ""
-        self._printed = time.monotonic()
-
-    def show(self, activity: str) -> None:
-        if activity != self._activity:
-            self._activity = activity
-            if not self._is_occasional:
-                self._console.print(activity, highlight=False, markup=False)
-
-    def advance(self, replicate_rounds: int) -> None:
-        super().advance(replicate_rounds)
-        if time.monotonic() - self._printed > SECONDS_BETWEEN_LINES:
-            self._printed = time.monotonic()
-            facts = [self._place, self.shown_rate]
-            if self._is_timed:
-                facts.insert(0, f"{self.done / max(self.planned, 1):.0%} of the replicate-rounds of this run done")
-            if self._is_timed and self.rate:
-                facts.append(f"{duration((self.planned - self.done) / self.rate)} left")
-            told = ", ".join(filter(None, facts))
-            self._console.print(f"{self._activity}: {told}" if told else self._activity, highlight=False, markup=False)
-
-    def at(self, place: str) -> None:
-        self._place = place
-
-
-class _Bar(_Timed):
-    def __init__(self, bar: RichProgress) -> None:
-        super().__init__()
-        self._bar = bar
-        self._task = bar.add_task("starting", total=0, rate="", place="")
-
-    def show(self, activity: str) -> None:
-        self._bar.update(self._task, description=activity)
-
-    def add_work(self, replicate_rounds: int) -> None:
-        super().add_work(replicate_rounds)
-        self._bar.update(self._task, total=self.planned)
-
-    def advance(self, replicate_rounds: int) -> None:
-        super().advance(replicate_rounds)
-        self._bar.update(self._task, advance=replicate_rounds, rate=self.shown_rate)
-
-    def at(self, place: str) -> None:
-        self._bar.update(self._task, place=place)
+    def _refresh(self) -> None:
+        if self.clock() - self.last_draw >= self.interval:
+            self.last_draw = self.clock()
+            self.draw(self, False)
 
 
 @contextlib.contextmanager
 def terminal_progress(
     console: Console, header: Callable[[Console], RenderableType] | None = None, *, is_timed: bool = True
 ) -> Iterator[Progress]:
-    """A progress bar on `console`, or plain lines where it is no terminal.
+    """A progress bar on `console`, or plain lines where it is no terminal: new activities, and one every ten seconds.
 
     Args:
         header: draws what stands above the bar, for a console of this size.
@@ -171,71 +149,51 @@ def terminal_progress(
         >>> with sweep.terminal_progress(Console(quiet=True, force_terminal=False)) as progress:
         ...     progress.running("my own work")
     """
-    if not console.is_terminal:
-        yield _Lines(console, is_timed)
-        return
-    is_wide = console.width >= WIDE
-    share: list[ProgressColumn] = [TextColumn("{task.percentage:>3.0f}%")] if is_timed else []
-    left: list[ProgressColumn] = [TimeRemainingColumn(), TextColumn("left")] if is_timed else []
-    rate: list[ProgressColumn] = [TextColumn("{task.fields[rate]}"), TimeElapsedColumn()] if is_wide else []
-    if is_wide and is_timed:
-        share.insert(0, BarColumn(bar_width=24))
-    what, place = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[place]}", markup=False)
-    bar = RichProgress(what, *share, place, *rate, *left, console=console)
+
+    def print_line(meter: Meter, is_new: bool) -> None:
+        console.print(meter.activity if is_new else meter.line, highlight=False, markup=False)
+
+    def draw_bar(meter: Meter, is_new: bool) -> None:
+        bar.update(task, description=meter.line, total=meter.planned if is_timed else None, completed=meter.done)
 
     def view() -> RenderableType:
         return bar if header is None else Group(header(console), bar)
 
+    if not console.is_terminal:
+        yield Meter(print_line, SECONDS_BETWEEN_LINES, is_timed=is_timed)
+        return
+    line = TextColumn("{task.description}", markup=False)
+    bar = RichProgress(BarColumn(bar_width=24), TimeElapsedColumn(), line, console=console)
+    task = bar.add_task("starting", total=None)
     with Live(get_renderable=view, console=console, transient=True, refresh_per_second=4):
-        yield _Bar(bar)
-
-
-class _Cell(_Timed):
-    """A line below a notebook's cell, which changes in place."""
-
-    def __init__(self, display: Callable[..., Any]) -> None:
-        super().__init__()
-        self._line = display({"text/plain": "starting"}, raw=True, display_id=True)
-        self._activity, self._changed = "starting", 0.0
-
-    def show(self, activity: str) -> None:
-        self._activity = activity
-        self._change()
-
-    def advance(self, replicate_rounds: int) -> None:
-        super().advance(replicate_rounds)
-        if time.monotonic() - self._changed > SECONDS_BETWEEN_CHANGES:
-            self._change()
-
-    def end(self) -> None:
-        self._line.update({"text/plain": ""}, raw=True)
-
-    def _change(self) -> None:
-        self._changed = time.monotonic()
-        share = f"{self.done / self.planned:.0%}" if self.planned else ""
-        words = ", ".join(filter(None, (self._activity, share, self.shown_rate)))
-        self._line.update({"text/plain": words}, raw=True)
+        yield Meter(draw_bar, 0.0, is_timed=is_timed)
 
 
 @contextlib.contextmanager
-def shown(progress: Progress) -> Iterator[Progress]:
+def shown(progress: Progress, clock: Callable[[], float] = time.monotonic) -> Iterator[Progress]:
     """The progress that was asked for; for `automatic` a line in a notebook, which is gone at the end, or a bar on the
     terminal of standard error. Where that is none a line comes every ten seconds, so that a short run prints nothing.
     """
+
+    def print_line(meter: Meter, is_new: bool) -> None:
+        if not is_new:
+            console.print(meter.line, highlight=False, markup=False)
+
+    def draw_cell(meter: Meter, is_new: bool) -> None:
+        cell.update({"text/plain": f"{meter.line}, {meter.share}"}, raw=True)
+
+    console = Console(stderr=True)
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if progress is not automatic:
         yield progress
-        return
-    if shell is None or not hasattr(shell, "kernel"):
-        console = Console(stderr=True)
-        if console.is_terminal:
-            with terminal_progress(console, is_timed=False) as bar:
-                yield bar
-        else:
-            yield _Lines(console, is_timed=False, is_occasional=True)
-        return
-    cell = _Cell(sys.modules["IPython"].display.display)
-    try:
-        yield cell
-    finally:
-        cell.end()
+    elif hasattr(shell, "kernel"):
+        cell = sys.modules["IPython"].display.display({"text/plain": "starting"}, raw=True, display_id=True)
+        try:
+            yield Meter(draw_cell, SECONDS_BETWEEN_CHANGES, is_timed=False, clock=clock)
+        finally:
+            cell.update({"text/plain": ""}, raw=True)
+    elif console.is_terminal:
+        with terminal_progress(console, is_timed=False) as bar:
+            yield bar
+    else:
+        yield Meter(print_line, SECONDS_BETWEEN_LINES, is_timed=False, clock=clock)

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from moe_theory.core.constraints import shown
+from moe_theory.core.errors import InvalidReportError, shortened
 from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Shown
 from moe_theory.runs.files import plain
 from moe_theory.verify.claim import Claim, whole_verdict
+from moe_theory.verify.records import Count, Finite, read_record
 from moe_theory.verify.verdict import FIELDS, FreeQuantity, Status, Verdict
 
 SCHEMA = "moe-theory/challenge/3"
@@ -19,17 +21,11 @@ _RELATIONS = {"≤": operator.le, "≥": operator.ge, "=": operator.eq}
 
 @dataclasses.dataclass(frozen=True)
 class Looked:
-    """A setting that a search looked at: those of its values that are not the recorded ones. Raises: TypeError for a
-    violation that is no number.
-    """
+    """A setting that a search looked at: those of its values that are not the recorded ones."""
 
     setting: Values
-    violation: float  # in margins: below 0 the statement is within them
-    replicates: int
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.violation, int | float):
-            raise TypeError(f"violation={self.violation!r} is no number")
+    violation: Finite  # in margins: below 0 the statement is within them
+    replicates: Count
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +67,7 @@ class Clause:
     """At most two inequalities, within which the statement was looked for a break and none was found."""
 
     bounds: list[ClauseBound]
-    settings: int  # looked at within them
+    settings: Count  # looked at within them
     nearest: Looked  # of those, to a break
     readings: list[str]  # that of the search, and others under which it does not break there
 
@@ -96,13 +92,13 @@ class Challenge(Shown):
     clause: Clause | None  # under which the statement holds, if there are flips and one was found
     recorded: Looked
     nearest: Looked  # of those settings that are no flips, to being one
-    settings: int  # looked at that meet the hypotheses
-    inadmissible: int  # that break one, or that the system refuses
-    shapes: int  # of programs that were compiled for them
+    settings: Count  # looked at that meet the hypotheses
+    inadmissible: Count  # that break one, or that the system refuses
+    shapes: Count  # of programs that were compiled for them
     idle: list[str]  # axes of which either end alone changes nothing
-    seconds: float
-    seed: int
-    error: float  # probability that any flip is false
+    seconds: Finite
+    seed: Count
+    error: Finite  # probability that any flip is false
     command: str
 
     @property
@@ -125,31 +121,23 @@ class Challenge(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, verdicts with what a record keeps of them."""
-        flips = [
-            {
-                **dataclasses.asdict(each),
-                "verdicts": [{name: v.to_json()[name] for name in FIELDS} for v in each.verdicts],
-            }
-            for each in self.flips
-        ]
+        flips = []
+        for flip in self.flips:
+            verdicts = [verdict.to_json() for verdict in flip.verdicts]
+            kept = [{name: verdict[name] for name in FIELDS} for verdict in verdicts]
+            flips.append({**dataclasses.asdict(flip), "verdicts": kept})
         return plain({"schema": SCHEMA, **dataclasses.asdict(self), "flips": flips})
 
     @classmethod
     def of_json(cls, document: Mapping[str, Any], claims: Mapping[str, Claim]) -> "Challenge":
-        """The inverse of `to_json`. Raises: KeyError or TypeError for anything else."""
-        known = dict(document)
-        if known.pop("schema") != SCHEMA:
-            raise KeyError(f"schema is not {SCHEMA}")
-        flips = [
-            Flip(each["setting"], [whole_verdict(claims[v["claim"]], v) for v in each["verdicts"]], each["borders"])
-            for each in known.pop("flips")
-        ]
-        if clause := known.pop("clause"):
-            bounds = [ClauseBound(**each) for each in clause["bounds"]]
-            clause = Clause(bounds, clause["settings"], Looked(**clause["nearest"]), clause["readings"])
-        looked = {name: Looked(**known.pop(name)) for name in ("recorded", "nearest")}
-        free = [FreeQuantity(**each) for each in known.pop("free")]
-        return cls(free=free, flips=flips, clause=clause, **looked, **known)
+        """Return the search that `to_json` wrote. Raises: InvalidReportError, KeyError or TypeError for another."""
+        if document["schema"] != SCHEMA:
+            raise InvalidReportError(f"schema={shortened(document['schema'])} is not {SCHEMA!r}")
+        flips = []
+        for flip in document["flips"]:
+            verdicts = [whole_verdict(claims[verdict["claim"]], verdict) for verdict in flip["verdicts"]]
+            flips.append({**flip, "verdicts": verdicts})
+        return read_record(cls, {**document, "flips": flips})
 
     def flips_under(self, reading: str) -> list[Flip]:
         """The flips whose verdicts under a reading are the other way than at the recorded point."""

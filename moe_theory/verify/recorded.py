@@ -158,5 +158,5 @@ def searches_parsed(text: str, where: str) -> list[Challenge]:
         documents, claims = json.loads(text), declared_claims()
         known = [each for each in documents if all(v["claim"] in claims for f in each["flips"] for v in f["verdicts"])]
         return [Challenge.of_json(each, claims) for each in known]
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as failure:
+    except (KeyError, TypeError, AttributeError, ValueError) as failure:
         raise InvalidReportError(f"{where} is damaged ({failure}). Search again.") from None

@@ -2,30 +2,27 @@
 
 import dataclasses
 import enum
-import functools
 import inspect
 import itertools
 import math
 import os
 import re
-import types
-import typing
 from collections.abc import Container, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moe_theory.core.errors import InvalidReportError, InvalidStatementError, shortened
+from moe_theory.core.errors import InvalidStatementError, shortened
 from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Listing, Shown, shortest
 from moe_theory.core.pages import pages
 from moe_theory.runs.files import plain
+from moe_theory.verify.records import Count, Flag, Number, Record, read_record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OWN_SYSTEM = "system="  # in the name of a reading, before an algorithm of one's own
-LARGEST = 2**63 - 1  # that a count or a seed may be
 LONGEST_ID = 120  # characters
 ID_WORDS = (
     f"of lower-case letters and digits, joined by single hyphens and dots, and at most {LONGEST_ID} characters long, "
@@ -93,33 +90,33 @@ class Stop(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True)
-class Curve:
+class Curve(Record):
     """All components of a claim, for plots: one entry a component."""
 
     labels: list[str]
-    predicted: list[float]
-    observed: list[float]
-    low: list[float]  # simultaneous interval of observed - predicted
-    high: list[float]
-    margin: list[float]  # what observed - predicted may exceed 0 by, in its own unit
-    abscissa: list[float] | None = None  # of a rate: x at the components
+    predicted: list[Number]
+    observed: list[Number]
+    low: list[Number]  # simultaneous interval of observed - predicted
+    high: list[Number]
+    margin: list[Number]  # what observed - predicted may exceed 0 by, in its own unit
+    abscissa: list[Number] | None = None  # of a rate: x at the components
 
 
 @dataclasses.dataclass(frozen=True)
-class Look:
+class Look(Record):
     """One look of a sequential test, at its own share of the error."""
 
-    replicates: int
+    replicates: Count
     at: str  # the component that decides, or comes nearest to deciding otherwise
-    estimate: float  # of observed - predicted there
-    low: float
-    high: float
-    error: float
+    estimate: Number  # of observed - predicted there
+    low: Number
+    high: Number
+    error: Number
 
 
 @documented
 @dataclasses.dataclass(frozen=True, repr=False)
-class Verdict(Shown):
+class Verdict(Shown, Record):
     """The answer to one claim under one reading, or several that cannot change it, with all that is needed to check and
     repeat it.
 
@@ -136,29 +133,29 @@ class Verdict(Shown):
     reading: str
     status: Status
     reason: str  # in words, what decided
-    replicates: int
+    replicates: Count
     command: str  # reproduces this verdict
     formula: str = ""  # LaTeX
     at: str = ""
-    predicted: float = math.nan
-    observed: float = math.nan
-    standard_error: float = math.nan
-    interval: tuple[float, float] = (math.nan, math.nan)
+    predicted: Number = math.nan
+    observed: Number = math.nan
+    standard_error: Number = math.nan
+    interval: tuple[Number, Number] = (math.nan, math.nan)
     interval_kind: str = ""  # in words, the method and its caveats
-    is_exact: bool = False  # whether the interval is exact, or asymptotic
-    margin: float = math.nan
-    error: float = math.nan  # probability of a false verdict; asymptotic where the interval is
+    is_exact: Flag = False  # whether the interval is exact, or asymptotic
+    margin: Number = math.nan
+    error: Number = math.nan  # probability of a false verdict; asymptotic where the interval is
     # What would have been refuted with probability 0.9 at the last look; of an identity, the frequency of violations
     # that would have shown one with probability 1 - error.
-    smallest_discrepancy: float = math.nan
-    trivial: float = math.nan  # where it is VACUOUS, the bound that holds anyway
+    smallest_discrepancy: Number = math.nan
+    trivial: Number = math.nan  # where it is VACUOUS, the bound that holds anyway
     stopped: Stop = Stop.REPLICATES
     looks: list[Look] = dataclasses.field(default_factory=list)
     replaced_by: str | None = None
     curve: Curve | None = None
     side: str | None = None  # of a probability or a rate: at_most, at_least or, of a rate, equal
     data: str = ""  # the data set that the runs are on, where it is not drawn by the package
-    is_computed: bool = False  # whether nothing random enters: algebra, enumeration, a constructed instance
+    is_computed: Flag = False  # whether nothing random enters: algebra, enumeration, a constructed instance
     also: list[str] = dataclasses.field(default_factory=list)  # further readings, with the same parameters
 
     @property
@@ -245,11 +242,11 @@ class Verdict(Shown):
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Verdict":
         """The verdict that `to_json` wrote. Raises: InvalidReportError for anything else, with the field."""
-        return _parsed(cls, document, "")
+        return read_record(cls, document)
 
 
 @dataclasses.dataclass(frozen=True)
-class Proof:
+class Proof(Record):
     """A few lines that an author checks by hand, and the program of exact arithmetic that they open."""
 
     path: str  # "package:proofs/NAME.py"
@@ -304,20 +301,20 @@ def source_of(path: str) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class FreeQuantity:
+class FreeQuantity(Record):
     """A quantity that a statement leaves free."""
 
     name: str  # as `--set` has it
     region: str  # from where to where, in words
     recorded: str  # what the recorded runs have
-    ends: list[float] = dataclasses.field(default_factory=list)  # of a region of numbers
-    recorded_values: list[float] = dataclasses.field(default_factory=list)  # the least and the largest, of numbers
+    ends: list[Number] = dataclasses.field(default_factory=list)  # of a region of numbers
+    recorded_values: list[Number] = dataclasses.field(default_factory=list)  # the least and the largest, of numbers
     labels: list[str] = dataclasses.field(default_factory=list)  # of a choice
 
 
 @documented
 @dataclasses.dataclass(frozen=True, repr=False)
-class Statement(Shown):
+class Statement(Shown, Record):
     """A numbered statement of a paper, or a sentence about one of its figures, as plain data."""
 
     id: str  # unique in its paper: "lemma-8"
@@ -371,19 +368,19 @@ class Statement(Shown):
 
 
 @dataclasses.dataclass(frozen=True)
-class Report:
+class Report(Record):
     """Verdicts that share one error budget, and how they came about."""
 
     verdicts: list[Verdict]
     command: str
-    seed: int
-    error: float  # family-wise: probability that any verdict is false, at most
+    seed: Count
+    error: Number  # family-wise: probability that any verdict is false, at most
     versions: dict[str, str]  # of the package, Python and the libraries that compute
-    is_x64: bool  # whether runs were in double precision
+    is_x64: Flag  # whether runs were in double precision
     readings: dict[str, str]  # summaries by "paper.reading"
-    budget: float | None = None  # seconds, if the time was limited
+    budget: Number | None = None  # seconds, if the time was limited
     finished: str = ""  # when, UTC
-    seconds: dict[str, float] = dataclasses.field(default_factory=dict)  # spent, by experiment and reading
+    seconds: dict[str, Number] = dataclasses.field(default_factory=dict)  # spent, by experiment and reading
     statements: list[Statement] = dataclasses.field(default_factory=list)  # that its claims bear on
 
     @property
@@ -397,7 +394,7 @@ class Report:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Report":
         """The report that `to_json` wrote. Raises: InvalidReportError for anything else, with the field."""
-        return _parsed(cls, document, "")
+        return read_record(cls, document)
 
 
 class Verdicts(Listing[Verdict]):
@@ -419,67 +416,3 @@ class Verdicts(Listing[Verdict]):
     def report(self, path: str | os.PathLike[str]) -> list[Path]:
         """Write what `moe-theory verify` writes into a folder; the paths. Raises: OutputError."""
         return pages().report(self.source, path)
-
-
-_hints = functools.cache(typing.get_type_hints)  # of a dataclass, by field
-_SURROGATE = re.compile("[\ud800-\udfff]")  # no text
-_KINDS: dict[Any, tuple[type | tuple[type, ...], str]] = {  # of a type hint: what JSON has for it, and its name
-    bool: (bool, "true or false"),
-    int: (int, f"a whole number from 0 to {LARGEST}"),
-    float: ((int, float), "a finite number or null"),
-    str: (str, "text"),
-    list: (list, "a list"),
-    tuple: (list, "a list"),
-    dict: (dict, "an object"),
-}
-
-
-def _parsed(hint: Any, value: Any, where: str) -> Any:
-    """A JSON value as what a type hint says. Raises: InvalidReportError that names the field `where` it stands."""
-    kind, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
-    if kind in (typing.Union, types.UnionType):
-        return None if value is None else _parsed(next(part for part in parts if part is not type(None)), value, where)
-    if kind is float and value is None:
-        return math.nan
-    if isinstance(kind, enum.EnumType):
-        if value not in list(kind):
-            raise _wrong(where, value, f"one of {', '.join(map(str, kind))}")
-        return kind(value)
-    expected, name = _KINDS[dict if dataclasses.is_dataclass(kind) else kind]
-    is_of_type = isinstance(value, expected) and isinstance(value, bool) == (kind is bool)
-    if not is_of_type or not _is_within(kind, value):
-        raise _wrong(where, value, name)
-    if dataclasses.is_dataclass(kind):
-        return kind(**{name: _field(own, value, name, where) for name, own in _hints(kind).items()})
-    if kind is list:
-        return [_parsed(parts[0], part, f"{where}[{place}]") for place, part in enumerate(value)]
-    if kind is tuple:
-        if len(value) != len(parts):
-            raise _wrong(where, value, f"a list of {len(parts)}")
-        return tuple(_parsed(parts[place], part, f"{where}[{place}]") for place, part in enumerate(value))
-    if kind is dict:
-        return {
-            _parsed(str, key, where): _parsed(parts[1], part, f"{where}[{shortened(key)}]")
-            for key, part in value.items()
-        }
-    return float(value) if kind is float else value
-
-
-def _is_within(kind: Any, value: Any) -> bool:
-    """Whether a value of the right type is one that can be kept and shown."""
-    if kind is int:
-        return 0 <= value <= LARGEST
-    if kind is float:
-        return -LARGEST < value < LARGEST if isinstance(value, int) else math.isfinite(value)
-    return not isinstance(value, str) or _SURROGATE.search(value) is None
-
-
-def _field(hint: Any, document: Mapping[str, Any], name: str, where: str) -> Any:
-    inside = f"{where}.{name}" if where else name
-    if name not in document:
-        raise InvalidReportError(f"{inside} is missing")
-    return _parsed(hint, document[name], inside)
-
-
-def _wrong(where: str, value: Any, wanted: str) -> InvalidReportError:
-    return InvalidReportError(f"{where or 'the document'}={shortened(value)} must be {wanted}")

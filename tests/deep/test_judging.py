@@ -8,10 +8,23 @@ from moe_theory import deep
 from moe_theory.core.errors import InvalidRunError, MissingDataError, UnknownNameError
 from moe_theory.deep import datasets, runs
 from moe_theory.deep.runs import Stored
-from moe_theory.runs import Run
+from moe_theory.runs import Progress, Run
 from moe_theory.verify import Status
 
 TINY = {"network": "mlp", "epochs": 1, "samples": 10, "batch": 10, "rounds": 4, "test_images": 40, "seed": 3}
+
+
+class Counts(Progress):
+    """Work that is planned, and done."""
+
+    def __init__(self):
+        self.planned = self.done = 0
+
+    def add_work(self, replicate_rounds):
+        self.planned += replicate_rounds
+
+    def advance(self, replicate_rounds):
+        self.done += replicate_rounds
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +55,9 @@ def test_networks_are_judged_on_data_of_one_s_own(bumps, tmp_path):
 
     again = deep.plan("continual-mnist-small", bumps, **options)
     assert again.stored == {Stored.COMPLETE: 10}
-    assert deep.judge(again).to_xarray().equals(found.to_xarray())
+    counts = Counts()
+    assert deep.judge(again, progress=counts).to_xarray().equals(found.to_xarray())
+    assert counts.planned == counts.done == 0  # what is saved is neither
     for changed in ({"seed": 4}, {"settings": {}}):
         with pytest.raises(InvalidRunError, match="10 runs that this one would replace"):
             deep.plan("continual-mnist-small", bumps, **(options | changed))

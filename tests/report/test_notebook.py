@@ -2,14 +2,12 @@
 
 import dataclasses
 import json
-import sys
 
 import pytest
 
 import moe_theory as mt
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.core.notebook import LONGEST_LINE
-from moe_theory.runs import progress
 from moe_theory.verify.verdict import Status
 
 
@@ -69,67 +67,3 @@ def test_a_report_is_what_the_command_writes(verdicts, tmp_path):
     assert [path.name for path in paths] == ["report.html", "report.md", "verdicts.json"]
     kept = json.loads(paths[-1].read_text())
     assert [each["claim"] for each in kept["verdicts"]] == [verdict.claim for verdict in verdicts]
-
-
-@pytest.mark.parametrize(
-    ("is_terminal", "seconds", "said"), [(False, 9, ""), (False, 11, "running it"), (True, 0, "\x1b")]
-)
-def test_elsewhere_progress_is_a_bar_on_a_terminal_and_lines_of_what_takes_long(
-    monkeypatch, capsys, is_terminal, seconds, said
-):
-    """Catches a minute of silence, and words on standard output or of a run of seconds."""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal, raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    with progress.shown(progress.automatic) as told:
-        told.add_work(100)
-        told.running("it")
-        now = progress.time.monotonic() + seconds
-        monkeypatch.setattr(progress.time, "monotonic", lambda: now)
-        told.advance(50)
-    streams = capsys.readouterr()
-    assert streams.out == ""
-    assert said in streams.err if said else streams.err == ""
-
-
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [
-        (0.04, "0.0 s"),
-        (9.94, "9.9 s"),
-        (9.96, "10 s"),
-        (89, "89 s"),
-        (600, "10 min"),
-        (116_811, "32 h"),
-        (1e6, "12 days"),
-    ],
-)
-def test_times_have_two_digits(seconds, shown):
-    assert progress.duration(seconds) == shown
-
-
-def test_progress_is_a_line_in_a_kernel(monkeypatch):
-    lines = []
-
-    class Line:
-        def update(self, data, raw):
-            lines.append(data["text/plain"])
-
-    class IPython:
-        @staticmethod
-        def get_ipython():
-            return type("Shell", (), {"kernel": None})()
-
-        class display:  # noqa: N801 - as IPython has it
-            @staticmethod
-            def display(data, raw, display_id):
-                return Line()
-
-    monkeypatch.setitem(progress.sys.modules, "IPython", IPython)
-    with progress.shown(progress.quiet) as told:
-        assert told is progress.quiet  # what was asked for stays
-    with progress.shown(progress.automatic) as told:
-        told.add_work(100)
-        told.running("it")
-        told.advance(50)
-    assert lines[0] == "running it, 0%"
-    assert lines[-1] == ""
