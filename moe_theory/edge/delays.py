@@ -23,7 +23,6 @@ from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers
 from moe_theory.edge.params import Dims, Params, require_whole_rounds
-from moe_theory.runs.reading import read_text
 
 
 @documented
@@ -152,7 +151,7 @@ def even_map(count: int) -> Float[np.ndarray, "M 2"]:
 
 def _read(path: Path | str) -> np.ndarray:
     try:
-        lines = [line for line in read_text(path).splitlines() if line.strip()]
+        lines = [line for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
         return np.loadtxt(lines, delimiter=",", ndmin=1, comments=None) if lines else np.zeros(0)
     except OSError as failure:
         reason = failure.strerror or failure

@@ -25,7 +25,6 @@ from jaxtyping import Shaped
 from moe_theory.core.constraints import Count, OpenProbability, Probability, require
 from moe_theory.core.errors import InvalidParamsError, shortened
 from moe_theory.core.fields import documented
-from moe_theory.runs.reading import open_file, read_text
 from moe_theory.runs.tensors import NUMBERS, array_of, open_checkpoint
 
 MOST_WEIGHTS = 4_000_000  # that are counted
@@ -202,10 +201,10 @@ def mean_loss(path: str | Path) -> tuple[float, int]:
     """
     try:
         if Path(path).suffix == ".npy":
-            open_file(path).close()
+            path.open("rb").close()
             losses = np.load(path, mmap_mode="r", allow_pickle=False)  # a map of no more than the file has
         else:
-            losses = np.array([float(line) for line in read_text(path).split()])
+            losses = np.array([float(line) for line in path.read_text(encoding="utf-8").split()])
         if losses.ndim != 1 or not len(losses) or losses.dtype.kind not in "biuf":
             raise ValueError(f"it has {losses.dtype.name} of shape {losses.shape}")
     except (OSError, ValueError, EOFError) as failure:

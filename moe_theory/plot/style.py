@@ -20,7 +20,6 @@ import numpy as np
 
 from moe_theory.core.errors import InvalidRunError, unknown_name
 from moe_theory.runs.files import plain
-from moe_theory.runs.reading import read_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, FigureBase
@@ -145,7 +144,7 @@ def _read_style(path: Path) -> dict[str, Any]:
     import matplotlib
 
     try:
-        text = read_text(path)
+        text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as failure:
         reason = getattr(failure, "strerror", None) or "not a text in UTF-8"
         raise InvalidRunError(f"style={path} cannot be read: {reason}. Name a file such as mine.mplstyle.") from None

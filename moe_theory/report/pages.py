@@ -9,8 +9,7 @@ from moe_theory.core.errors import InvalidReportError, shortened
 from moe_theory.core.papers import all_papers
 from moe_theory.report import panels, wording
 from moe_theory.report.rendering import to_html, to_markdown
-from moe_theory.runs.files import JOURNAL, finish_replacing, sealed, unsealed, write_together
-from moe_theory.runs.reading import read_bytes
+from moe_theory.runs.files import sealed, unsealed, write_together
 from moe_theory.verify import recorded
 from moe_theory.verify.statement import answered
 from moe_theory.verify.verdict import ID_WORDS, Report, Statement, Status, Verdict, is_id
@@ -148,13 +147,10 @@ def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
 
 def numbers_below(folder: Path) -> list[Path]:
     """The `verdicts.json` in a folder and those below it, by name; no deeper, so that naming `/` takes no minutes."""
-    for journal in [found for depth in range(DEPTH + 1) for found in folder.glob("*/" * depth + JOURNAL)]:
-        finish_replacing(journal.parent)
     return sorted(file for depth in range(DEPTH + 1) for file in folder.glob("*/" * depth + NUMBERS))
 
 
 def _files(path: Path) -> list[Path]:
-    finish_replacing(path.parent)
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -170,7 +166,7 @@ def _files(path: Path) -> list[Path]:
 
 def _read(path: Path) -> Report:
     try:
-        document = unsealed(read_bytes(path), is_sealed=False)  # earlier ones are not
+        document = unsealed(path.read_bytes(), is_sealed=False)  # earlier ones are not
     except (OSError, ValueError) as failure:
         reason = " ".join(str(getattr(failure, "strerror", None) or failure).split())
         raise InvalidReportError(f"{path} cannot be read as JSON ({reason}). Run `moe-theory verify` again.") from None

@@ -13,7 +13,6 @@ from moe_theory.report.challenge import headline
 from moe_theory.report.document import Document
 from moe_theory.report.pages import as_report, merged, read_printed
 from moe_theory.runs.files import made_folder, write_whole
-from moe_theory.runs.reading import read_bytes
 from moe_theory.verify import challenges, recorded
 from moe_theory.verify.challenged import Challenge
 from moe_theory.verify.exactness import require_proofs
@@ -46,7 +45,7 @@ class PaperRecord(NamedTuple):
         """What it says otherwise than that file does, which need not be there. Raises: InvalidReportError for a file
         that is another paper's.
         """
-        text = read_bytes(self.path).decode() if self.path.is_file() else ""
+        text = self.path.read_bytes().decode() if self.path.is_file() else ""
         known = parsed(text, str(self.path)) if text else None
         if known and known.paper != self.run.paper:
             raise InvalidReportError(
@@ -73,7 +72,7 @@ class SearchRecord(NamedTuple):
 
     def changed(self) -> list[Change]:
         """What it says otherwise than that file does, which need not be there."""
-        text = read_bytes(self.path).decode() if self.path.is_file() else "[]"
+        text = self.path.read_bytes().decode() if self.path.is_file() else "[]"
         return _changes(_found(recorded.searches_parsed(text, str(self.path))), _found(self.searches))
 
     @property

@@ -1,24 +1,16 @@
 """Keep compiled programs between processes: commands do, and programs that ask for it."""
 
-import contextlib
 import hashlib
-import importlib
 import os
 import platform
-import re
-import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from moe_theory.core.errors import OutputError
 from moe_theory.runs.files import user_cache
 from moe_theory.runs.provenance import processor_fact
-from moe_theory.runs.reading import read_bytes
 
 VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own; child processes inherit it
 THRESHOLDS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
-_UNREADABLE = re.compile(r"Error (?:reading|writing) persistent compilation cache entry for '([\w.-]+)'")
 
 
 def keep_programs(folder: str | os.PathLike[str] | None = None, *, fallback: Path | None = None) -> Path | None:
@@ -53,7 +45,6 @@ def keep_programs(folder: str | os.PathLike[str] | None = None, *, fallback: Pat
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    warnings.showwarning = _removing_broken(folder, warnings.showwarning)
     return folder
 
 
@@ -69,28 +60,3 @@ def _is_writable(folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     return os.access(folder, os.W_OK)
-
-
-def _removing_broken(folder: Path, show: Callable[..., Any]) -> Callable[..., Any]:
-    """Remove entries that a killed process left half written, rather than warn of them every time."""
-
-    def remove(message: Warning | str, *rest: Any, **options: Any) -> None:
-        found = _UNREADABLE.search(str(message))
-        if found is None:
-            show(message, *rest, **options)
-            return
-        for path in folder.glob(f"{found[1]}-*-cache"):
-            with contextlib.suppress(OSError):
-                if not _is_whole(read_bytes(path)):
-                    path.unlink()
-
-    return remove
-
-
-def _is_whole(entry: bytes) -> bool:
-    """Whether JAX could unpack an entry: by zlib or, where Python has it or it is installed, by Zstandard."""
-    for name in ("zlib", "compression.zstd", "zstandard"):
-        with contextlib.suppress(Exception):
-            importlib.import_module(name).decompress(entry)
-            return True
-    return False

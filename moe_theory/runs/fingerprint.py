@@ -38,7 +38,6 @@ from jax.core import Tracer
 
 from moe_theory.core.errors import OWN_CODE, InvalidRunError
 from moe_theory.core.papers import paper_names, paper_package
-from moe_theory.runs.reading import read_bytes
 
 # Attributes that say something and decide nothing.
 DECLARATIVE = frozenset(
@@ -486,7 +485,7 @@ def _sources(home: str) -> str:
     digest = hashlib.sha256()
     for file in files:
         try:
-            text = read_bytes(file)
+            text = file.read_bytes()
         except OSError as failure:
             raise InvalidRunError(f"{file} cannot be read ({failure.strerror or failure}): move it.") from None
         digest.update(f"{file.relative_to(path.parent)} ".encode() + text)

@@ -3,26 +3,18 @@
 Headers are read alone, and say of each tensor its dtype, its shape and where its bytes are.
 """
 
-import hashlib
-import json
 import math
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from moe_theory.core.errors import MoeTheoryError, shortened
-from moe_theory.runs.files import digest, read_json, whole
-from moe_theory.runs.reading import open_file
-
-SEAL = "moe-theory.sha256"  # the digest of a file's content, among its metadata
-NAME = "moe-theory.name"
+from moe_theory.runs.files import read_json
 
 
 class InvalidCheckpointError(MoeTheoryError):
@@ -40,7 +32,7 @@ class Tensor(NamedTuple):
 
     def bytes(self) -> np.ndarray:
         """Its bytes, memory-mapped."""
-        with open_file(self.path) as file:
+        with self.path.open("rb") as file:
             return np.memmap(file, np.uint8, "r")[self.start : self.stop]
 
 
@@ -54,14 +46,13 @@ class Header(NamedTuple):
 def read_header(path: Path) -> Header:
     """The metadata of a file, and the names and places of its tensors.
 
-    Raises: InvalidCheckpointError for a file that is missing, damaged or of another format; of files that
-        `write_safetensors` wrote every byte is checked.
+    Raises: InvalidCheckpointError for a file that is missing, damaged or of another format.
     """
     path = Path(path)
     if os.path.isdir(path):  # which is false of names that no file can have
         raise InvalidCheckpointError(f"{path} is a folder, but one file is read here. Name a file in it.")
     try:
-        open_file(path).close()
+        path.open("rb").close()
         with safe_open(path, framework="np") as file:  # checks the header against itself and the file's size
             slices = {name: file.get_slice(name) for name in file.offset_keys()}
             metadata = file.metadata() or {}
@@ -77,8 +68,6 @@ def read_header(path: Path) -> Header:
         raise InvalidCheckpointError(
             f"{path} cannot be read ({getattr(failure, 'strerror', None) or failure}). Change the path."
         ) from None
-    if SEAL in metadata and metadata[SEAL] != _digest_of(path):
-        raise InvalidCheckpointError(f"{path} is damaged: its digest does not match its content. Write it again.")
     tensors = {}
     for name, (kind, shape) in kinds.items():
         stop = start + _num_bytes(kind, shape)
@@ -90,53 +79,6 @@ def read_header(path: Path) -> Header:
 def _num_bytes(kind: str, shape: tuple[int, ...]) -> int:
     bits = re.search(r"\d+", kind)  # "BF16", "F8_E4M3"; "BOOL" takes a byte
     return math.prod(shape) * (int(bits[0]) if bits else 8) // 8
-
-
-def read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """A file's arrays by name, and its metadata.
-
-    Raises: InvalidCheckpointError as `read_header` does, and for dtypes that NumPy does not know.
-    """
-    header = read_header(path)
-    with safe_open(path, framework="np") as file:
-        try:
-            return {name: file.get_tensor(name) for name in header.tensors}, header.metadata
-        except (AttributeError, SafetensorError) as failure:
-            raise InvalidCheckpointError(f"{path} has tensors that NumPy cannot hold ({failure}).") from None
-
-
-def write_safetensors(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
-    """Write a file, whole or not at all, with a digest of its content. Raises: OutputError where it cannot be."""
-    with whole(Path(path)) as temporary:
-        dense = {name: np.ascontiguousarray(array).reshape(np.shape(array)) for name, array in arrays.items()}
-        try:
-            save_file(dense, temporary, dict(metadata))
-            save_file(dense, temporary, {**metadata, SEAL: _digest_of(temporary)})
-        except SafetensorError as failure:
-            raise OSError(str(failure)) from None
-
-
-def read_kept(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a file that `write_kept` wrote. Raises: InvalidCheckpointError for another or a damaged one."""
-    arrays, metadata = read_safetensors(path)
-    if SEAL not in metadata or metadata.get(NAME) != path.stem:
-        raise InvalidCheckpointError(f"{path} is damaged: it is not what was kept under its name.")
-    return arrays
-
-
-def write_kept(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
-    """As `write_safetensors`, with the file's name in it. Raises: OutputError where it cannot be written."""
-    write_safetensors(path, arrays, {**metadata, NAME: path.stem})
-
-
-def _digest_of(path: Path) -> str:
-    """A digest of a file's tensors and metadata, itself apart."""
-    with open_file(path) as file:
-        tensors = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        metadata = tensors.pop("__metadata__", {})
-        metadata.pop(SEAL, None)
-        begun = hashlib.sha256(digest({"tensors": tensors, "metadata": metadata}).encode())
-        return hashlib.file_digest(file, lambda: begun).hexdigest()  # pyright: ignore[reportArgumentType]
 
 
 INDEX = "model.safetensors.index.json"

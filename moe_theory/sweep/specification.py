@@ -4,20 +4,19 @@ It is checked as a whole, on the host, when it is made: a specification that exi
 """
 
 import dataclasses
-import errno
 import functools
 import json
 import os
 import re
 from collections.abc import Mapping
 from importlib import resources
+from pathlib import Path
 from typing import Annotated, Any, Self, get_type_hints
 
 from pydantic import AfterValidator, Field, TypeAdapter, create_model
 
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, about, shortened, unknown_name
 from moe_theory.core.notebook import Shown
-from moe_theory.runs.reading import read_bytes
 from moe_theory.sweep import toml
 from moe_theory.sweep.grid import Fixed, Grid, GridAxis, build_grid, require_few_cells
 from moe_theory.sweep.statistics import ONLY
@@ -38,7 +37,6 @@ from moe_theory.sweep.vocabulary import (
     vocabulary_of,
 )
 
-LARGEST_FILE = 1_000_000  # bytes of a specification
 MOST_RECORDS = 100_000  # recorded rounds
 RECORDS = 50  # recorded rounds unless `record_every` is given
 # Words that label something else in the results, and so cannot name a zip.
@@ -316,7 +314,7 @@ def _text_of(path: str | os.PathLike[str]) -> str:
     """The text of a specification's file. Raises: InvalidSpecError where there is none."""
     name = _name_of(path)
     try:
-        return read_bytes(path, LARGEST_FILE).decode("utf-8-sig")  # some editors begin a file with a mark
+        return Path(path).read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except UnicodeDecodeError as error:
         raise InvalidSpecError(
             f"{name}: the specification is not UTF-8 (byte {error.start}). Save it as UTF-8 text."
@@ -325,10 +323,5 @@ def _text_of(path: str | os.PathLike[str]) -> str:
         reason = "is a folder, not a file" if isinstance(error, IsADirectoryError) else "is not there"
         raise InvalidSpecError(f"{name}: the specification {reason}. Give the path of a TOML file.") from None
     except OSError as error:
-        if error.errno == errno.EFBIG:
-            raise InvalidSpecError(
-                f"{name}: the specification is larger than {LARGEST_FILE} bytes. Write long axes as linspace or "
-                "logspace, or split the sweep."
-            ) from None
         reason = error.strerror or error
         raise InvalidSpecError(f"{name}: the specification cannot be read: {reason}. Change the path.") from None

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from moe_theory.core.errors import InvalidReportError, InvalidRunError
 from moe_theory.runs import Progress, automatic, quiet, shown
 from moe_theory.runs.files import made_folder, write_whole
-from moe_theory.runs.reading import read_bytes
 from moe_theory.runs.runner import Runner
 from moe_theory.runs.runner import Task as RunnerTask
 from moe_theory.runs.workers import WorkerPool
@@ -140,7 +139,7 @@ def _known(path: Path, key: str) -> Challenge | None:
 
 def _read(path: Path, key: str | None = None) -> Any:
     try:
-        document = json.loads(read_bytes(path))
+        document = json.loads(path.read_bytes())
         if key not in (None, document["key"]):
             return None
         return Challenge.of_json(document["search"], declared_claims())

@@ -13,7 +13,6 @@ from types import ModuleType
 from moe_theory.core.errors import OWN_CODE, InvalidClaimError, UnknownNameError, described, frames, unknown_name
 from moe_theory.core.notebook import Listing
 from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names, paper_of, paper_place, undeclared
-from moe_theory.runs.reading import read_bytes
 from moe_theory.verify import statement as declarations
 from moe_theory.verify.claim import Claim, ReadingLike, registered
 from moe_theory.verify.statement import declared
@@ -144,11 +143,7 @@ def run_file(path: Path, option: str = "--module") -> ModuleType:
     """
     name = module_name(path)
     specification = importlib.util.spec_from_file_location(name, path)
-    try:
-        read_bytes(path)  # importing would wait for a pipe, and read a file of any size
-    except OSError:
-        specification = None
-    if specification is None or specification.loader is None:
+    if specification is None or specification.loader is None or not path.is_file():
         raise InvalidClaimError(f"{option} {path} is no Python file. Name a file that ends in .py.")
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module

@@ -16,7 +16,6 @@ from jaxtyping import Int32, Num
 
 from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
 from moe_theory.core.fields import documented
-from moe_theory.runs.reading import open_file
 
 
 @documented
@@ -189,7 +188,7 @@ def opened(path: Path, is_packed: bool = False) -> Iterator[BinaryIO]:
     Raises: DamagedDataError for one that cannot be read.
     """
     is_plain = is_packed or path.suffix != ".gz"
-    with reading(path), open_file(path) as file, file if is_plain else gzip.open(file) as content:
+    with reading(path), path.open("rb") as file, file if is_plain else gzip.open(file) as content:
         try:
             yield content  # pyright: ignore[reportReturnType]
         except (gzip.BadGzipFile, EOFError, zlib.error) as failure:
