@@ -6,6 +6,7 @@ It verifies once in a process, so that samples are saved, and once more in a fre
 What runs while a module is imported does not count.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -27,9 +28,9 @@ def main() -> int:
     if len(sys.argv) > 1:
         return _profile(sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
-        arguments = [*COMMAND, "--out", folder]
-        subprocess.run([sys.executable, "-m", "moe_theory", *arguments], check=True, capture_output=True)
-        return subprocess.run([sys.executable, "-m", "benchmarks.warm_claim", *arguments], check=False).returncode
+        where = {"cwd": folder, "env": os.environ | {"PYTHONPATH": str(PACKAGE.parent)}}
+        subprocess.run([sys.executable, "-m", "moe_theory", *COMMAND], check=True, capture_output=True, **where)
+        return subprocess.run([sys.executable, __file__, *COMMAND], check=False, **where).returncode
 
 
 def _profile(arguments: list[str]) -> int:
@@ -52,7 +53,8 @@ def _profile(arguments: list[str]) -> int:
     functions = [code for code in codes if code.co_name != "<module>" and PACKAGE in Path(code.co_filename).parents]
     modules = Counter(str(Path(code.co_filename).relative_to(PACKAGE)) for code in functions)
     for module, number in sorted(modules.items()):
-        print(f"{number:4} functions  {module}")
+        names = sorted(code.co_name for code in functions if code.co_filename == str(PACKAGE / module))
+        print(f"{number:4} functions  {module}: {', '.join(names)}")
     long = {f"{code.co_filename}:{code.co_name}": _num_lines(code) for code in functions}
     long = {name: lines for name, lines in long.items() if lines > LONGEST}
     for name, lines in long.items():

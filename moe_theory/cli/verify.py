@@ -64,7 +64,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 )
 @module_option
 @system_option
-@out_option("Folder for the report and the samples to resume from.", told=f"{LAST_RUN}, or with --system {OWN_RUN}")
+@out_option("Folder for pages, verdicts and samples.", told=f"no pages; {LAST_RUN}, or with --system {OWN_RUN}")
 @cluster_option("Take samples")
 @click.option("--fresh", is_flag=True, help="Discard the samples in OUT and start over.")
 @click.option("--list", "only_list", is_flag=True, help="Only list what would be judged.")
@@ -84,18 +84,18 @@ def verify(
     """Judge claims by Monte Carlo.
 
     CLAIM is an id, a glob such as 'continual.theorem-*', or a paper's name; by default all are judged, with --module
-    the module's. Replicates double until each claim is decided. Prints a table that grows with each verdict, and
-    writes a report: report.html, report.md and verdicts.json. Rerunning resumes from the samples in OUT, which several
-    processes may share. Proofs of a paper of your own are run first, and one that fails is refused. Exits with 0 when
-    it ran, whatever the verdicts.
+    the module's. Replicates double until each claim is decided. Prints a table that grows with each verdict, and saves
+    the samples and verdicts.json, from which rerunning resumes. With --out it also writes pages, report.html and
+    report.md. `moe-theory report` makes them of any saved verdicts. Proofs of a paper of your own are run first, and
+    one that fails is refused. Exits with 0 when it ran, whatever the verdicts.
 
     With --system an algorithm of your own is judged instead, and shown beside what is recorded of the printed one.
     """
-    out = out or Path(OWN_RUN if asked["system"] else LAST_RUN)
     if only_list:
         _list(request_of(**asked), asked["replicates"])
     else:
-        _judge(request_of(**asked), out, dask, fresh)
+        default = Path(OWN_RUN if asked["system"] else LAST_RUN)
+        _judge(request_of(**asked), out or default, dask, fresh, has_page=out is not None)
 
 
 def seconds_of(text: str) -> float:
@@ -146,46 +146,53 @@ def _list(request: "Request", replicates: int | None) -> None:
     show_document(Document(lambda: rows, lambda _: told))
 
 
-def _judge(request: "Request", out: Path, dask: str | None, fresh: bool) -> None:
+def _judge(request: "Request", out: Path, dask: str | None, fresh: bool, has_page: bool) -> None:
     from moe_theory.report import comparison, pages, panels, verdicts
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
     from moe_theory.verify.archive import Archive, clear_samples
-    from moe_theory.verify.remote import remote_pool
     from moe_theory.verify.session import SAMPLES, carry_out
 
-    if request.budget is not None:
+    if request.budget is not None and has_page:
         reserve = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget)
         request = dataclasses.replace(request, reserve=reserve)
-    pool = remote_pool(request.studies, dask=dask)
-    folder = prepare_folder(out, (pages.NUMBERS, *pages.PAGE_NAMES))
+    pool = None
+    if dask is not None:
+        from moe_theory.verify.remote import remote_pool
+
+        pool = remote_pool(request.studies, dask=dask)
+    folder = prepare_folder(out, (pages.NUMBERS, *(pages.PAGE_NAMES if has_page else ())))
     keep_programs(fallback=folder / "programs")
     if fresh:
         clear_samples(folder / SAMPLES)
     archive = Archive(folder / SAMPLES)
     about: Any = {"pool": pool, "command": command_line()}
-    judged: list = []
-    pictures = panels.Pictures()
+    verdicts_so_far: list[Verdict] = []
+    pictures = panels.Pictures() if has_page else None
     try:
         with terminal_progress(
             open_console(),
-            header=lambda console: verdicts.live_table(judged, console.width, console.height - 2),
+            header=lambda console: verdicts.live_table(verdicts_so_far, console.width, console.height - 2),
             is_timed=False,
         ) as progress:
 
             def add(verdict: "Verdict") -> None:
-                judged.append(verdict)
-                progress.at(f"{len(judged)} of {request.num_verdicts} decided")
-                pictures.of(verdict)  # now, while others are computed
+                verdicts_so_far.append(verdict)
+                progress.at(f"{len(verdicts_so_far)} of {request.num_verdicts} decided")
+                if pictures is not None:
+                    pictures.of(verdict)  # now, while others are computed
 
             progress.at(f"0 of {request.num_verdicts} decided")
             report = carry_out(request, archive=archive, progress=progress, on_verdict=add, **about)
     except KeyboardInterrupt:
-        stop("interrupted; the samples taken so far are kept: the same command resumes from them")
-    paths = pages.write_report(report, folder, pages.NUMBERS, pictures)
-    kept = [*damaged_lines(archive.store.damaged), verdicts.samples_line(archive.written, archive.found)]
+        stop("interrupted; the samples taken so far are saved: the same command resumes from them")
+    if has_page:
+        paths = pages.write_report(report, folder, pages.NUMBERS, pictures)
+    else:
+        paths = pages.write_numbers(report, folder)
+    lines = [*damaged_lines(archive.store.damaged), verdicts.samples_line(archive.written, archive.found)]
     if request.own is not None:
         show_document(comparison.comparison(report, paths=paths))
     else:
-        show_document(verdicts.verdicts_document(report, paths, kept))
+        show_document(verdicts.verdicts_document(report, paths, lines))

@@ -41,6 +41,11 @@ def write_report(
     return write_together(folder, dict(zip((*PAGE_NAMES, numbers), texts, strict=True)))
 
 
+def write_numbers(report: Report, folder: Path) -> list[Path]:
+    """Write the file of verdicts alone, from which `moe-theory report` makes pages. Raises: OutputError."""
+    return write_together(folder, {NUMBERS: to_json(report)})
+
+
 def of_paper(name: str) -> Report:
     """The recorded verdicts on a paper's statements, in the order of the paper, as a report.
 

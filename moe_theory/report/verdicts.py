@@ -95,7 +95,11 @@ def verdicts_document(report: Report, paths: Sequence[Path], kept: Sequence[str]
     def parts(width: int) -> Iterator[RenderableType]:
         yield from statement_lines(_whole(judged_statements(report)), width)
         yield live_table(report.verdicts, width)
-        yield from (*closing_lines(report, paths[-1].parent), *kept, f"numbers: {paths[-1]}", f"report: {paths[0]}")
+        yield from (*closing_lines(report, paths[-1].parent), *kept, f"numbers: {paths[-1]}")
+        if len(paths) > 1:
+            yield f"report: {paths[0]}"
+        else:
+            yield f"a page of them: moe-theory report {paths[-1].parent}"
 
     return Document(lambda: written(paths[-1]), parts)
 

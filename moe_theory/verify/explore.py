@@ -5,6 +5,7 @@ Each point is a verdict of its own, as `verify` would give it. The error is spli
 before anything runs, so that where the search goes decides nothing.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -326,7 +327,7 @@ def carry_out_search(
     """Judge the coarse grid, then halve boxes until the refinements are spent or nothing changes any more. A pool of
     workers elsewhere is closed. Raises: with a pool as `explore`.
     """
-    with remote_sampler(pool) as remote:
+    with contextlib.nullcontext() if pool is None else remote_sampler(pool) as remote:
         found = _found(search, remote, progress, on_point)
     claim, experiment = search.claim, search.claim.experiment
     free = {axis.name: axis for axis in claim.free}

@@ -106,10 +106,10 @@ def pool_for(claims: Sequence[Claim], executor: Executor | None = None, dask: st
 
 
 @contextlib.contextmanager
-def remote_sampler(pool: WorkerPool | None, keys: Keys | None = None) -> Iterator["RemoteSampler | None"]:
-    """The workers of a pool, which is closed at the end; None for this process's own."""
-    with contextlib.nullcontext() if pool is None else contextlib.closing(pool):
-        yield None if pool is None else RemoteSampler(pool, keys)
+def remote_sampler(pool: WorkerPool, keys: Keys | None = None) -> Iterator["RemoteSampler"]:
+    """Yield the workers of a pool, which is closed at the end."""
+    with contextlib.closing(pool):
+        yield RemoteSampler(pool, keys)
 
 
 class RemoteSampler:

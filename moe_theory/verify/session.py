@@ -4,6 +4,8 @@ The claims of one experiment share its runs. Only the samples that claims take f
 with the claims' components and not with the states, and samples can be kept on disk to resume from.
 """
 
+import contextlib
+import functools
 import heapq
 import math
 import os
@@ -35,6 +37,7 @@ SAMPLES = "samples"  # their folder, beside the report
 UNKNOWN_SECONDS = 3.0  # that a look is taken to need at an experiment of which nothing has been run or compiled
 STUDIES_AHEAD = 2  # under way beside one a worker, so that none waits for the next
 MEMORY_SHARE = 0.5  # of the machine's, that runs under way may take
+DISTRIBUTION = f"{__name__.partition('.')[0]}."  # whose proofs its tests check
 OnEnd = Callable[["StudyMonitor", SequentialTest], None]
 PART_BYTES = 1 << 30  # of the runs that a look takes samples from at once, as soon as it is known what one needs
 
@@ -95,7 +98,9 @@ def verify(
         [('generalization.lemma-6.growth', 'SUPPORTED')]
     """
     request = check_request(patterns, readings, replicates, seed, error, budget, settings=settings, system=system)
-    pool = remote_pool(request.studies, executor, dask)
+    pool = None
+    if executor is not None or dask is not None:
+        pool = remote_pool(request.studies, executor, dask)
     archive = None if folder is None else Archive(Path(folder) / SAMPLES)
     about: Any = {"pool": pool, "on_verdict": on_verdict, "command": f"moe_theory.verify({patterns!r})"}
     with shown(progress) as listener:
@@ -118,7 +123,9 @@ def carry_out(
     Raises: InvalidStatementError for a statement whose proof fails, before anything is run; with a pool as `verify`.
     """
     known = bearing(request.claims)
-    require_proofs(known)
+    paths = [proof.path for statement in known for proof in statement.proofs.values()]
+    if not all(path.startswith(DISTRIBUTION) for path in paths):
+        require_proofs(known)
     if request.own is not None:
         known = [as_asked(each) for each in known]
 
@@ -127,7 +134,7 @@ def carry_out(
             on_verdict(test.latest)
 
     pace: dict[Experiment, float] = {}
-    with remote_sampler(pool, None if archive is None else archive.keys) as remote:
+    with contextlib.nullcontext() if pool is None else remote_sampler(pool, archive and archive.keys) as remote:
         monitors = [StudyMonitor(study, archive, pace, remote) for study in request.studies]
         budget = None if request.budget is None else request.budget - request.reserve
         take_looks(monitors, progress, tell, budget, remote)
@@ -161,23 +168,36 @@ def take_looks(
     Which of them is done first changes no number. Runs that are measured, some of them by clocks, have the machine
     alone.
     """
-    with Runner(None if remote is None else remote.pool, progress) as runner:
-        _Looks(monitors, runner, on_end, budget).take()
+    with contextlib.ExitStack() as stack:
+
+        def make_runner() -> Runner:
+            return stack.enter_context(Runner(None if remote is None else remote.pool, progress))
+
+        _Looks(monitors, make_runner, on_end, budget).take()
 
 
 class _Looks:
     """The looks at several studies under way."""
 
     def __init__(
-        self, monitors: Sequence["StudyMonitor"], runner: Runner, on_end: "OnEnd", budget: float | None
+        self,
+        monitors: Sequence["StudyMonitor"],
+        make_runner: Callable[[], Runner],
+        on_end: "OnEnd",
+        budget: float | None,
     ) -> None:
-        self._runner = runner
+        self._make_runner = make_runner
         self._on_end = on_end
         self._deadline = math.inf if budget is None else time.monotonic() + budget
         self._waiting = [(*monitor.rank, place) for place, monitor in enumerate(monitors)]
         self._monitors = monitors
         self._under_way: dict[int, StudyMonitor] = {}
         heapq.heapify(self._waiting)
+
+    @functools.cached_property
+    def _runner(self) -> Runner:
+        """The runner, made when something is to be run."""
+        return self._make_runner()
 
     def take(self) -> None:
         """Take all looks."""
@@ -201,7 +221,8 @@ class _Looks:
                 continue
             self._under_way[place] = monitor
             try:
-                monitor.begin(self._runner, (*rank, place))
+                if monitor.needs_runs:
+                    monitor.begin(self._runner, (*rank, place))
             except OWN_CODE as failure:
                 self._fail(place, failure)
 
@@ -323,11 +344,14 @@ class StudyMonitor:
     def expected_bytes(self) -> float:
         return (self._part_end - self._known) * self._bytes_each
 
+    @property
+    def needs_runs(self) -> bool:
+        """Whether the next look needs more runs than there are samples of."""
+        return self._known < self._part_end
+
     def begin(self, runner: Runner, rank: tuple[int, ...]) -> None:
         """Begin the runs that the next look needs: give results to `take` until it `is_ready`."""
         study, first, last = self.study, self._known, self._part_end
-        if first >= last:
-            return
         cells = self._needed_cells
         work = replicate_rounds(cells, last - first)
         what = f"{study.name}, replicates {first} to {last - 1}"
