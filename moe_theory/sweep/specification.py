@@ -8,7 +8,8 @@ import functools
 import json
 import os
 import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Self, get_type_hints
@@ -17,7 +18,6 @@ from pydantic import AfterValidator, Field, TypeAdapter, create_model
 
 from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, about, shortened, unknown_name
 from moe_theory.core.notebook import Shown
-from moe_theory.sweep import toml
 from moe_theory.sweep.grid import Fixed, Grid, GridAxis, build_grid, require_few_cells
 from moe_theory.sweep.statistics import ONLY
 from moe_theory.sweep.systems import sweepable
@@ -105,22 +105,26 @@ class Specification(Shown):
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """The specification in a TOML file. Raises: MoeTheoryError (InvalidSpecError, mostly) that names the file, the
-        line and the key.
+        """The specification in a TOML file. Raises: MoeTheoryError (InvalidSpecError, mostly) that names the file and
+        the key.
         """
         return cls.from_toml(_text_of(path), _name_of(path))
 
     @classmethod
     def from_toml(cls, text: str, name: str = "spec") -> Self:
-        """The specification that a TOML document says; `example()` is one that explains the keys. Raises:
-        MoeTheoryError (InvalidSpecError, mostly) that begins with "NAME, line N, KEY: ".
+        """Return the specification that a TOML document says. `example()` is one that explains the keys.
+
+        Raises: MoeTheoryError (InvalidSpecError, mostly) that begins with "NAME, KEY: ".
         """
-        document = toml.parse(text, _name_of(name))
+        file = _name_of(name)
+        try:
+            document = tomllib.loads(text)
+        except (RecursionError, ValueError) as error:  # too deep, or no TOML, which names its line
+            raise InvalidSpecError(f"{file}: this is no TOML: {shortened(str(error))}. Correct it.") from None
         try:
             return cls._of(document)
         except MoeTheoryError as error:
-            place = f"{_name_of(name)}, line {toml.line_of(text, error.key)}, {toml.dotted(error.key)}"
-            raise type(error)(f"{place}: {error}") from None
+            raise type(error)(f"{file}, {_dotted(error.key)}: {error}") from None
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -264,7 +268,7 @@ def _check_names(vocabulary: Vocabulary, given: Mapping[str, Any]) -> None:
                 raise InvalidSpecError(f"{name} does not belong in {key[0]}. Move it to {where}.")
             if name in set_at:
                 raise InvalidSpecError(f"{name} is set twice, here and in {set_at[name]}. Take one away.")
-            set_at[name] = toml.dotted(key[:-1])
+            set_at[name] = _dotted(key[:-1])
 
     for table in ("params", "dims", "choices", "axes"):
         for name in given[table]:
@@ -302,6 +306,11 @@ def _unlisted(name: str, content: str, entries: Any) -> dict[str, Any]:
                 )
             found[entry["name"]] = entry[content]
     return found
+
+
+def _dotted(key: Sequence[str]) -> str:
+    """A key as TOML writes it: axes.num_experts."""
+    return ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]{1,60}", part) else shortened(part) for part in key)
 
 
 def _name_of(path: str | os.PathLike[str]) -> str:

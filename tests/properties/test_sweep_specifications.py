@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moe_theory.core.errors import MoeTheoryError
-from moe_theory.sweep import toml
 from moe_theory.sweep.results import Sweep
 from moe_theory.sweep.systems import sweepable, system_names
 
@@ -84,10 +83,9 @@ def is_a_line(failure):
     assert len(message) < 1000
 
 
-def says_where(failure, document):
-    """The line that an error names is one of the document."""
-    line = int(str(failure).removeprefix("some.toml, line ").split(",")[0].split(":")[0])
-    assert 1 <= line <= len(document.split("\n"))
+def says_where(failure):
+    """An error names the file."""
+    assert str(failure).startswith("some.toml")
 
 
 def holds_its_promises(sweep):
@@ -197,24 +195,4 @@ def test_documents_make_a_sweep_or_a_line_that_says_where(document):
         holds_its_promises(Sweep.from_toml(document, "some.toml"))
     except MoeTheoryError as failure:
         is_a_line(failure)
-        says_where(failure, document)
-
-
-@fewer
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans()), min_size=1, max_size=12),
-    st.randoms(use_true_random=False),
-)
-def test_lines_are_those_where_entries_begin(shape, random):
-    """Would catch the line of a comment before, of the end of a value, or of the same name in another table."""
-    lines, places = [], {}
-    for number, (comments, height, opens_table) in enumerate(shape):
-        lines += ["# [t0] name = 1", ""][: comments % 3]
-        if opens_table or number == 0:
-            table = f"t{number}"
-            lines.append(f"[{table}]")
-            places[table,] = len(lines)
-        places[table, f"k{number}"] = len(lines) + 1
-        lines += [f"k{number} = [", *["  1,"] * height, "]"] if random.random() < 0.7 else [f"k{number}=1"]
-    text = ("\r\n" if random.random() < 0.3 else "\n").join(lines)
-    assert {key: toml.line_of(text, key) for key in places} == places
+        says_where(failure)
