@@ -10,7 +10,7 @@ import lazy_loader
 
 from moe_theory.core.pages import register_pages as _register_pages
 
-__version__ = "0.1.0"  # the one place: pyproject.toml reads it here
+__version__ = "0.2.0"  # the one place: pyproject.toml reads it here
 
 _lazy, _, _names = lazy_loader.attach_stub(__name__, __file__)
 __all__ = ["__version__", "verify", *_names]  # pyright: ignore[reportUnsupportedDunderAll]
