@@ -60,9 +60,9 @@ def explore(
     if module is not None:
         load_claims(module)
     plan = plan_search(claim, **asked, module=None if module is None else str(module))
-    pool = remote_pool(plan.studies(), dask=dask)
     folder = prepare_folder(out, [path.name for path in exploration.paths_of(out, plan.claim.id)])
     keep_programs(fallback=folder / "programs")
+    pool = remote_pool(plan.studies(), dask=dask)
     judged: list = []
     with terminal_progress(
         open_console(), header=lambda _: exploration.live_counts(judged, plan.most_points)

@@ -1,5 +1,6 @@
 """Workers: threads on this machine's devices, a Dask cluster, or any `concurrent.futures.Executor`."""
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -87,12 +88,13 @@ class DeviceExecutor(ThreadPoolExecutor):
         self._here.device = devices[next(self._places) % len(devices)] if len(devices) > 1 else None
 
     def _compute(self, call: Callable[[], Any], is_double: bool) -> Any:
-        # Threads inherit neither of these settings. A device that is set would compile programs of its own.
-        with jax.enable_x64(is_double):
-            if self._here.device is None:
-                return call()
-            with jax.default_device(self._here.device):
-                return call()
+        # Threads inherit neither the device nor the precision. Setting what is set already could compile anew.
+        with contextlib.ExitStack() as settings:
+            if self._here.device is not None:
+                settings.enter_context(jax.default_device(self._here.device))
+            if is_double != is_x64():
+                settings.enter_context(jax.enable_x64(is_double))
+            return call()
 
 
 def num_device_workers() -> int:

@@ -94,10 +94,10 @@ def run(
         part: the share of the chunks to compute, into a file of its own.
     Raises: OutputError, InvalidRunError, ExecutorLostError, or what a chunk raised. What was finished before is saved.
     """
-    path = made_folder(folder)
-    require_version(path)
     pool = device_pool() if pool is None else pool
     with contextlib.closing(pool):
+        path = made_folder(folder)
+        require_version(path)
         progress.running(f"a first task on {pool.description}")
         plan = SweepPlan(sweep, pool.fingerprint(functools.partial(planning.fingerprint, sweep.system)))
         plan.require_memory(pool.num_local)
