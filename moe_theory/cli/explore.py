@@ -55,17 +55,15 @@ def explore(
     from moe_theory.runs.files import prepare_folder
     from moe_theory.verify.explore import carry_out_search, plan_search
     from moe_theory.verify.registry import load_claims
-    from moe_theory.verify.remote import remote_pool
 
     if module is not None:
         load_claims(module)
     plan = plan_search(claim, **asked, module=None if module is None else str(module))
     folder = prepare_folder(out, [path.name for path in exploration.paths_of(out, plan.claim.id)])
     keep_programs(fallback=folder / "programs")
-    pool = remote_pool(plan.studies(), dask=dask)
     judged: list = []
     with terminal_progress(
         open_console(), header=lambda _: exploration.live_counts(judged, plan.most_points)
     ) as progress:
-        found = carry_out_search(plan, pool=pool, progress=progress, on_point=judged.append, command=command_line())
+        found = carry_out_search(plan, dask=dask, progress=progress, on_point=judged.append, command=command_line())
     show_document(exploration.document(found, exploration.write_exploration(found, folder)))

@@ -5,7 +5,6 @@ Each point is a verdict of its own, as `verify` would give it. The error is spli
 before anything runs, so that where the search goes decides nothing.
 """
 
-import contextlib
 import dataclasses
 import itertools
 import math
@@ -23,14 +22,21 @@ from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_
 from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.provenance import is_x64, versions
-from moe_theory.runs.workers import WorkerPool
 from moe_theory.verify import registry
-from moe_theory.verify.claim import Claim, Experiment, ReadingLike
-from moe_theory.verify.interim import SequentialTest
+from moe_theory.verify.claim import Claim, ReadingLike
 from moe_theory.verify.region import Choice, FreeAxis, Number, Span, tidy
-from moe_theory.verify.remote import RemoteSampler, remote_pool, remote_sampler
-from moe_theory.verify.request import FAMILY_ERROR, Study, check_request, require_free, require_one, resolve, set_to
-from moe_theory.verify.session import StudyMonitor, take_looks
+from moe_theory.verify.remote import remote_pool
+from moe_theory.verify.request import (
+    FAMILY_ERROR,
+    Request,
+    Study,
+    check_request,
+    require_free,
+    require_one,
+    resolve,
+    set_to,
+)
+from moe_theory.verify.session import carry_out
 from moe_theory.verify.verdict import Status, Verdict
 
 MOST_AXES = 2  # of a map
@@ -242,7 +248,7 @@ def explore(
     executor: Executor | None = None,
     dask: str | None = None,
     progress: Progress = automatic,
-    on_point: OnPoint | None = None,
+    on_point: OnPoint = lambda point: None,
 ) -> Exploration:
     """Map where a claim holds over one or two parameters.
 
@@ -270,9 +276,8 @@ def explore(
         [(0.05, 'REFUTED'), (0.5, 'REFUTED')]
     """
     search = plan_search(claim, over, reading, points, refine, replicates, seed, error)
-    pool = remote_pool(search.studies(), executor, dask)
     with shown_progress(progress) as listener:
-        return carry_out_search(search, pool=pool, progress=listener, on_point=on_point)
+        return carry_out_search(search, executor=executor, dask=dask, progress=listener, on_point=on_point)
 
 
 def plan_search(
@@ -319,16 +324,56 @@ def plan_search(
 def carry_out_search(
     search: Search,
     *,
-    pool: WorkerPool | None = None,
+    executor: Executor | None = None,
+    dask: str | None = None,
     progress: Progress = quiet,
-    on_point: OnPoint | None = None,
+    on_point: OnPoint = lambda point: None,
     command: str = "",
 ) -> Exploration:
-    """Judge the coarse grid, then halve boxes until the refinements are spent or nothing changes any more. A pool of
-    workers elsewhere is closed. Raises: with a pool as `explore`.
+    """Judge the coarse grid, then halve boxes until the refinements are spent or nothing changes any more.
+
+    Raises: as `explore`.
     """
-    with contextlib.nullcontext() if pool is None else remote_sampler(pool) as remote:
-        found = _found(search, remote, progress, on_point)
+    points: dict[Coordinates, Point] = {}
+    boxes: list[Box] = list(itertools.product(*(pairwise(axis.values) for axis in search.axes)))
+    wanted = _coarse(search)
+    for level in range(search.refine + 1):
+        for point in _judged(search, wanted, level, executor, dask, progress, on_point):
+            points[point.coordinates] = point
+        boxes = [part for box in boxes for part in _parts(search.axes, box, points)]
+        wanted = sorted({corner for box in boxes for corner in itertools.product(*box)} - points.keys())
+        if not wanted:
+            break
+    return _exploration(search, points, command)
+
+
+def _judged(
+    search: Search,
+    wanted: Sequence[Coordinates],
+    level: int,
+    executor: Executor | None,
+    dask: str | None,
+    progress: Progress,
+    on_point: OnPoint,
+) -> list[Point]:
+    """The points at these coordinates, by one verification."""
+    studies = {coordinates: search.study(coordinates) for coordinates in wanted}
+    places = {study.reading.name: coordinates for coordinates, study in studies.items()}
+    points: list[Point] = []
+
+    def note(verdict: Verdict) -> None:
+        points.append(Point(places[verdict.reading], level, verdict))
+        on_point(points[-1])
+
+    pool = None
+    if executor is not None or dask is not None:
+        pool = remote_pool([*studies.values()], executor, dask)
+    request = Request(tuple(studies.values()), (search.claim.id,), {}, search.seed, search.error)
+    carry_out(request, pool=pool, progress=progress, on_verdict=note)
+    return points
+
+
+def _exploration(search: Search, points: Mapping[Coordinates, Point], command: str) -> Exploration:
     claim, experiment = search.claim, search.claim.experiment
     free = {axis.name: axis for axis in claim.free}
     first, defaults = experiment.cells_under(search.reading)[0].params, search.reading.params()
@@ -346,7 +391,7 @@ def carry_out_search(
         reading=search.reading.name,
         reading_summary=search.reading.summary,
         own=tuple(own),
-        points=[found[coordinates] for coordinates in sorted(found)],
+        points=[points[coordinates] for coordinates in sorted(points)],
         replicates=search.replicates or experiment.replicates,
         command=command,
         kept={
@@ -362,39 +407,14 @@ def _coarse(search: Search) -> list[Coordinates]:
     return list(itertools.product(*(axis.values for axis in search.axes)))
 
 
-def _found(
-    search: Search, remote: RemoteSampler | None, progress: Progress, on_point: OnPoint | None
-) -> dict[Coordinates, Point]:
-    """The points of all levels. Of a level all points are looked at once, then those undecided again, and so on."""
-    pace: dict[Experiment, float] = {}
-    found: dict[Coordinates, Point] = {}
-    boxes: list[Box] = list(itertools.product(*(pairwise(axis.values) for axis in search.axes)))
-    wanted = _coarse(search)
-    for level in range(search.refine + 1):
-        monitors = {StudyMonitor(search.study(each), None, pace, remote): each for each in wanted}
-
-        def end(monitor: StudyMonitor, test: SequentialTest, monitors: Any = monitors, level: int = level) -> None:
-            point = found[monitors[monitor]] = Point(monitors[monitor], level, test.latest)
-            if on_point is not None:
-                on_point(point)
-
-        take_looks(list(monitors), progress, end, remote=remote)
-        statuses = {coordinates: point.verdict.status for coordinates, point in found.items()}
-        boxes = [part for box in boxes for part in (_halves(search.axes, box) if _is_mixed(box, statuses) else [box])]
-        wanted = sorted({corner for box in boxes for corner in itertools.product(*box)} - found.keys())
-        if not wanted:
-            break
-    return found
-
-
-def _is_mixed(box: Box, statuses: Mapping[Coordinates, Status]) -> bool:
-    """Whether the points in a box, those that its neighbours have put on its border included, differ."""
+def _parts(axes: Sequence[Axis], box: Box, points: Mapping[Coordinates, Point]) -> list[Box]:
+    """The box, halved where the points in it differ: those that its neighbours have put on its border included."""
     inside = {
-        status
-        for coordinates, status in statuses.items()
+        point.verdict.status
+        for coordinates, point in points.items()
         if all(low <= value <= high for value, (low, high) in zip(coordinates, box, strict=True))
     }
-    return len(inside) > 1
+    return _halves(axes, box) if len(inside) > 1 else [box]
 
 
 def _halves(axes: Sequence[Axis], box: Box) -> list[Box]:
