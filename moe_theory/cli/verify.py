@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 PAGE_SECONDS, PAGE_SHARE = 0.06, 0.25  # of a budget, for the report: seconds a verdict, and at most this share of it
 _UNITS = {"s": 1, "m": 60, "h": 3600}
+_JSON = (
+    "what verdicts.json holds, with schema, summary (verdicts by status), command, seed, error, versions and verdicts; "
+    "with --list a list of claim, reading, also (readings with the same parameters), experiment and replicates; with "
+    "--system schema, system, command, seed, error, differ, statements (each with differs, printed, own and "
+    "does_not_apply) and files."
+)
 
 
 @click.command(epilog=examples("moe-theory verify continual.lemma-4 --reading unit-signal"))
@@ -58,8 +64,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 @click.option(
     "--error",
     type=float,
-    help="Probability that any verdict of this report is false, split evenly over them (asymptotic where intervals "
-    "are).",
+    help="Probability that any verdict is false, split evenly (asymptotic where intervals are).",
     show_default="0.01, of which each has a fixed part that its paper declares",
 )
 @module_option
@@ -68,12 +73,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 @cluster_option("Take samples")
 @click.option("--fresh", is_flag=True, help="Discard the samples in OUT and start over.")
 @click.option("--list", "only_list", is_flag=True, help="Only list what would be judged.")
-@json_option(
-    "what verdicts.json holds, with schema, summary (verdicts by status), command, seed, error, "
-    "versions and verdicts; with --list a list of claim, reading, also (readings with the same parameters), "
-    "experiment and replicates; with --system schema, system, command, seed, error, "
-    "differ, statements (each with differs, printed, own and does_not_apply) and files."
-)
+@json_option(_JSON)
 def verify(
     out: Path | None,
     dask: str | None,
