@@ -46,7 +46,7 @@ from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
 from moe_theory.deep.tasks import Pool, check_classes, on_device, pool_of
 from moe_theory.runs import Run
 from moe_theory.runs.files import pack, plain
-from moe_theory.runs.fingerprint import code_digest
+from moe_theory.runs.key import code_digest
 from moe_theory.runs.locks import held_by
 from moe_theory.runs.provenance import backend, fingerprint, is_x64, versions
 from moe_theory.runs.store import Store

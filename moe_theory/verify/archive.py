@@ -14,7 +14,7 @@ import numpy as np
 from moe_theory.core.errors import DamagedChunkError, InvalidRunError, MissingChunkError
 from moe_theory.runs.cells import chunk_of, compute_chunk
 from moe_theory.runs.files import pack
-from moe_theory.runs.fingerprint import Digests
+from moe_theory.runs.key import Digests
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.runs.store import Store
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
