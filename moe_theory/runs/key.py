@@ -1,13 +1,13 @@
 """Key of a result: a digest of the values and of the code that decide it.
 
 Values count by type, shape and bytes. A function or class counts by the modules that its own module can reach by
-imports: their syntax trees without docstrings. Installed libraries count by name and version, but this package and the
-papers that others install are followed. Functions of a notebook count by their instructions and the values they name.
+imports (`runs.imports`). Outside this package the values of the globals that a function names count too, as they may
+come from a file or a notebook. Installed libraries count by name and version.
 """
 
 import builtins
+import copyreg
 import dis
-import enum
 import functools
 import hashlib
 import sys
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.runs.imports import LOADERS, Modules
+from moe_theory.runs.imports import LOADERS, PACKAGE, Modules, library_of
 
 # Attributes that say something and decide nothing.
 DECLARATIVE = frozenset(
@@ -27,13 +27,12 @@ DECLARATIVE = frozenset(
     "__classdictcell__ __slotnames__ _abc_impl".split()
 )
 ATOMS = frozenset({str, bytes, bool, int, float, complex, type(None), type(...), type(NotImplemented)})
+PROPERTIES = (property, functools.cached_property)
 DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
-# Libraries whose wrappers refuse calls and change none.
-CHECKERS = ("jaxtyping", "beartype")
-# Method by which an object says what counts of it, in place of its class and attributes.
-HOOK = "__fingerprint__"
+CHECKERS = ("jaxtyping", "beartype")  # libraries whose wrappers refuse calls and change none
 JUMPS = frozenset({*dis.hasjrel, *dis.hasjabs})
 SIGNATURE_FLAGS = 0x0C  # of a code object: whether it takes *arguments and **options
+HOOK = "__fingerprint__"  # method by which an object says what counts of it, in place of its class and attributes
 
 
 def code_digest(*objects: Any) -> str:
@@ -52,12 +51,12 @@ def code_digest(*objects: Any) -> str:
 
 
 class Digests:
-    """Digests that share what they read: an edit of a file after its first digest is not noticed."""
+    """Digests that share what they read. Objects and files are read once: later changes of them are not noticed."""
 
     def __init__(self) -> None:
         self._modules = Modules()
         self._known: dict[int, tuple[bytes, Any]] = {}  # by the object's id, which it has as long as it is kept here
-        self._path: dict[int, int] = {}  # depths of the objects that are being read, by their ids
+        self._depths: dict[int, int] = {}  # of the objects that are being read, by their ids
         self._outermost = 0  # depth of the outermost object that the one being read refers back to
 
     def of(self, *objects: Any) -> str:
@@ -67,22 +66,23 @@ class Digests:
         return digest
 
     def _form(self, value: Any) -> bytes:
-        kind = type(value)
-        if kind in ATOMS:
-            return f"{kind.__name__} {value!r}".encode()
+        """Return bytes that no other value has."""
+        if type(value) in ATOMS:
+            return f"{type(value).__name__} {value!r}".encode()
         if id(value) in self._known:
             return self._known[id(value)][0]
-        if id(value) in self._path:
-            self._outermost = min(self._outermost, self._path[id(value)])
-            return _digest("cycle", str(len(self._path) - self._path[id(value)]).encode())
-        depth = len(self._path)
+        depth = len(self._depths)
+        if id(value) in self._depths:
+            self._outermost = min(self._outermost, self._depths[id(value)])
+            return f"cycle {depth - self._depths[id(value)]}".encode()
         outermost_before = self._outermost
-        self._path[id(value)] = self._outermost = depth
+        self._outermost = depth
+        self._depths[id(value)] = depth
         try:
             digest = self._compound(value)
         finally:
-            del self._path[id(value)]
-        if self._outermost == depth:  # it refers to nothing that holds it, and is the same wherever it is
+            del self._depths[id(value)]
+        if self._outermost == depth:  # it refers to nothing that holds it, so that it is the same everywhere
             self._known[id(value)] = (digest, value)
         self._outermost = min(outermost_before, self._outermost)
         return digest
@@ -91,15 +91,15 @@ class Digests:
         return _digest(kind, *map(self._form, parts))
 
     def _compound(self, value: Any) -> bytes:
-        """Return the digest of a value that holds others, or bytes of an array."""
         kind = type(value)
-        jax = sys.modules.get("jax")
-        if kind is np.ndarray or isinstance(value, np.generic):
-            return self._array(value)
+        jax = sys.modules.get("jax")  # without it there is no array of it
         if jax and isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer):
             is_key = jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
-            words = np.asarray(jax.random.key_data(value) if is_key else value)
-            return _digest(f"jax {jax.typeof(value)} {getattr(value, 'weak_type', False)}", words.tobytes())
+            array = np.asarray(jax.random.key_data(value) if is_key else value)
+            return _digest(f"jax {value.dtype} {value.shape} {getattr(value, 'weak_type', False)}", array.tobytes())
+        if kind is np.ndarray or isinstance(value, np.generic):
+            header = f"{kind.__name__} {value.dtype!r} {value.shape}"
+            return self._parts(header, value.tolist() if value.dtype.hasobject else value.tobytes())
         if hasattr(kind, HOOK):
             return self._parts("hook", getattr(value, HOOK)())
         if kind in (list, tuple):
@@ -108,139 +108,127 @@ class Digests:
             return self._parts("dict", *value.keys(), *value.values())
         if kind in (set, frozenset):
             return _digest(kind.__name__, *sorted(map(self._form, value)))
-        if kind is types.CodeType:
-            return self._code(value)
-        if kind is types.FunctionType:
-            return self._function(value)
-        if kind is types.MethodType:
-            return self._parts("method", value.__func__, value.__self__)
         if isinstance(value, types.ModuleType):
             return self._modules.reach(value.__name__).encode()
-        if isinstance(value, enum.Enum):
-            return self._parts("member", kind, value.name)
+        if kind is types.CodeType:
+            return self._code(value)
+        if str(getattr(value, "__module__", "")).partition(".")[0] in CHECKERS and hasattr(value, "__wrapped__"):
+            return self._form(value.__wrapped__)
         if name := self._library_name(value):
             return _digest("library", name.encode())
+        if kind is types.FunctionType:
+            return self._function(value)
         if typing.get_origin(value) is not None:
             return self._parts("type", typing.get_origin(value), *typing.get_args(value))
-        if isinstance(value, (typing.TypeVar, typing.ForwardRef)):
-            return _digest("type", str(value).encode())
         if isinstance(value, type):
             return self._class(value)
-        if kind in (staticmethod, classmethod):
-            return self._parts(kind.__name__, value.__func__)
-        if kind is property:
-            return self._parts("property", value.fget, value.fset, value.fdel)
-        if hasattr(value, "__wrapped__"):  # of `jax.jit` or `functools.cache`
+        if kind in PROPERTIES:
+            return self._parts("property", *(getattr(value, name, None) for name in ("fget", "fset", "fdel", "func")))
+        if hasattr(value, "__wrapped__"):  # of `jax.jit`, `functools.cache` and `staticmethod`
             options = getattr(getattr(value, "_jit_info", None), "compiler_options_kvs", None)
             return self._parts("wrapper", kind, value.__wrapped__, options)
         return self._instance(value)
 
-    def _array(self, value: Any) -> bytes:
-        about = f"{type(value).__name__} {value.dtype!r} {value.shape}"
-        if value.dtype.hasobject:
-            return self._parts(about, *value.ravel().tolist())
-        return _digest(about, value.tobytes())
+    def _library_name(self, value: Any) -> str:
+        """Return the name by which a library has an object; empty where it has none."""
+        home = getattr(value, "__module__", None)
+        if not isinstance(home, str) or not library_of(home):
+            return ""
+        for name in (getattr(value, "__qualname__", None), getattr(value, "__name__", None)):
+            if _attribute(sys.modules.get(home), str(name)) is value:
+                return f"{library_of(home)} {home} {name}"
+        return ""
+
+    def _has_file(self, module: str) -> bool:
+        source = self._modules.source(module)
+        return module != "__main__" and source is not None and source.path is not None
 
     def _function(self, function: types.FunctionType) -> bytes:
         home = str(function.__globals__.get("__name__"))
-        attributes = {name: value for name, value in vars(function).items() if name not in DECLARATIVE}
-        if home.partition(".")[0] in CHECKERS and "__wrapped__" in attributes:
-            return self._form(attributes["__wrapped__"])
-        if name := self._library_name(function):
-            return _digest("library", name.encode())
+        is_own = home.partition(".")[0] == PACKAGE
+        code: Any = function.__code__
+        reach = self._modules.reach(home) if self._has_file(home) or library_of(home) else ""
+        named: list[Any] = []
+        if library_of(home):  # such as `jax.grad` of a function, which is in its cells
+            code = None
+        elif not is_own:
+            named = self._globals(code, function.__globals__, bool(reach))
+        elif _attribute(sys.modules.get(home), function.__qualname__) is function:
+            code = None  # no other function of its module has this name
         cells = [_content(cell) for cell in function.__closure__ or ()]
-        if self._modules.is_library(home):  # such as `jax.grad` of a function, which is in its cells
-            code = f"{self._modules.reach(home)} {function.__code__.co_qualname}"
-        elif self._modules.has_source(home):
-            is_only_one = _attribute(sys.modules.get(home), function.__qualname__) is function
-            code = (is_only_one or function.__code__, self._modules.reach(home))
-        else:
-            code = (function.__code__, self._named(function.__code__, function.__globals__))
+        attributes = {name: value for name, value in vars(function).items() if name not in DECLARATIVE}
         defaults = (function.__defaults__, function.__kwdefaults__)
-        return self._parts("function", function.__qualname__, code, *defaults, cells, attributes)
+        return self._parts("function", function.__qualname__, code, reach, named, *defaults, cells, attributes)
 
     def _code(self, code: types.CodeType) -> bytes:
         """Return the digest of a function's instructions, without docstrings and places in the file."""
-        signature = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & SIGNATURE_FLAGS)
-        words = [repr((signature, counts))]
-        steps = [*dis.get_instructions(code)]
+        counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        words = [repr((counts, names, code.co_flags & SIGNATURE_FLAGS))]
+        steps = list(dis.get_instructions(code))
         for step, following in zip(steps, [*steps[1:], steps[-1]], strict=True):
             if following.opname == "STORE_NAME" and following.argval in DECLARATIVE:
                 continue  # the docstring of a class inside the function
-            if step.opcode in JUMPS:
-                words.append(f"{step.opname} {step.arg}")
-            elif isinstance(step.argval, (types.CodeType, frozenset, tuple)):
-                words.append(f"{step.opname} {self._form(step.argval).hex()}")
-            else:
-                words.append(f"{step.opname} {step.argval!r}")
-        return _digest("code", "\n".join(words).encode("utf-8", "surrogatepass"))
+            argument = step.arg if step.opcode in JUMPS else step.argval
+            is_atom = type(argument) in ATOMS
+            words.append(f"{step.opname} {argument!r}" if is_atom else f"{step.opname} {self._form(argument).hex()}")
+        return _digest("code", "\n".join(words).encode())
 
-    def _named(self, code: types.CodeType, namespace: dict[str, Any]) -> list[Any]:
-        """Return the values of the globals that a function of no module names, and what its own imports reach."""
+    def _globals(self, code: types.CodeType, namespace: dict[str, Any], has_file: bool) -> list[Any]:
+        """Return the values of the globals that a function names, and the code that it imports itself."""
         values: list[Any] = []
         steps = list(dis.get_instructions(code))
         for place, step in enumerate(steps):
             if isinstance(step.argval, types.CodeType):
-                values += self._named(step.argval, namespace)
-            elif step.opname == "IMPORT_NAME":
+                values += self._globals(step.argval, namespace, has_file)
+            elif step.opname == "IMPORT_NAME" and not has_file:
                 names = steps[place - 1].argval or ()
-                values += [self._modules.reach(step.argval, name) for name in names]
-                values += [] if names else [self._modules.reach(step.argval)]
+                values += [self._modules.reach(step.argval, *name) for name in [(each,) for each in names] or [()]]
             elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                names = [step.argval]
-                for attribute in steps[place + 1 :]:
-                    if attribute.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
+                attributes = [step.argval]
+                for further in steps[place + 1 :]:
+                    if further.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
                         break
-                    names.append(attribute.argval)
-                values.append(self._global(names, namespace))
+                    attributes.append(further.argval)
+                values.append(self._global(attributes, namespace, has_file))
         return values
 
-    def _global(self, names: list[str], namespace: dict[str, Any]) -> Any:
+    def _global(self, names: list[str], namespace: dict[str, Any], has_file: bool) -> Any:
         """Return a global's value; of a module, what its attributes reach."""
-        value = namespace.get(names[0], getattr(builtins, names[0], ("missing", names[0])))
-        if LOADERS.intersection(names):
+        if LOADERS.intersection(names) and not has_file:
             raise InvalidRunError(
-                f"a function of a notebook or script calls {'.'.join(names)}, which loads code by a name that is only "
-                "known when it runs. Import the code, or put the function into a module."
+                f"{'.'.join(names)} loads code by a name that is only known when it runs, so that results have no key. "
+                "Use `import`, or put the function into a file that is imported."
             )
+        missing = getattr(builtins, names[0], ("missing", names[0]))
+        value = namespace.get(names[0], missing)
         return self._modules.reach(value.__name__, *names[1:]) if isinstance(value, types.ModuleType) else value
 
     def _class(self, kind: type) -> bytes:
         home = kind.__module__
-        if self._modules.is_library(home):
-            return _digest("class", f"{self._modules.reach(home)} {kind.__qualname__}".encode())
-        code = self._modules.reach(home) if self._modules.has_source(home) else ""
-        members = {}
-        if not code or "<locals>" in kind.__qualname__:  # what it holds can depend on values
+        reach = self._modules.reach(home) if self._has_file(home) or library_of(home) else ""
+        members: dict[str, Any] = {}
+        is_own = home.partition(".")[0] == PACKAGE and "<locals>" not in kind.__qualname__
+        if not is_own and not library_of(home):
             members = {
                 name: value
                 for name, value in sorted(vars(kind).items())
                 if name not in DECLARATIVE and not isinstance(value, DESCRIPTORS)
             }
-        return self._parts("class", kind.__qualname__, code, kind.__bases__, members)
-
-    def _library_name(self, value: Any) -> str:
-        """Return the name by which a library has an object; empty where it has none."""
-        home = getattr(value, "__module__", None)
-        if not isinstance(home, str) or not self._modules.is_library(home):
-            return ""
-        for name in (getattr(value, "__qualname__", None), getattr(value, "__name__", None)):
-            if _attribute(sys.modules.get(home), str(name)) is value:
-                return f"{self._modules.reach(home)} {home} {name}"
-        return ""
+        return self._parts("class", kind.__qualname__, reach, kind.__bases__, members)
 
     def _instance(self, value: Any) -> bytes:
         """Return the digest of what would make an equal object."""
         kind = type(value)
         try:
             if kind is object:
-                raise TypeError("it has no value")
-            reduced = value.__reduce_ex__(4)
+                raise TypeError("it has no attributes")
+            reduce = copyreg.dispatch_table.get(kind)
+            reduced: Any = reduce(value) if reduce else value.__reduce_ex__(4)
         except Exception as failure:
             raise InvalidRunError(
-                f"a value of type {kind.__module__}.{kind.__qualname__} has no key ({failure}): a result that depends "
-                "on it cannot be found again. Pass numbers, arrays or functions in its place."
+                f"a value of type {kind.__module__}.{kind.__qualname__} has no key ({failure}), so that results which "
+                "depend on it cannot be found again. Pass numbers, arrays or functions in its place."
             ) from failure
         if isinstance(reduced, str):
             return self._parts("global", kind, reduced)
@@ -258,7 +246,7 @@ def _attribute(module: types.ModuleType | None, name: str) -> Any:
     """Return what a module has under a qualified name; None where it has nothing."""
     try:
         return functools.reduce(getattr, name.split("."), module)
-    except (AttributeError, TypeError):
+    except AttributeError:
         return None
 
 
