@@ -27,10 +27,11 @@ from moe_theory.runs.reading import read_bytes
 
 PACKAGE = "moe_theory"
 IMPORTERS = frozenset({"import_module", "__import__", "resolve_name"})  # with a literal name, as good as `import`
-LOADERS = IMPORTERS | {"eval", "exec", "run_path", "run_module", "spec_from_file_location"}
+LOADERS = IMPORTERS | {"eval", "exec", "run_path", "run_module", "spec_from_file_location", "attach", "attach_stub"}
 PACKAGE_FOLDER = Path(__file__).parents[1]
 ADDRESS = re.compile(r"([^\W\d]\w*(?:\.\w+)*):([^\W\d]\w*)")  # "package.module:attribute"
 MAX_DEPTH = 3  # attributes that are followed, as in `moe_theory.verify.claim.Claim`
+MAX_KEPT_FILES = 2000  # beyond them facts of old texts are dropped
 ITSELF = ""  # in the place of an attribute: the file of a package, without its imports
 STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))
 
@@ -52,7 +53,7 @@ class Source(NamedTuple):
     facts: Facts
     path: Path | None = None
     folders: Sequence[Path] = ()  # of a package
-    is_lazy: bool = False  # whether the imports are those of `__init__.pyi`
+    is_lazy: bool = False  # whether all names of a package that other files define are in `__init__.pyi`
 
 
 class Modules:
@@ -105,9 +106,11 @@ class Modules:
     def _following(self, module: str, *attributes: str) -> list[Place]:
         """Return the places that a place leads to at once."""
         source = self.source(module)
+        parent, _, name = module.rpartition(".")
+        if source is None and parent:  # an attribute, in `resolve_name("package.module.attribute")`
+            return [(parent, name)]
         if source is None or library_of(module):
             return []
-        parent, _, _ = module.rpartition(".")
         is_own = module.partition(".")[0] == PACKAGE
         # Packages of this project only gather names. Other packages may do anything when they are imported.
         parents: list[Place] = [(parent, ITSELF) if is_own else (parent,)] if parent else []
@@ -188,7 +191,8 @@ class Modules:
         if not folders or not stub.is_file():
             return Source(facts, path, folders)
         lazy = self._texts.facts(stub)
-        return Source(lazy._replace(digest=f"{facts.digest} {lazy.digest}"), path, folders, is_lazy=True)
+        both = facts._replace(digest=f"{facts.digest} {lazy.digest}", imports=[*facts.imports, *lazy.imports])
+        return Source(both, path, folders, is_lazy=PACKAGE_FOLDER in stub.parents)
 
 
 def is_followed(module: str) -> bool:
@@ -241,6 +245,7 @@ class Texts:
         # Facts also depend on Python's syntax trees, and on the code below.
         self._salt = sys.version.encode() + read_bytes(__file__)
         self._facts: dict[str, Any] = {}
+        self._used: dict[str, Any] = {}
         self._is_changed = False
         with contextlib.suppress(OSError, ValueError):
             seal, _, data = read_bytes(self._path).partition(b"\n")
@@ -260,13 +265,15 @@ class Texts:
         if name not in self._facts:
             self._facts[name] = read_facts(data)
             self._is_changed = True
+        self._used[name] = self._facts[name]
         digest, imports, addresses, is_dynamic = self._facts[name]
         return Facts(digest, [(name, tuple(place)) for name, place in imports], [*map(tuple, addresses)], is_dynamic)
 
     def save(self) -> None:
         """Write the facts if there are new ones. A folder that cannot be written only costs time."""
         if self._is_changed:
-            data = json.dumps(self._facts).encode()
+            is_full = len(self._facts) > MAX_KEPT_FILES
+            data = json.dumps(self._used if is_full else self._facts).encode()
             with contextlib.suppress(OutputError):
                 write_whole(self._path, self._seal(data) + b"\n" + data)
             self._is_changed = False

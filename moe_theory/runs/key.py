@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidRunError, described
 from moe_theory.runs.imports import LOADERS, PACKAGE, Modules, library_of
 
 # Attributes that say something and decide nothing.
@@ -227,7 +227,7 @@ class Digests:
             reduced: Any = reduce(value) if reduce else value.__reduce_ex__(4)
         except Exception as failure:
             raise InvalidRunError(
-                f"a value of type {kind.__module__}.{kind.__qualname__} has no key ({failure}), so that results which "
+                f"a value of type {kind.__module__}.{kind.__qualname__} has no key ({described(failure)}), so that results which "
                 "depend on it cannot be found again. Pass numbers, arrays or functions in its place."
             ) from failure
         if isinstance(reduced, str):

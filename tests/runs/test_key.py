@@ -18,7 +18,7 @@ import pytest
 import moe_theory as mt
 from moe_theory import deep
 from moe_theory.core.errors import InvalidRunError
-from moe_theory.runs.imports import read_facts
+from moe_theory.runs.imports import Texts
 from moe_theory.runs.key import Digests, code_digest
 
 PACKAGE = Path(mt.__file__).parent
@@ -53,6 +53,8 @@ DYNAMIC = {
     "edge/statements/__init__.py",
     "generalization/statements/__init__.py",
     "merging/statements/__init__.py",
+    "plot/__init__.py",  # names that its stub lists, which keys follow, as the next one does
+    "runs/__init__.py",
     "runs/compilation.py",  # what unpacks compiled programs
     "runs/imports.py",  # asks where modules are, as the next one does
     "runs/key.py",
@@ -190,9 +192,8 @@ def test_only_the_names_that_are_read_are_followed(reported, use):
 
 def test_modules_that_compute_what_they_load_are_known():
     """Would catch a new place that loads code by name: decide whether what it loads reaches keys as a value."""
-    dynamic = {
-        str(file.relative_to(PACKAGE)) for file in PACKAGE.rglob("*.py") if read_facts(file.read_bytes()).is_dynamic
-    }
+    texts = Texts()
+    dynamic = {str(file.relative_to(PACKAGE)) for file in PACKAGE.rglob("*.py") if texts.facts(file).is_dynamic}
     assert dynamic == DYNAMIC
 
 
@@ -248,6 +249,25 @@ def key(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["__init__", "absolute", "relative", "address", "inside", "named", "outer/inner"])
 def test_an_imported_module_is_in_the_key(key, name):
     assert key(**{name: "VALUE = 2\n"}) != key()
+
+
+LAZY = """
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submod_attrs={"unread": ["VALUE"]})
+"""
+USER = "from lab import VALUE\n\n\ndef root():\n    return VALUE\n"
+
+
+def test_a_lazy_package_of_a_user_reaches_its_modules(key):
+    assert key(__init__=LAZY, main=USER, unread="VALUE = 2\n") != key(__init__=LAZY, main=USER)
+
+
+NAMED = "import pkgutil\n\n\ndef root():\n    return pkgutil.resolve_name('lab.unread.VALUE')\n"
+
+
+def test_an_attribute_that_is_resolved_by_name_reaches_its_module(key):
+    assert key(main=NAMED, unread="VALUE = 2\n") != key(main=NAMED)
 
 
 @pytest.mark.parametrize("name", ["typed", "unread"])
