@@ -47,7 +47,7 @@ class Facts(NamedTuple):
     is_dynamic: bool = False  # whether it loads code by a name that it computes
 
 
-class Source(NamedTuple):
+class ModuleFile(NamedTuple):
     """A module's file, or an installed library."""
 
     facts: Facts
@@ -60,7 +60,7 @@ class Modules:
     """Modules that share what they read. What files say is kept in the user's cache folder."""
 
     def __init__(self) -> None:
-        self._sources: dict[str, Source | None] = {}
+        self._sources: dict[str, ModuleFile | None] = {}
         self._steps: dict[Place, list[Place]] = {}
         self._digests: dict[Place, str] = {}
         self._texts = Texts()
@@ -87,7 +87,7 @@ class Modules:
             self._digests[place] = hashlib.sha256("\n".join(lines).encode()).hexdigest()
         return self._digests[place]
 
-    def source(self, module: str) -> Source | None:
+    def source(self, module: str) -> ModuleFile | None:
         """Return where a module is, without importing it; None for no file, as of a notebook.
 
         Raises: InvalidRunError for a file that cannot be read, or of this package and changed since it was imported.
@@ -131,7 +131,7 @@ class Modules:
             return [*beside, (paper_package(first), *rest)]
         return beside if source.is_lazy else whole  # the file itself defines it
 
-    def _named_places(self, module: str, source: Source) -> list[Place]:
+    def _named_places(self, module: str, source: ModuleFile) -> list[Place]:
         """Return what a file may load by name."""
         top = module.partition(".")[0]
         if module == PACKAGE:
@@ -150,7 +150,7 @@ class Modules:
             places += [(".".join((top, *file.parts)).removesuffix(".__init__"),) for file in files]
         return places
 
-    def _absolute(self, module: str, source: Source, place: Place) -> Place:
+    def _absolute(self, module: str, source: ModuleFile, place: Place) -> Place:
         """Return an imported place without the dots that begin a relative one."""
         name = place[0].lstrip(".")
         num_dots = len(place[0]) - len(name)
@@ -160,10 +160,10 @@ class Modules:
         package = parts[: len(parts) - num_dots + bool(source.folders)]
         return (".".join([*package, name] if name else package), *place[1:])
 
-    def _find(self, module: str) -> Source | None:
+    def _find(self, module: str) -> ModuleFile | None:
         parent, _, name = module.rpartition(".")
         if library := library_of(module):
-            return Source(Facts(library))
+            return ModuleFile(Facts(library))
         loaded = sys.modules.get(module)
         if loaded is not None:
             return self._read(getattr(loaded, "__file__", None), getattr(loaded, "__path__", ()), is_loaded=True)
@@ -179,20 +179,20 @@ class Modules:
                 return self._read(initial if initial.is_file() else None, [folder / name])
         return None
 
-    def _read(self, file: Any, places: Any, is_loaded: bool = False) -> Source | None:
+    def _read(self, file: Any, places: Any, is_loaded: bool = False) -> ModuleFile | None:
         folders = [Path(place) for place in places]
         if file is None:
-            return Source(Facts("folder"), None, folders) if folders else None
+            return ModuleFile(Facts("folder"), None, folders) if folders else None
         path = Path(file)
         facts = self._texts.facts(path)
         if is_loaded and PACKAGE_FOLDER in path.parents and path.stat().st_mtime > IMPORT_TIME:
             raise InvalidRunError(f"{path} was changed after it was imported. Start Python again.")
         stub = path.with_suffix(".pyi")
         if not folders or not stub.is_file():
-            return Source(facts, path, folders)
+            return ModuleFile(facts, path, folders)
         lazy = self._texts.facts(stub)
         both = facts._replace(digest=f"{facts.digest} {lazy.digest}", imports=[*facts.imports, *lazy.imports])
-        return Source(both, path, folders, is_lazy=PACKAGE_FOLDER in stub.parents)
+        return ModuleFile(both, path, folders, is_lazy=PACKAGE_FOLDER in stub.parents)
 
 
 def is_followed(module: str) -> bool:

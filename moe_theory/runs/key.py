@@ -227,8 +227,8 @@ class Digests:
             reduced: Any = reduce(value) if reduce else value.__reduce_ex__(4)
         except Exception as failure:
             raise InvalidRunError(
-                f"a value of type {kind.__module__}.{kind.__qualname__} has no key ({described(failure)}), so that results which "
-                "depend on it cannot be found again. Pass numbers, arrays or functions in its place."
+                f"a value of type {kind.__module__}.{kind.__qualname__} has no key ({described(failure)}), so that "
+                "results which depend on it cannot be found again. Pass numbers, arrays or functions in its place."
             ) from failure
         if isinstance(reduced, str):
             return self._parts("global", kind, reduced)
