@@ -29,7 +29,7 @@ PACKAGE = "moe_theory"
 IMPORTERS = frozenset({"import_module", "__import__", "resolve_name"})  # with a literal name, as good as `import`
 LOADERS = IMPORTERS | {"eval", "exec", "run_path", "run_module", "spec_from_file_location", "attach", "attach_stub"}
 PACKAGE_FOLDER = Path(__file__).parents[1]
-ADDRESS = re.compile(r"([^\W\d]\w*(?:\.\w+)*):([^\W\d]\w*)")  # "package.module:attribute"
+ADDRESS = re.compile(r"[^\W\d]\w*(\.\w+)*:[^\W\d]\w*")  # "package.module:attribute"
 MAX_DEPTH = 3  # attributes that are followed, as in `moe_theory.verify.claim.Claim`
 MAX_KEPT_FILES = 2000  # beyond them facts of old texts are dropped
 ITSELF = ""  # in the place of an attribute: the file of a package, without its imports
@@ -162,8 +162,8 @@ class Modules:
 
     def _find(self, module: str) -> ModuleFile | None:
         parent, _, name = module.rpartition(".")
-        if library := library_of(module):
-            return ModuleFile(Facts(library))
+        if library_of(module):
+            return ModuleFile(Facts(library_of(module)))
         loaded = sys.modules.get(module)
         if loaded is not None:
             return self._read(getattr(loaded, "__file__", None), getattr(loaded, "__path__", ()), is_loaded=True)
@@ -359,8 +359,8 @@ class Reader(ast.NodeVisitor):
             self.visit(root)
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        if isinstance(node.value, str) and (match := ADDRESS.fullmatch(node.value)):
-            self.addresses.add(match.groups())
+        if isinstance(node.value, str) and ADDRESS.fullmatch(node.value):
+            self.addresses.add(tuple(node.value.split(":")))
 
     def visit_Call(self, node: ast.Call) -> None:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))

@@ -10,6 +10,7 @@ import copyreg
 import dis
 import functools
 import hashlib
+import inspect
 import sys
 import types
 import typing
@@ -27,8 +28,6 @@ DECLARATIVE = frozenset(
     "__classdictcell__ __slotnames__ _abc_impl".split()
 )
 ATOMS = frozenset({str, bytes, bool, int, float, complex, type(None), type(...), type(NotImplemented)})
-PROPERTIES = (property, functools.cached_property)
-DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 CHECKERS = ("jaxtyping", "beartype")  # libraries whose wrappers refuse calls and change none
 JUMPS = frozenset({*dis.hasjrel, *dis.hasjabs})
 SIGNATURE_FLAGS = 0x0C  # of a code object: whether it takes *arguments and **options
@@ -114,7 +113,8 @@ class Digests:
             return self._code(value)
         if str(getattr(value, "__module__", "")).partition(".")[0] in CHECKERS and hasattr(value, "__wrapped__"):
             return self._form(value.__wrapped__)
-        if name := self._library_name(value):
+        name = self._library_name(value)
+        if name:
             return _digest("library", name.encode())
         if kind is types.FunctionType:
             return self._function(value)
@@ -122,7 +122,7 @@ class Digests:
             return self._parts("type", typing.get_origin(value), *typing.get_args(value))
         if isinstance(value, type):
             return self._class(value)
-        if kind in PROPERTIES:
+        if kind in (property, functools.cached_property):
             return self._parts("property", *(getattr(value, name, None) for name in ("fget", "fset", "fdel", "func")))
         if hasattr(value, "__wrapped__"):  # of `jax.jit`, `functools.cache` and `staticmethod`
             options = getattr(getattr(value, "_jit_info", None), "compiler_options_kvs", None)
@@ -139,15 +139,17 @@ class Digests:
                 return f"{library_of(home)} {home} {name}"
         return ""
 
-    def _has_file(self, module: str) -> bool:
+    def _reach(self, module: str) -> str:
+        """Return a digest of what a module reaches; empty for a notebook or a script."""
         source = self._modules.source(module)
-        return module != "__main__" and source is not None and source.path is not None
+        is_followed = source is not None and (source.path is not None or library_of(module))
+        return self._modules.reach(module) if is_followed and module != "__main__" else ""
 
     def _function(self, function: types.FunctionType) -> bytes:
         home = str(function.__globals__.get("__name__"))
         is_own = home.partition(".")[0] == PACKAGE
         code: Any = function.__code__
-        reach = self._modules.reach(home) if self._has_file(home) or library_of(home) else ""
+        reach = self._reach(home)
         named: list[Any] = []
         if library_of(home):  # such as `jax.grad` of a function, which is in its cells
             code = None
@@ -157,8 +159,8 @@ class Digests:
             code = None  # no other function of its module has this name
         cells = [_content(cell) for cell in function.__closure__ or ()]
         attributes = {name: value for name, value in vars(function).items() if name not in DECLARATIVE}
-        defaults = (function.__defaults__, function.__kwdefaults__)
-        return self._parts("function", function.__qualname__, code, reach, named, *defaults, cells, attributes)
+        values = (named, function.__defaults__, function.__kwdefaults__, cells, attributes)
+        return self._parts("function", function.__qualname__, code, reach, values)
 
     def _code(self, code: types.CodeType) -> bytes:
         """Return the digest of a function's instructions, without docstrings and places in the file."""
@@ -170,8 +172,7 @@ class Digests:
             if following.opname == "STORE_NAME" and following.argval in DECLARATIVE:
                 continue  # the docstring of a class inside the function
             argument = step.arg if step.opcode in JUMPS else step.argval
-            is_atom = type(argument) in ATOMS
-            words.append(f"{step.opname} {argument!r}" if is_atom else f"{step.opname} {self._form(argument).hex()}")
+            words.append(f"{step.opname} {self._form(argument)!r}")
         return _digest("code", "\n".join(words).encode())
 
     def _globals(self, code: types.CodeType, namespace: dict[str, Any], has_file: bool) -> list[Any]:
@@ -200,21 +201,16 @@ class Digests:
                 f"{'.'.join(names)} loads code by a name that is only known when it runs, so that results have no key. "
                 "Use `import`, or put the function into a file that is imported."
             )
-        missing = getattr(builtins, names[0], ("missing", names[0]))
-        value = namespace.get(names[0], missing)
+        value = namespace.get(names[0], getattr(builtins, names[0], ("missing", names[0])))
         return self._modules.reach(value.__name__, *names[1:]) if isinstance(value, types.ModuleType) else value
 
     def _class(self, kind: type) -> bytes:
         home = kind.__module__
-        reach = self._modules.reach(home) if self._has_file(home) or library_of(home) else ""
-        members: dict[str, Any] = {}
-        is_own = home.partition(".")[0] == PACKAGE and "<locals>" not in kind.__qualname__
-        if not is_own and not library_of(home):
-            members = {
-                name: value
-                for name, value in sorted(vars(kind).items())
-                if name not in DECLARATIVE and not isinstance(value, DESCRIPTORS)
-            }
+        reach = self._reach(home)
+        members = sorted(vars(kind).items())
+        if library_of(home) or (home.partition(".")[0] == PACKAGE and "<locals>" not in kind.__qualname__):
+            members = []
+        members = [each for each in members if each[0] not in DECLARATIVE and not inspect.ismemberdescriptor(each[1])]
         return self._parts("class", kind.__qualname__, reach, kind.__bases__, members)
 
     def _instance(self, value: Any) -> bytes:
@@ -234,7 +230,7 @@ class Digests:
             return self._parts("global", kind, reduced)
         make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
         states = [_lasting(kind, part) for part in (state if isinstance(state, tuple) else (state,))]
-        return self._parts("instance", kind, make, arguments, states, list(items or ()), list(pairs or ()))
+        return self._parts("instance", kind, make, arguments, states, [*(items or ())], [*(pairs or ())])
 
 
 def _digest(kind: str, *parts: bytes) -> bytes:
@@ -261,6 +257,5 @@ def _lasting(kind: type, state: Any) -> Any:
     """Return an object's attributes without those that are only kept for speed."""
     if not isinstance(state, dict):
         return state
-    members = [(name, member) for base in kind.__mro__ for name, member in vars(base).items()]
-    kept_for_speed = {name for name, member in members if isinstance(member, functools.cached_property)}
-    return {name: part for name, part in state.items() if name not in kept_for_speed} or None
+    is_kept_for_speed = {name: isinstance(getattr(kind, name, None), functools.cached_property) for name in state}
+    return {name: part for name, part in state.items() if not is_kept_for_speed[name]} or None
