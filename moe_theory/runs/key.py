@@ -113,9 +113,8 @@ class Digests:
             return self._code(value)
         if str(getattr(value, "__module__", "")).partition(".")[0] in CHECKERS and hasattr(value, "__wrapped__"):
             return self._form(value.__wrapped__)
-        name = self._library_name(value)
-        if name:
-            return _digest("library", name.encode())
+        if self._library_name(value):
+            return _digest("library", self._library_name(value).encode())
         if kind is types.FunctionType:
             return self._function(value)
         if typing.get_origin(value) is not None:
