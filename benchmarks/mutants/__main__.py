@@ -8,7 +8,7 @@ mutants with their outcome, and is written after each one, so that rerunning res
 and ends with exit status 1 if one lives. Moved code counts: a mutant is found by its function and statement.
 
 mutmut does not serve here. It forks a process that has run tests, in which JAX hangs, and wraps every function, while
-claims, statements and fingerprints are made of functions' own source, signature and bytecode.
+claims, statements and keys are made of functions' own source, signature and code objects.
 """
 
 import argparse

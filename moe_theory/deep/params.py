@@ -15,7 +15,7 @@ The outcome depends most on `gate.drive`, kappa = eta |g|^2 |w_t - w_{t-1}|, whi
 """
 
 import dataclasses
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from moe_theory import edge
 from moe_theory.continual.params import GateStep, Power
@@ -92,6 +92,10 @@ class Dims:
                 f"batch_size={self.batch_size} must divide num_samples={self.num_samples}: all batches are of one "
                 "size. Change batch_size."
             )
+
+    def __fingerprint__(self) -> Any:
+        """Count the network by its code: a user's own is registered when the program runs."""
+        return vars(self), NETWORKS[self.network]
 
     @property
     def servers(self) -> edge.Dims:

@@ -32,12 +32,13 @@ from moe_theory.core.system import System, observe_info
 from moe_theory.deep import continual, edge
 from moe_theory.deep.datasets import DataSet
 from moe_theory.deep.evaluation import EVALUATION_BATCH
+from moe_theory.deep.networks import NETWORKS, Network
 from moe_theory.deep.params import Params, check_params
 from moe_theory.deep.presets import CONTINUAL, EDGE, Preset
 from moe_theory.deep.tasks import Pool, check_classes, on_device, pool_of
 from moe_theory.runs import Run
 from moe_theory.runs.files import digest, plain
-from moe_theory.runs.fingerprint import code_digest
+from moe_theory.runs.key import code_digest
 from moe_theory.runs.provenance import backend, fingerprint, is_x64, versions
 from moe_theory.runs.runner import Runner, Task
 from moe_theory.runs.store import Store, pack, unpack
@@ -433,15 +434,15 @@ def _common_key(plan: Plan) -> dict[str, Any]:
         "seed": plan.seed,
         "every": plan.every,
         "x64": is_x64(),
-        "fingerprint": fingerprint(_code(paper_of(plan.preset))),
+        "fingerprint": fingerprint(_code(paper_of(plan.preset), NETWORKS[plan.preset.dims.network])),
     }
 
 
 @functools.cache
-def _code(paper: Any) -> str:
-    """A digest of what determines the numbers of a paper's runs."""
+def _code(paper: Any, network: Network) -> str:
+    """A digest of what determines the numbers of a paper's runs. The network may be a user's own."""
     draws = (root_key, replicate_keys, step_key, pool_of, on_device)
-    return code_digest(paper.system, paper.begin, paper.Info, draws, engine.run, observe_info)
+    return code_digest(paper.system, paper.begin, paper.Info, network, draws, engine.run, observe_info)
 
 
 def _key(common: Mapping[str, Any], cell: str, replicate: int, params: Params) -> str:

@@ -35,7 +35,7 @@ INSTRUCTION_CAP = "--xla_cpu_max_isa="  # the flag by which different processors
 
 
 def fingerprint(code: str = "") -> dict[str, str]:
-    """Fingerprint of machine and code (by its digest in `runs.fingerprint`): all but inputs that decides numbers."""
+    """Fingerprint of machine and code (by its digest in `runs.key`): all but inputs that decides numbers."""
     known, options = versions(), jax.config.values
     return {
         **{name: known[name] for name in ("moe-theory", "jax", "jaxlib", "optax")},

@@ -25,7 +25,7 @@ from moe_theory.core.system import check_system, recorded_rounds
 from moe_theory.runs import provenance
 from moe_theory.runs.cells import Cell, Chunk, compute_chunk
 from moe_theory.runs.files import canonical
-from moe_theory.runs.fingerprint import code_digest
+from moe_theory.runs.key import code_digest
 from moe_theory.runs.store import pack
 from moe_theory.sweep.grid import SweepCell
 from moe_theory.sweep.specification import Specification

@@ -16,7 +16,7 @@ from moe_theory.core.errors import unknown_name
 from moe_theory.core.papers import Reading, all_papers, find_paper, paper_names
 from moe_theory.core.system import Info, Observe, State, System
 from moe_theory.runs.cells import compute_chunk
-from moe_theory.runs.fingerprint import code_digest
+from moe_theory.runs.key import code_digest
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.runs.cells import chunk_of, compute_chunk
-from moe_theory.runs.fingerprint import Digests
+from moe_theory.runs.key import Digests
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
 from moe_theory.runs.store import PATTERN, Store, pack, unpack
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike

@@ -34,7 +34,7 @@ ELSEWHERE = {
     "report/document.py:written": "what was written just now",
     "runs/arrays.py:_opened": "by `runs.reading`",
     "runs/files.py:_sync": "only to sync it",
-    "runs/fingerprint.py:_version": "of an installed distribution",
+    "runs/imports.py:_version": "of an installed distribution",
     "runs/locks.py:command": "of the kernel",
     "runs/locks.py:is_stopped": "of the kernel",
     "runs/locks.py:__init__": "for locks, which read nothing",

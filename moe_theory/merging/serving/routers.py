@@ -22,7 +22,7 @@ from moe_theory.merging.serving.routing import KINDS, SOFT, TOKEN, Kind, Router,
 from moe_theory.merging.testbed import training, transformer
 from moe_theory.merging.testbed.tasks import TRAIN, Examples, Recipe, draw_slot, examples
 from moe_theory.merging.testbed.transformer import Experts, Model, MoE
-from moe_theory.runs.fingerprint import code_digest
+from moe_theory.runs.key import code_digest
 from moe_theory.runs.provenance import fingerprint
 from moe_theory.runs.store import Store, pack, unpack
 

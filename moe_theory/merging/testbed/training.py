@@ -25,7 +25,7 @@ from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import FAMILIES, TRAIN, Examples, Recipe, examples
 from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Model, MoE, Norm
 from moe_theory.runs.files import user_cache
-from moe_theory.runs.fingerprint import code_digest
+from moe_theory.runs.key import code_digest
 from moe_theory.runs.provenance import fingerprint
 from moe_theory.runs.store import Store, pack, unpack
 

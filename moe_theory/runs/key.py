@@ -1,0 +1,260 @@
+"""Key of a result: a digest of the values and of the code that decide it.
+
+Values count by type, shape and bytes. A function or class counts by the modules that its own module can reach by
+imports (`runs.imports`). Outside this package the values of the globals that a function names count too, as they may
+come from a file or a notebook. Installed libraries count by name and version.
+"""
+
+import builtins
+import copyreg
+import dis
+import functools
+import hashlib
+import inspect
+import sys
+import types
+import typing
+from typing import Any
+
+import numpy as np
+
+from moe_theory.core.errors import InvalidRunError, described
+from moe_theory.runs.imports import LOADERS, PACKAGE, Modules, library_of
+
+# Attributes that say something and decide nothing.
+DECLARATIVE = frozenset(
+    "__doc__ __module__ __qualname__ __annotations__ __annotate__ __annotate_func__ __annotations_cache__ __dict__ "
+    "__weakref__ __firstlineno__ __static_attributes__ __orig_bases__ __parameters__ __type_params__ "
+    "__classdictcell__ __slotnames__ _abc_impl".split()
+)
+ATOMS = frozenset({str, bytes, bool, int, float, complex, type(None), type(...), type(NotImplemented)})
+CHECKERS = ("jaxtyping", "beartype")  # libraries whose wrappers refuse calls and change none
+JUMPS = frozenset({*dis.hasjrel, *dis.hasjabs})
+SIGNATURE_FLAGS = 0x0C  # of a code object: whether it takes *arguments and **options
+HOOK = "__fingerprint__"  # method by which an object says what counts of it, in place of its class and attributes
+
+
+def code_digest(*objects: Any) -> str:
+    """Return a digest of objects: of functions and classes by the code that they can reach, of all else by value.
+
+    Raises: InvalidRunError for an object without a value, such as an open file.
+
+    Examples:
+        >>> from moe_theory.runs.key import code_digest
+        >>> def scaled(factor):
+        ...     return lambda x: x * factor
+        >>> code_digest(scaled(2)) == code_digest(scaled(2)), code_digest(scaled(2)) == code_digest(scaled(3))
+        (True, False)
+    """
+    return Digests().of(*objects)
+
+
+class Digests:
+    """Digests that share what they read. Objects and files are read once: later changes of them are not noticed."""
+
+    def __init__(self) -> None:
+        self._modules = Modules()
+        self._known: dict[int, tuple[bytes, Any]] = {}  # by the object's id, which it has as long as it is kept here
+        self._depths: dict[int, int] = {}  # of the objects that are being read, by their ids
+        self._outermost = 0  # depth of the outermost object that the one being read refers back to
+
+    def of(self, *objects: Any) -> str:
+        """Return the same as `code_digest`."""
+        digest = _digest("objects", *map(self._form, objects)).hex()
+        self._modules.save()
+        return digest
+
+    def _form(self, value: Any) -> bytes:
+        """Return bytes that no other value has."""
+        if type(value) in ATOMS:
+            return f"{type(value).__name__} {value!r}".encode()
+        if id(value) in self._known:
+            return self._known[id(value)][0]
+        depth = len(self._depths)
+        if id(value) in self._depths:
+            self._outermost = min(self._outermost, self._depths[id(value)])
+            return f"cycle {depth - self._depths[id(value)]}".encode()
+        outermost_before = self._outermost
+        self._outermost = depth
+        self._depths[id(value)] = depth
+        try:
+            digest = self._compound(value)
+        finally:
+            del self._depths[id(value)]
+        if self._outermost == depth:  # it refers to nothing that holds it, so that it is the same everywhere
+            self._known[id(value)] = (digest, value)
+        self._outermost = min(outermost_before, self._outermost)
+        return digest
+
+    def _parts(self, kind: str, *parts: Any) -> bytes:
+        return _digest(kind, *map(self._form, parts))
+
+    def _compound(self, value: Any) -> bytes:
+        kind = type(value)
+        jax = sys.modules.get("jax")  # without it there is no array of it
+        if jax and isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer):
+            is_key = jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
+            array = np.asarray(jax.random.key_data(value) if is_key else value)
+            return _digest(f"jax {value.dtype} {value.shape} {getattr(value, 'weak_type', False)}", array.tobytes())
+        if kind is np.ndarray or isinstance(value, np.generic):
+            header = f"{kind.__name__} {value.dtype!r} {value.shape}"
+            return self._parts(header, value.tolist() if value.dtype.hasobject else value.tobytes())
+        if hasattr(kind, HOOK):
+            return self._parts("hook", getattr(value, HOOK)())
+        if kind in (list, tuple):
+            return self._parts(kind.__name__, *value)
+        if kind in (dict, types.MappingProxyType):
+            return self._parts("dict", *value.keys(), *value.values())
+        if kind in (set, frozenset):
+            return _digest(kind.__name__, *sorted(map(self._form, value)))
+        if isinstance(value, types.ModuleType):
+            return self._modules.reach(value.__name__).encode()
+        if kind is types.CodeType:
+            return self._code(value)
+        if str(getattr(value, "__module__", "")).partition(".")[0] in CHECKERS and hasattr(value, "__wrapped__"):
+            return self._form(value.__wrapped__)
+        if self._library_name(value):
+            return _digest("library", self._library_name(value).encode())
+        if kind is types.FunctionType:
+            return self._function(value)
+        if typing.get_origin(value) is not None:
+            return self._parts("type", typing.get_origin(value), *typing.get_args(value))
+        if isinstance(value, type):
+            return self._class(value)
+        if kind in (property, functools.cached_property):
+            return self._parts("property", *(getattr(value, name, None) for name in ("fget", "fset", "fdel", "func")))
+        if hasattr(value, "__wrapped__"):  # of `jax.jit`, `functools.cache` and `staticmethod`
+            options = getattr(getattr(value, "_jit_info", None), "compiler_options_kvs", None)
+            return self._parts("wrapper", kind, value.__wrapped__, options)
+        return self._instance(value)
+
+    def _library_name(self, value: Any) -> str:
+        """Return the name by which a library has an object; empty where it has none."""
+        home = getattr(value, "__module__", None)
+        if not isinstance(home, str) or not library_of(home):
+            return ""
+        for name in (getattr(value, "__qualname__", None), getattr(value, "__name__", None)):
+            if _attribute(sys.modules.get(home), str(name)) is value:
+                return f"{library_of(home)} {home} {name}"
+        return ""
+
+    def _reach(self, module: str) -> str:
+        """Return a digest of what a module reaches; empty for a notebook or a script."""
+        source = self._modules.source(module)
+        is_followed = source is not None and (source.path is not None or library_of(module))
+        return self._modules.reach(module) if is_followed and module != "__main__" else ""
+
+    def _function(self, function: types.FunctionType) -> bytes:
+        home = str(function.__globals__.get("__name__"))
+        is_own = home.partition(".")[0] == PACKAGE
+        code: Any = function.__code__
+        reach = self._reach(home)
+        named: list[Any] = []
+        if library_of(home):  # such as `jax.grad` of a function, which is in its cells
+            code = None
+        elif not is_own:
+            named = self._globals(code, function.__globals__, bool(reach))
+        elif _attribute(sys.modules.get(home), function.__qualname__) is function:
+            code = None  # no other function of its module has this name
+        cells = [_content(cell) for cell in function.__closure__ or ()]
+        attributes = {name: value for name, value in vars(function).items() if name not in DECLARATIVE}
+        values = (named, function.__defaults__, function.__kwdefaults__, cells, attributes)
+        return self._parts("function", function.__qualname__, code, reach, values)
+
+    def _code(self, code: types.CodeType) -> bytes:
+        """Return the digest of a function's instructions, without docstrings and places in the file."""
+        counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        words = [repr((counts, names, code.co_flags & SIGNATURE_FLAGS))]
+        steps = list(dis.get_instructions(code))
+        for step, following in zip(steps, [*steps[1:], steps[-1]], strict=True):
+            if following.opname == "STORE_NAME" and following.argval in DECLARATIVE:
+                continue  # the docstring of a class inside the function
+            argument = step.arg if step.opcode in JUMPS else step.argval
+            words.append(f"{step.opname} {self._form(argument)!r}")
+        return _digest("code", "\n".join(words).encode())
+
+    def _globals(self, code: types.CodeType, namespace: dict[str, Any], has_file: bool) -> list[Any]:
+        """Return the values of the globals that a function names, and the code that it imports itself."""
+        values: list[Any] = []
+        steps = list(dis.get_instructions(code))
+        for place, step in enumerate(steps):
+            if isinstance(step.argval, types.CodeType):
+                values += self._globals(step.argval, namespace, has_file)
+            elif step.opname == "IMPORT_NAME" and not has_file:
+                names = steps[place - 1].argval or ()
+                values += [self._modules.reach(step.argval, *name) for name in [(each,) for each in names] or [()]]
+            elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                attributes = [step.argval]
+                for further in steps[place + 1 :]:
+                    if further.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
+                        break
+                    attributes.append(further.argval)
+                values.append(self._global(attributes, namespace, has_file))
+        return values
+
+    def _global(self, names: list[str], namespace: dict[str, Any], has_file: bool) -> Any:
+        """Return a global's value; of a module, what its attributes reach."""
+        if LOADERS.intersection(names) and not has_file:
+            raise InvalidRunError(
+                f"{'.'.join(names)} loads code by a name that is only known when it runs, so that results have no key. "
+                "Use `import`, or put the function into a file that is imported."
+            )
+        value = namespace.get(names[0], getattr(builtins, names[0], ("missing", names[0])))
+        return self._modules.reach(value.__name__, *names[1:]) if isinstance(value, types.ModuleType) else value
+
+    def _class(self, kind: type) -> bytes:
+        home = kind.__module__
+        reach = self._reach(home)
+        members = sorted(vars(kind).items())
+        if library_of(home) or (home.partition(".")[0] == PACKAGE and "<locals>" not in kind.__qualname__):
+            members = []
+        members = [each for each in members if each[0] not in DECLARATIVE and not inspect.ismemberdescriptor(each[1])]
+        return self._parts("class", kind.__qualname__, reach, kind.__bases__, members)
+
+    def _instance(self, value: Any) -> bytes:
+        """Return the digest of what would make an equal object."""
+        kind = type(value)
+        try:
+            if kind is object:
+                raise TypeError("it has no attributes")
+            reduce = copyreg.dispatch_table.get(kind)
+            reduced: Any = reduce(value) if reduce else value.__reduce_ex__(4)
+        except Exception as failure:
+            raise InvalidRunError(
+                f"a value of type {kind.__module__}.{kind.__qualname__} has no key ({described(failure)}), so that "
+                "results which depend on it cannot be found again. Pass numbers, arrays or functions in its place."
+            ) from failure
+        if isinstance(reduced, str):
+            return self._parts("global", kind, reduced)
+        make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
+        states = [_lasting(kind, part) for part in (state if isinstance(state, tuple) else (state,))]
+        return self._parts("instance", kind, make, arguments, states, [*(items or ())], [*(pairs or ())])
+
+
+def _digest(kind: str, *parts: bytes) -> bytes:
+    lengths = " ".join([str(len(part)) for part in parts])
+    return hashlib.sha256(b"".join([f"{kind}:{lengths}:".encode(), *parts])).digest()
+
+
+def _attribute(module: types.ModuleType | None, name: str) -> Any:
+    """Return what a module has under a qualified name; None where it has nothing."""
+    try:
+        return functools.reduce(getattr, name.split("."), module)
+    except AttributeError:
+        return None
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return ("an empty cell",)
+
+
+def _lasting(kind: type, state: Any) -> Any:
+    """Return an object's attributes without those that are only kept for speed."""
+    if not isinstance(state, dict):
+        return state
+    is_kept_for_speed = {name: isinstance(getattr(kind, name, None), functools.cached_property) for name in state}
+    return {name: part for name, part in state.items() if not is_kept_for_speed[name]} or None

@@ -1,0 +1,445 @@
+"""Keys of results: catches an edit of code or a value that goes unnoticed, and a text that counts."""
+
+import functools
+import importlib
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import moe_theory as mt
+from moe_theory import deep
+from moe_theory.core.errors import InvalidRunError
+from moe_theory.runs.imports import Texts
+from moe_theory.runs.key import Digests, code_digest
+
+PACKAGE = Path(mt.__file__).parent
+USES = {  # a user's function, a file that it reaches through the names of a package, and one that it does not
+    "lazy name": ("from moe_theory.runs import Cell\ndef root(): return Cell", "runs/cells.py", "runs/store.py"),
+    "lazy attribute": ("import moe_theory as mt\ndef root(): return mt.verify", "verify/session.py", "cli/verify.py"),
+    "paper": (
+        "from moe_theory import continual\ndef root(): return continual.system",
+        "continual/algorithm.py",
+        "continual/corrected.py",
+    ),
+    "name of a paper": (
+        "from moe_theory.continual import system\ndef root(): return system",
+        "continual/algorithm.py",
+        "continual/corrected.py",
+    ),
+    "handed on": (
+        "from moe_theory import continual\ndef root(): return vars(continual)",
+        "continual/corrected.py",
+        "edge/algorithm.py",
+    ),
+}
+# Modules that load code by computed names. None of what they load decides numbers, or it is in keys as a value.
+DYNAMIC = {
+    "__init__.py",  # papers, whose names keys follow
+    "cli/__init__.py",  # commands
+    "continual/statements/__init__.py",  # statements, whose claims have keys of their own, and so below
+    "core/forks.py",  # asks what is loaded
+    "core/papers.py",  # what papers declare: systems and readings are in keys as values
+    "deep/own.py",  # networks, which `Dims` has in keys as values
+    "deep/statements/__init__.py",
+    "edge/statements/__init__.py",
+    "generalization/statements/__init__.py",
+    "merging/statements/__init__.py",
+    "plot/__init__.py",  # names that its stub lists, which keys follow, as the next one does
+    "runs/__init__.py",
+    "runs/compilation.py",  # what unpacks compiled programs
+    "runs/imports.py",  # asks where modules are, as the next one does
+    "runs/key.py",
+    "runs/progress.py",  # asks for IPython
+    "sweep/dataset.py",  # what writes other formats
+    "verify/__init__.py",  # makes itself callable
+    "verify/exactness.py",  # runs proofs
+    "verify/recorded.py",  # asks where a paper's files are
+    "verify/registry.py",  # a user's claims, whose functions are in keys as values
+    "verify/statement.py",  # asks for the name of a package
+    "verify/variant.py",  # mappings that experiments are made of, which are in keys as values
+}
+CHILD = "import sys, tests.runs.test_key as these; these.report(sys.argv[1])"
+
+
+def modules_run(case):
+    """Return the files of the package whose functions a tiny simulation calls."""
+    ran = set()
+    system = case.build()
+    sys.setprofile(lambda frame, event, argument: ran.add(frame.f_code.co_filename))
+    try:
+        mt.simulate(system, mt.root_key(0), case.params, 2)
+    finally:
+        sys.setprofile(None)
+    return sorted(str(Path(file).relative_to(PACKAGE)) for file in ran if file.startswith(str(PACKAGE)))
+
+
+def edit(file, text):
+    """Write a file as if it had been so when it was imported."""
+    times = file.stat()
+    file.write_text(text)
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def keys(roots):
+    """Return the key of each root, with files as they are now."""
+    digests = Digests()
+    return {name: digests.of(*root) for name, root in roots.items()}
+
+
+def changed_by(files, roots):
+    """Return by file the names of the roots whose key another constant in it changes."""
+    before = keys(roots)
+    changed = {}
+    for file in files:
+        text = (PACKAGE / file).read_text()
+        edit(PACKAGE / file, f"{text}\nADDED = 1\n")
+        changed[file] = [name for name, key in keys(roots).items() if key != before[name]]
+        edit(PACKAGE / file, text)
+    return changed
+
+
+def is_refused(roots):
+    try:
+        keys(roots)
+    except InvalidRunError:
+        return True
+    return False
+
+
+def report(folder):
+    """Print which edits of this process's copy of the package change which keys."""
+    from tests.contract.cases import CASES
+
+    sys.path.insert(0, folder)
+    for number, (text, *_) in enumerate(USES.values()):
+        (Path(folder) / f"user_{number}.py").write_text(text)
+    users = {name: (importlib.import_module(f"user_{number}").root,) for number, name in enumerate(USES)}
+    systems = {case.name: (case.build(), mt.simulate) for case in CASES}
+    ran = {case.name: modules_run(case) for case in CASES}
+    found = {
+        "ran": ran,
+        "systems": changed_by(set(itertools.chain(*ran.values())), systems),
+        "users": changed_by(set(itertools.chain(*(use[1:] for use in USES.values()))), users),
+    }
+    before = keys(systems | users)
+    for file in PACKAGE.rglob("*.py"):
+        edit(file, file.read_text().replace('"""', '"""Edited. ', 1) + "\n# Edited.\n")
+    found["words"] = [name for name, key in keys(systems | users).items() if key != before[name]]
+    (PACKAGE / "core/engine.py").touch()
+    found["refused"] = is_refused(systems)
+    json.dump(found, sys.stdout)
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory):
+    """What another process reports of a copy of the package."""
+    folder = tmp_path_factory.mktemp("copy")
+    shutil.copytree(PACKAGE, folder / "moe_theory", ignore=shutil.ignore_patterns("__pycache__"))
+    roots = os.pathsep.join([str(folder), str(Path(__file__).parents[2])])
+    environment = os.environ | {
+        "PYTHONPATH": roots,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "XDG_CACHE_HOME": str(folder / "cache"),
+    }
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, str(folder)], env=environment, capture_output=True, text=True, cwd=folder
+    )
+    assert child.returncode == 0, child.stderr[-2000:]
+    return json.loads(child.stdout)
+
+
+def test_every_module_that_a_system_runs_is_in_its_key(reported):
+    """Would catch an import that the walk does not see: a number of other code would be served."""
+    ran = [(name, file) for name, files in reported["ran"].items() for file in files]
+    assert [(name, file) for name, file in ran if name not in reported["systems"][file]] == []
+
+
+def test_systems_run_modules_of_the_engine_and_of_their_papers(reported):
+    """Would catch a profile that records nothing, with which the test above could not fail."""
+    assert {"core/engine.py", "continual/algorithm.py"} <= set(reported["ran"]["continual"])
+
+
+def test_docstrings_and_comments_change_no_key(reported):
+    """Would catch results that are thrown away for a word."""
+    assert reported["words"] == []
+
+
+def test_a_file_that_changed_after_it_was_imported_is_refused(reported):
+    """Would catch numbers of old code that get the key of the new one."""
+    assert reported["refused"]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_names_of_packages_are_followed(reported, use):
+    """Would catch a lazy or re-exported name that is not followed to its module."""
+    assert use in reported["users"][USES[use][1]]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_only_the_names_that_are_read_are_followed(reported, use):
+    """Would catch keys that depend on the whole package."""
+    assert use not in reported["users"][USES[use][2]]
+
+
+def test_modules_that_compute_what_they_load_are_known():
+    """Would catch a new place that loads code by name: decide whether what it loads reaches keys as a value."""
+    texts = Texts()
+    dynamic = {str(file.relative_to(PACKAGE)) for file in PACKAGE.rglob("*.py") if texts.facts(file).is_dynamic}
+    assert dynamic == DYNAMIC
+
+
+MAIN = '''
+"""Main."""
+
+import importlib
+from typing import TYPE_CHECKING
+
+import lab.absolute
+from . import relative
+from .outer import inner
+
+if TYPE_CHECKING:
+    from lab import typed
+
+ADDRESS = "lab.address:VALUE"
+
+
+def root(x):
+    from lab.inside import VALUE
+
+    return VALUE, importlib.import_module("lab.named")
+'''
+COMPUTED = "import importlib\n\n\ndef root(name):\n    return importlib.import_module(f'lab.{name}')\n"
+
+
+@pytest.fixture
+def key(tmp_path, monkeypatch):
+    """Return the key of `lab.main.root`, where files of the package `lab` may be edited."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # files of one second look alike
+    names = ("__init__", "absolute", "relative", "typed", "address", "inside", "named", "unread", "outer/inner")
+    files = {f"{name}.py": "VALUE = 1\n" for name in names} | {"outer/__init__.py": "", "main.py": MAIN}
+
+    def forget():
+        for name in [name for name in sys.modules if name.partition(".")[0] == "lab"]:
+            del sys.modules[name]
+        importlib.invalidate_caches()
+
+    def key_of(**texts):
+        for name, text in (files | {f"{name}.py": text for name, text in texts.items()}).items():
+            (tmp_path / "lab" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "lab" / name).write_text(text)
+        forget()
+        return code_digest(importlib.import_module("lab.main").root)
+
+    yield key_of
+    forget()
+
+
+@pytest.mark.parametrize("name", ["__init__", "absolute", "relative", "address", "inside", "named", "outer/inner"])
+def test_an_imported_module_is_in_the_key(key, name):
+    assert key(**{name: "VALUE = 2\n"}) != key()
+
+
+LAZY = """
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submod_attrs={"unread": ["VALUE"]})
+"""
+USER = "from lab import VALUE\n\n\ndef root():\n    return VALUE\n"
+
+
+def test_a_lazy_package_of_a_user_reaches_its_modules(key):
+    assert key(__init__=LAZY, main=USER, unread="VALUE = 2\n") != key(__init__=LAZY, main=USER)
+
+
+NAMED = "import pkgutil\n\n\ndef root():\n    return pkgutil.resolve_name('lab.unread.VALUE')\n"
+
+
+def test_an_attribute_that_is_resolved_by_name_reaches_its_module(key):
+    assert key(main=NAMED, unread="VALUE = 2\n") != key(main=NAMED)
+
+
+@pytest.mark.parametrize("name", ["typed", "unread"])
+def test_a_module_that_is_not_imported_is_not_in_the_key(key, name):
+    assert key(**{name: "VALUE = 2\n"}) == key()
+
+
+def test_a_computed_name_reaches_all_modules_of_its_package(key):
+    assert key(main=COMPUTED, unread="VALUE = 2\n") != key(main=COMPUTED)
+
+
+def test_a_global_that_a_file_decides_is_in_the_key(key, tmp_path):
+    """Would catch a number of data that have been replaced."""
+    text = f"import pathlib\nDATA = pathlib.Path({str(tmp_path / 'data')!r}).read_text()\ndef root(): return DATA"
+    keys = []
+    for data in ("old", "new"):
+        (tmp_path / "data").write_text(data)
+        keys.append(key(main=text))
+    assert keys[0] != keys[1]
+
+
+@pytest.mark.parametrize("text", ["damaged", ""])
+def test_a_damaged_cache_changes_no_key(key, tmp_path, text):
+    before = key()
+    (tmp_path / "cache/moe_theory/imports.json").write_text(text)
+    assert key() == before
+
+
+def test_a_cache_that_cannot_be_written_changes_no_key(key, tmp_path):
+    (tmp_path / "cache").write_text("a file in the place of the folder")
+    first = key()
+    assert key() == first
+
+
+def scaled(factor):
+    return lambda x: x * factor
+
+
+class Scale:
+    """A scale."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, x):
+        return x * self.factor
+
+    @functools.cached_property
+    def square(self):
+        return self.factor**2
+
+
+def values():
+    """Return values that differ from one another, and are made anew by each call."""
+    around = []
+    around.append(around)
+    return [
+        0, 1, 1.0, True, False, 0.0, -0.0, float("nan"), "0", b"0", None, (), [], {}, set(), (0,), [0], around,
+        [around], {"a": 1, "b": 2}, {1: {2}}, frozenset({3, "x"}), complex(0), Ellipsis, range(3), slice(1),
+        np.float32(0), np.zeros(1), np.zeros(1, np.float32), np.zeros((1, 1)), np.array([None]), np.dtype("f4"),
+        jax.numpy.zeros(1), jax.numpy.asarray(0.0), jax.numpy.float32(0), jax.random.key(0), jax.random.key(1),
+        len, np.sin, jax.numpy.sin, jax.nn.relu, int, list[int], int | str, "x".join, np.random.default_rng(3),
+        scaled(2), scaled(3), scaled(2.0), lambda x: x + 1, lambda x: x + 2, functools.partial(scaled, 2),
+        functools.partial(scaled, 3), Scale(2), Scale(3), Scale(2).__call__, Scale(3).__call__, Scale, scaled,
+        jax.jit(scaled(2)), jax.jit(scaled(3)), jax.grad(scaled(2)), functools.cache(scaled(2)), threading.Lock,
+        deep.Dims(2, 2, 2), deep.Dims(2, 2, 3), mt.Status.SUPPORTED, mt.Status.REFUTED, np, jax.numpy,
+    ]  # fmt: skip
+
+
+def test_values_that_differ_have_different_keys():
+    digests = Digests()
+    keys = [digests.of(value) for value in values()]
+    alike = [(first, second) for second in range(len(keys)) for first in range(second) if keys[first] == keys[second]]
+    assert alike == []
+
+
+def test_a_value_that_is_made_anew_has_the_same_key():
+    digests = Digests()
+    assert [digests.of(value) for value in values()] == [digests.of(value) for value in values()]
+
+
+def test_what_is_kept_for_speed_is_not_in_the_key():
+    used = Scale(2)
+    assert used.square == 4
+    assert code_digest(used) == code_digest(Scale(2))
+
+
+@pytest.mark.parametrize("value", [threading.Lock(), object(), (x for x in "ab")], ids=type)
+def test_a_value_without_a_key_is_refused_by_its_type(value):
+    with pytest.raises(InvalidRunError, match=type(value).__name__):
+        code_digest([value])
+
+
+def test_an_open_file_is_refused_by_its_type(tmp_path):
+    with (tmp_path / "file").open("w") as file, pytest.raises(InvalidRunError, match="TextIOWrapper"):
+        code_digest(lambda: file)
+
+
+def notebook(text):
+    """Return the function `root` of a notebook's cells."""
+    namespace = {"__name__": "__main__"}
+    exec(text, namespace)
+    return namespace["root"]
+
+
+CELLS = '''
+import numpy as np
+from moe_theory import continual
+RATE = 1
+TABLE = np.arange(3)
+
+def helper(x):
+    """Help."""
+    return x + 1
+
+class Model:
+    """A model."""
+    size = 5
+
+def root(x):
+    """Root."""
+    import json
+    class Local:
+        """Inside."""
+        depth = 7
+    return [helper(x) * RATE for _ in TABLE] + [Model.size, continual.system, json.dumps(x), Local.depth]
+'''
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("RATE = 1", "RATE = 1.0"),
+        ("arange(3)", "arange(4)"),
+        ("x + 1", "x + 2"),
+        ("size = 5", "size = 6"),
+        ("depth = 7", "depth = 8"),
+        ("continual.system", "continual.theory"),
+        ("import json", "import math as json"),
+    ],
+)
+def test_what_a_notebook_s_function_names_is_in_its_key(old, new):
+    assert code_digest(notebook(CELLS.replace(old, new))) != code_digest(notebook(CELLS))
+
+
+@pytest.mark.parametrize("text", ["Help.", "A model.", "Root.", "Inside."])
+def test_docstrings_of_a_notebook_are_not_in_its_keys(text):
+    assert code_digest(notebook(CELLS.replace(text, "Other."))) == code_digest(notebook(CELLS))
+
+
+def test_a_notebook_s_function_that_loads_by_name_is_refused():
+    with pytest.raises(InvalidRunError, match="eval"):
+        code_digest(notebook("def root(text):\n    return eval(text)"))
+
+
+def test_a_network_of_a_user_counts_by_its_code():
+    """Would catch a network that is registered anew under its name, and gets the numbers of the old one."""
+    keys = []
+    for width in (2, 3):
+        deep.register(deep.networks.mlp("wide", widths=(width,)))
+        keys.append(code_digest(deep.Dims(2, 2, 2, network="wide")))
+    del deep.networks.NETWORKS["wide"]
+    assert keys[0] != keys[1]
+
+
+def test_objects_may_say_what_counts_of_them():
+    class Named:
+        def __init__(self, number, text):
+            self.number = number
+            self.text = text
+
+        def __fingerprint__(self):
+            return self.number
+
+    assert code_digest(Named(1, "one")) == code_digest(Named(1, "two"))
