@@ -55,7 +55,6 @@ DYNAMIC = {
     "merging/statements/__init__.py",
     "plot/__init__.py",  # names that its stub lists, which keys follow, as the next one does
     "runs/__init__.py",
-    "runs/compilation.py",  # what unpacks compiled programs
     "runs/imports.py",  # asks where modules are, as the next one does
     "runs/key.py",
     "runs/progress.py",  # asks for IPython
