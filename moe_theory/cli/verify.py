@@ -184,7 +184,7 @@ def _judge(request: "Request", out: Path, dask: str | None, fresh: bool) -> None
     except KeyboardInterrupt:
         stop("interrupted; the samples taken so far are kept: the same command resumes from them")
     paths = pages.write_report(report, folder, pages.NUMBERS, pictures)
-    kept = [*damaged_lines(archive.store.damaged), verdicts.samples_line(archive.written, archive.found)]
+    kept = [*damaged_lines(archive.damaged), verdicts.samples_line(archive.written, archive.found)]
     if request.own is not None:
         show_document(comparison.comparison(report, paths=paths))
     else:

@@ -23,7 +23,7 @@ from moe_theory.core.parts import rebuilt
 from moe_theory.core.system import fields
 from moe_theory.report import comparison, pages, record
 from moe_theory.report.standing import standing
-from moe_theory.verify import Experiment, Status, evidence
+from moe_theory.verify import Experiment, Status, session
 from moe_theory.verify.archive import Archive
 from moe_theory.verify.registry import load_claims
 from moe_theory.verify.request import check_request
@@ -58,7 +58,7 @@ def own(tmp_path):
 @pytest.fixture
 def no_work(monkeypatch):
     """Fails a test in which an experiment runs."""
-    monkeypatch.setattr(evidence, "RunningCells", lambda *given: pytest.fail("ran before the refusal"))
+    monkeypatch.setattr(session, "CellBatch", lambda *given, **options: pytest.fail("ran before the refusal"))
 
 
 @pytest.fixture
