@@ -94,7 +94,7 @@ class Plan:
     every: int = EVERY  # rounds between checkpoints
     folder: Path | None = None  # of the store; None: nothing is stored
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # values or texts; they override the preset
-    keeps_weights: bool = False  # whether files keep the final state, from which more rounds go on
+    keeps_weights: bool = False  # whether the store keeps the final state, from which more rounds go on
 
     def __post_init__(self) -> None:
         if self.replicates < 1:
@@ -383,19 +383,20 @@ class _Shared:
             _require_finite(piece, done, cell, replicate, params)
             done += rounds
             pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
-            self._save(store_key, RunCheckpoint(done, _joined(pieces), _leaves_of(state)))
+            if self.plan.store is not None:
+                self._save(self.plan.store, store_key, RunCheckpoint(done, _joined(pieces), _leaves_of(state)))
             self.on_step(RunProgress(cell, replicate, done, rounds, None))
         return info(**_joined(pieces))
 
-    def _save(self, store_key: str, checkpoint: RunCheckpoint) -> None:
+    def _save(self, store: Store, store_key: str, checkpoint: RunCheckpoint) -> None:
         """Save a run's checkpoint, unless another process has saved one of as many rounds."""
         _, saved = load(self.plan, store_key)
-        if self.plan.store is None or (saved is not None and saved.done >= checkpoint.done):
+        if saved is not None and saved.done >= checkpoint.done:
             return
         arrays = {_RECORD + name: array for name, array in checkpoint.records.items()}
         if checkpoint.done < self.plan.preset.num_rounds or self.plan.keeps_weights:
             arrays |= {_STATE + name: leaf for name, leaf in checkpoint.state.items()}
-        self.plan.store.put({store_key: pack(arrays)})
+        store.put({store_key: pack(arrays)})
 
     def begin(self, key: Key[Array, ""], params: Params) -> Any:
         begin = _begin_program(paper_of(self.plan.preset), self.plan.padded.dims)

@@ -138,8 +138,8 @@ def kept(folder: Path) -> list[Challenge]:
     registry.all_claims()
     store = _store(folder)
     rows = [*map(store.get, store.keys())]
-    for reason in store.damaged.values():
-        raise InvalidReportError(f"{reason}. Search again with the same --out.")
+    if store.damaged:
+        raise InvalidReportError(f"{next(iter(store.damaged.values()))}. Search again with the same --out.")
     return sorted((_parsed(row) for row in rows if row is not None), key=lambda search: search.statement)
 
 

@@ -158,9 +158,9 @@ def test_workers_that_do_not_answer_are_named(monkeypatch, caplog, within_a_task
 
 def test_workers_of_dask_take_the_same_samples(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
-    here = judged((CLAIM, OTHER), tmp_path / "here")
+    here = judged(CLAIM, tmp_path / "here", replicates=128)
     monkeypatch.setattr(session, "CellBatch", lambda *given, **options: pytest.fail("simulated here"))
-    assert judged((CLAIM, OTHER), tmp_path / "there", dask="local:2") == here
+    assert judged(CLAIM, tmp_path / "there", replicates=128, dask="local:2") == here
     assert here[1]
 
 
