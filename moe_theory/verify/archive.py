@@ -68,6 +68,7 @@ class Archive:
         Raises: OutputError.
         """
         key = self.keys.of(claim, reading, seed)
+        self.written.add(key)
         data = self.store.get(key)
         if data is not None and int(unpack(data)["count"]) > samples.num_replicates:
             return
@@ -77,7 +78,6 @@ class Archive:
         arrays["count"] = np.int64(samples.num_replicates)
         arrays["labels"] = np.array(labels, str)
         self.store.put({key: pack(arrays)}, label=f"{claim.id}@{reading.name}")
-        self.written.add(key)
 
 
 def clear_samples(folder: Path) -> None:
