@@ -129,7 +129,7 @@ def test_an_interrupt_leaves_one_line(tiny, alone, tmp_path, refused, monkeypatc
 
 
 def test_an_interrupt_says_what_is_kept(tiny, alone, tmp_path, refused, monkeypatch):
-    def interrupted(plan, tell, threads, wait, replicates):
+    def interrupted(plan, tell, threads, replicates):
         tell(runs.RunProgress("M = 1", 0, 0, 0, Stored.MISSING))
         tell(runs.RunProgress("M = 1", 0, 2, 2, None))
         raise KeyboardInterrupt
