@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from moe_theory.core.errors import InvalidReportError, InvalidRunError
 from moe_theory.runs import Progress, automatic, quiet, shown
-from moe_theory.runs.runner import Runner
-from moe_theory.runs.runner import Task as RunnerTask
+from moe_theory.runs.runner import Runner, Task
 from moe_theory.runs.store import Store
 from moe_theory.runs.workers import WorkerPool
 from moe_theory.verify import registry
@@ -120,7 +119,7 @@ def _searched_remotely(
         return
     with contextlib.closing(pool), shown(progress) as listener, Runner(pool, listener) as runner:
         pool.fingerprint(machine)
-        work = [RunnerTask(functools.partial(search, task), 0, place=task.statement) for task in tasks]
+        work = [Task(functools.partial(search, task), 0, place=task.statement) for task in tasks]
         runner.add(None, iter(work), 0, f"searches on {pool.description}")
         done = 0
         while runner.is_busy:
