@@ -19,9 +19,10 @@ from moe_theory.core.errors import OWN_CODE, InvalidRunError, UnknownNameError
 from moe_theory.core.forks import after_fork
 from moe_theory.runs import Cell, replicate_rounds, run_cells
 from moe_theory.runs.cells import width_of
+from moe_theory.runs.pools import pool_of
 from moe_theory.runs.provenance import fingerprint, is_x64, require_same, versions
 from moe_theory.runs.runner import Result, Task
-from moe_theory.runs.workers import WorkerPool, pool_of
+from moe_theory.runs.workers import WorkerPool
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Keys
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
