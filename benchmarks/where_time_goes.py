@@ -33,7 +33,7 @@ EVENTS = {  # of JAX, by their names
 }
 SPANS = {  # functions by the kind of work that they do
     "simulating": ["moe_theory.runs.cells:compute_chunk"],
-    "measuring": ["moe_theory.verify.evidence:RunsAtOnce._take"],
+    "measuring": ["moe_theory.verify.session:sourced_runs"],
     "resolving": ["moe_theory.verify.request:resolve"],
     "sampling": ["moe_theory.verify.interim:SequentialTest.extend"],
     "judging": ["moe_theory.verify.interim:SequentialTest.look"],

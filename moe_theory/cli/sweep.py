@@ -108,7 +108,7 @@ def _run(
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import made_folder
-    from moe_theory.runs.workers import pool_of
+    from moe_theory.runs.pools import pool_of
     from moe_theory.sweep import runner
     from moe_theory.sweep.results import results_of
 

@@ -191,7 +191,7 @@ def _judge(request: "Request", out: Path, dask: str | None, fresh: bool, has_pag
         paths = pages.write_report(report, folder, pages.NUMBERS, pictures)
     else:
         paths = pages.write_numbers(report, folder)
-    lines = [*damaged_lines(archive.store.damaged), verdicts.samples_line(archive.written, archive.found)]
+    lines = [*damaged_lines(archive.damaged), verdicts.samples_line(archive.written, archive.found)]
     if request.own is not None:
         show_document(comparison.comparison(report, paths=paths))
     else:

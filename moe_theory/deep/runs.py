@@ -1,7 +1,7 @@
 """Runs of a preset, one for each cell and seed, with checkpoints, so that interrupted runs resume.
 
-Each run is one file: its records so far and, until it is complete, its state. Rounds run in parts of fixed length by
-one program, so that a resumed run equals an uninterrupted one bit for bit on one device.
+Each run is one row of the store: its records so far and, until it is complete, its state. Rounds run in parts of fixed
+length by one program, so that a resumed run equals an uninterrupted one bit for bit on one device.
 """
 
 import concurrent.futures
@@ -93,9 +93,9 @@ class Plan:
     replicates: int
     seed: int = 0
     every: int = EVERY  # rounds between checkpoints
-    folder: Path | None = None  # of the files; None: nothing is stored
+    folder: Path | None = None  # of the store; None: nothing is stored
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # values or texts; they override the preset
-    keeps_weights: bool = False  # whether files keep the final state, from which more rounds go on
+    keeps_weights: bool = False  # whether the store keeps the final state, from which more rounds go on
 
     def __post_init__(self) -> None:
         if self.replicates < 1:
@@ -105,6 +105,11 @@ class Plan:
         root_key(self.seed)
         self.params()
         check_classes(self.data, self.preset.classes)
+        if self.folder is not None and next(self.folder.glob("*/*.npz"), None) is not None:
+            raise InvalidRunError(
+                f"{self.folder.parent} was written by version 0.1, which this one does not read. The same command with "
+                "another --out computes it again."
+            )
 
     @property
     def setting(self) -> str:
@@ -152,18 +157,8 @@ class Plan:
 
     @functools.cached_property
     def store(self) -> Store | None:
-        """The store of the runs, where there is a folder.
-
-        Raises: OutputError for an address in place of one; InvalidRunError for a folder that version 0.1 wrote.
-        """
-        if self.folder is None:
-            return None
-        if next(self.folder.glob("*/*.npz"), None) is not None:
-            raise InvalidRunError(
-                f"{self.folder.parent} was written by version 0.1, which this one does not read. The same command with "
-                "another --out computes it again."
-            )
-        return Store(self.folder, way_out=WAY_OUT)
+        """The store of the runs, where there is a folder. Raises: OutputError for an address in place of one."""
+        return None if self.folder is None else Store(self.folder, way_out=WAY_OUT)
 
     @functools.cached_property
     def stored(self) -> Counter[Stored]:
@@ -390,12 +385,19 @@ class _Shared:
             done += rounds
             pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
             if self.plan.store is not None:
-                arrays = {_RECORD + name: array for name, array in _joined(pieces).items()}
-                if done < num_rounds or self.plan.keeps_weights:
-                    arrays |= {_STATE + name: leaf for name, leaf in _leaves_of(state).items()}
-                self.plan.store.put({store_key: pack(arrays)})
+                self._save(self.plan.store, store_key, RunCheckpoint(done, _joined(pieces), _leaves_of(state)))
             self.on_step(RunProgress(cell, replicate, done, rounds, None))
         return info(**_joined(pieces))
+
+    def _save(self, store: Store, store_key: str, checkpoint: RunCheckpoint) -> None:
+        """Save a run's checkpoint, unless another process has saved one of as many rounds."""
+        _, saved = load(self.plan, store_key)
+        if saved is not None and saved.done >= checkpoint.done:
+            return
+        arrays = {_RECORD + name: array for name, array in checkpoint.records.items()}
+        if checkpoint.done < self.plan.preset.num_rounds or self.plan.keeps_weights:
+            arrays |= {_STATE + name: leaf for name, leaf in checkpoint.state.items()}
+        store.put({store_key: pack(arrays)})
 
     def begin(self, key: Key[Array, ""], params: Params) -> Any:
         begin = _begin_program(paper_of(self.plan.preset), self.plan.padded.dims)

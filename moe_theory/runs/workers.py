@@ -136,22 +136,3 @@ def executor_pool(executor: Executor) -> WorkerPool:
         raise InvalidRunError(f"executor={kind.__name__} is no concurrent.futures.Executor: {way_out}.")
     number = getattr(executor, "_max_workers", None) or UNKNOWN_WORKERS
     return WorkerPool(executor, type(executor).__name__, number)
-
-
-def pool_of(executor: Executor | None = None, dask: str | None = None, devices: int | None = None) -> WorkerPool:
-    """Return the workers asked for: an executor's, a Dask cluster's, or local devices.
-
-    Raises: InvalidRunError for more than one of them, or for one that is invalid; ExecutorLostError for a cluster that
-        does not answer.
-    """
-    asked = {"executor": executor, "dask": dask, "devices": devices}
-    names = [name for name, value in asked.items() if value is not None]
-    if len(names) > 1:
-        raise InvalidRunError(f"{' and '.join(names)} exclude one another: give one of them.")
-    if executor is not None:
-        return executor_pool(executor)
-    if dask is not None:
-        from moe_theory.runs.dask import dask_pool  # which is an extra
-
-        return dask_pool(dask)
-    return device_pool(devices)

@@ -75,6 +75,19 @@ class PlannedChunk(NamedTuple):
         return self.of.task["width"] * self.of.task["rounds"]
 
 
+class Coverage(NamedTuple):
+    """Completed part of a sweep."""
+
+    chunks: int
+    of_chunks: int
+    replicates: int  # of all cells together
+    of_replicates: int
+
+    @property
+    def is_complete(self) -> bool:
+        return self.chunks == self.of_chunks
+
+
 class SweepPlan:
     """The chunks of a sweep as the machine of this fingerprint computes them."""
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,13 +20,13 @@ from moe_theory.core.papers import Reading
 from moe_theory.core.system import recorded_rounds
 from moe_theory.runs.cells import Run
 from moe_theory.runs.files import digest, local
+from moe_theory.runs.pools import pool_of
 from moe_theory.runs.progress import Progress, automatic
 from moe_theory.runs.progress import shown as shown_progress
 from moe_theory.runs.store import Store, unpack
-from moe_theory.runs.workers import pool_of
 from moe_theory.sweep import runner
 from moe_theory.sweep.manifest import read_manifest
-from moe_theory.sweep.plan import PlannedChunk, SweepPlan
+from moe_theory.sweep.plan import Coverage, PlannedChunk, SweepPlan
 from moe_theory.sweep.specification import Specification
 from moe_theory.sweep.statistics import ONLY, Arrays, over_replicates
 from moe_theory.sweep.systems import Sweepable, sweepable
@@ -90,19 +90,6 @@ def results_of(outcome: runner.Outcome) -> "Results":
     results.partial = not results.coverage.is_complete
     results.failed = results.errors_of(outcome.counts.failed)
     return results
-
-
-class Coverage(NamedTuple):
-    """Completed part of a sweep."""
-
-    chunks: int
-    of_chunks: int
-    replicates: int  # of all cells together
-    of_replicates: int
-
-    @property
-    def is_complete(self) -> bool:
-        return self.chunks == self.of_chunks
 
 
 class Results(Shown):
@@ -190,12 +177,12 @@ class Results(Shown):
         """Rounds from one record to the next."""
         return cast(int, self.sweep.record_every)  # set when a specification is made
 
-    @functools.cached_property
+    @property
     def digest(self) -> str:
         """SHA-256 of everything that decides the numbers."""
         return digest({"specification": self.sweep.to_json(), "fingerprint": self.plan.fingerprint})
 
-    @functools.cached_property
+    @property
     def kept(self) -> tuple[str, ...]:
         """Names of the observables."""
         return tuple(self.sweep.observables or self.kind.default_observables)

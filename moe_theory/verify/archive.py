@@ -43,11 +43,13 @@ class Archive:
         self.keys = Keys()
         self.found: set[str] = set()  # keys of samples that were there
         self.written: set[str] = set()  # keys of samples computed since, or added to
+        self.damaged: dict[str, str] = {}  # why samples that were there count for nothing
 
     def load(self, claim: Claim, reading: ReadingLike, seed: int) -> tuple[Samples, list[str]] | None:
         """Return the samples of replicates 0, 1, ... and the components' names, or None where there are none."""
         key = self.keys.of(claim, reading, seed)
         data = self.store.get(key)
+        self.damaged |= self.store.damaged
         if data is None:
             return None
         self.found.add(key)
@@ -61,15 +63,21 @@ class Archive:
         return Samples(**parts), [str(label) for label in arrays["labels"]]
 
     def save(self, claim: Claim, reading: ReadingLike, seed: int, samples: Samples, labels: list[str]) -> None:
-        """Save samples in place of those of the same claim and setting. Raises: OutputError."""
+        """Save samples in place of those of the same claim and setting, unless another process has saved more.
+
+        Raises: OutputError.
+        """
         key = self.keys.of(claim, reading, seed)
+        self.written.add(key)
+        data = self.store.get(key)
+        if data is not None and int(unpack(data)["count"]) > samples.num_replicates:
+            return
         parts = {name: part for name, part in samples._asdict().items() if part is not None}
         # One row for all, where all replicates have the same.
         arrays = {name: part[:1] if np.all(part == part[:1]) else part for name, part in parts.items()}
         arrays["count"] = np.int64(samples.num_replicates)
         arrays["labels"] = np.array(labels, str)
         self.store.put({key: pack(arrays)}, label=f"{claim.id}@{reading.name}")
-        self.written.add(key)
 
 
 def clear_samples(folder: Path) -> None:

@@ -1,11 +1,10 @@
-"""Searches of many statements, here or on workers elsewhere, kept in a folder from which they resume and which `record`
-reads.
-"""
+"""Searches of many statements, here or on workers elsewhere, saved in a folder that `record` reads."""
 
 import contextlib
 import functools
 import hashlib
 import json
+import logging
 import os
 import platform
 from collections.abc import Iterator, Sequence
@@ -15,9 +14,8 @@ from typing import Any, NamedTuple
 
 from moe_theory.core.errors import InvalidReportError, InvalidRunError
 from moe_theory.runs import Progress, automatic, quiet, shown
-from moe_theory.runs.files import made_folder, write_whole
-from moe_theory.runs.runner import Runner
-from moe_theory.runs.runner import Task as RunnerTask
+from moe_theory.runs.runner import Runner, Task
+from moe_theory.runs.store import Store
 from moe_theory.runs.workers import WorkerPool
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Keys
@@ -31,6 +29,8 @@ from moe_theory.verify.status import deciding
 from moe_theory.verify.verdict import Statement
 
 FOLDER = "challenges"
+
+_LOG = logging.getLogger(__name__)
 
 
 def search_each(
@@ -52,29 +52,32 @@ def search_each(
         patterns: as of `mt.statements`, or a claim's id.
         error: probability that any flip of all of them is false, split evenly; None gives each the share that
             `challenge` takes alone.
-        folder: where each search is kept; one of the same code, time, seed and error that is there is not made again.
+        folder: where each search is saved. One of the same code, time, seed and error that is there is not made again.
         executor: or workers that search a statement each, with all cores that they may use, as of `mt.verify`.
         dask: or those of a Dask cluster, by its address.
-    Raises: InvalidRunError for one statement that leaves nothing free, or workers that would search other code; else as
-        `challenge`, and ExecutorLostError for workers that are lost: searches that have ended are kept.
+    Raises: InvalidRunError for one statement that leaves nothing free, a folder of version 0.1, or workers that would
+        search other code; else as `challenge`, and ExecutorLostError for workers that are lost: searches that have
+        ended are saved.
     """
     every = list({each.name: each for pattern in patterns for each in every_named(pattern)}.values())
     chosen = [each for each in every if (axes_of(each) if len(every) == 1 else free_of(each))]
     share, keys = None if error is None else error / max(len(chosen), 1), Keys()
     how = seconds, reading, seed, share
     asked = {of.name: SearchTask(of.name, *how, _key(keys, of, *how)) for of in chosen}
-    paths = {name: None if folder is None else Path(folder) / FOLDER / f"{name}.json" for name in asked}
-    found = {name: known for name, path in paths.items() if path and (known := _known(path, asked[name].key))}
+    store = None if folder is None else _store(Path(folder))
+    found = {}
+    if store is not None:
+        rows = {name: store.get(task.key) for name, task in asked.items()}
+        found = {name: _parsed(row) for name, row in rows.items() if row is not None}
+        for reason in store.damaged.values():
+            _LOG.warning("%s. It is searched again.", reason)
     left = [task for name, task in asked.items() if name not in found]
     pool = pool_for([registered()[id] for of in chosen for id in deciding(of)], executor, dask)
     searches = _searched(left, module, progress) if pool is None else _searched_remotely(left, pool, progress)
     for name, known in searches:
         found[name] = known
-        path = paths[name]
-        if path is not None:
-            made_folder(path.parent)
-            text = json.dumps({"key": asked[name].key, "search": known.to_json()}, ensure_ascii=False, indent=1)
-            write_whole(path, f"{text}\n".encode())
+        if store is not None:
+            store.put({asked[name].key: json.dumps(known.to_json(), ensure_ascii=False).encode()}, label=name)
     return [found[name] for name in asked]
 
 
@@ -116,7 +119,7 @@ def _searched_remotely(
         return
     with contextlib.closing(pool), shown(progress) as listener, Runner(pool, listener) as runner:
         pool.fingerprint(machine)
-        work = [RunnerTask(functools.partial(search, task), 0, place=task.statement) for task in tasks]
+        work = [Task(functools.partial(search, task), 0, place=task.statement) for task in tasks]
         runner.add(None, iter(work), 0, f"searches on {pool.description}")
         done = 0
         while runner.is_busy:
@@ -127,24 +130,35 @@ def _searched_remotely(
 
 
 def kept(folder: Path) -> list[Challenge]:
-    """The searches in a folder, of papers that are installed. Raises: InvalidReportError for a file that is damaged."""
+    """Return the searches in a folder, of papers that are installed.
+
+    Raises: InvalidReportError for one that is damaged; InvalidRunError for a folder of version 0.1.
+    """
     registry.all_claims()
-    return [_read(path) for path in sorted((folder / FOLDER).glob("*.json"))]
+    store = _store(folder)
+    rows = [*map(store.get, store.keys())]
+    if store.damaged:
+        raise InvalidReportError(f"{next(iter(store.damaged.values()))}. Search again with the same --out.")
+    return sorted((_parsed(row) for row in rows if row is not None), key=lambda search: search.statement)
 
 
-def _known(path: Path, key: str) -> Challenge | None:
-    """The search in a file; None where there is none, or one of other code, settings or schema."""
-    return _read(path, key) if path.is_file() else None
+def _store(folder: Path) -> Store:
+    """The searches in a folder. Raises: InvalidRunError for one that version 0.1 wrote."""
+    place = folder / FOLDER
+    if next(place.glob("*.json"), None) is not None:
+        raise InvalidRunError(
+            f"{place} was written by version 0.1, which this one does not read. The same command with another --out "
+            "searches again."
+        )
+    return Store(place, way_out="make room or name another --out")
 
 
-def _read(path: Path, key: str | None = None) -> Any:
+def _parsed(row: bytes) -> Challenge:
+    """The search in a row."""
     try:
-        document = json.loads(path.read_bytes())
-        if key not in (None, document["key"]):
-            return None
-        return Challenge.of_json(document["search"], declared_claims())
-    except (KeyError, TypeError, AttributeError, ValueError) as failure:
-        raise InvalidReportError(f"{path} is damaged ({failure}). Remove it, and search again.") from None
+        return Challenge.of_json(json.loads(row), declared_claims())
+    except (KeyError, TypeError, ValueError) as failure:
+        raise InvalidReportError(f"a saved search is of other code ({failure}). Search again.") from None
 
 
 def _key(keys: Keys, of: Statement, *settings: object) -> str:
@@ -152,4 +166,4 @@ def _key(keys: Keys, of: Statement, *settings: object) -> str:
     claims = [registered()[id] for id in deciding(of)]
     readings = registry.select_readings(claims[0].paper, None)
     parts = [keys.of(claim, reading, 0) for claim in claims for reading in readings]
-    return hashlib.sha256(repr((SCHEMA, parts, of.free, settings)).encode()).hexdigest()
+    return hashlib.sha256(repr((SCHEMA, of.name, parts, of.free, settings)).encode()).hexdigest()

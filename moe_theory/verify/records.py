@@ -39,7 +39,7 @@ Number = Annotated[
 ]
 
 
-class Record:
+class JsonRecord:
     """A dataclass that JSON has with all fields, those with a default too."""
 
     @classmethod

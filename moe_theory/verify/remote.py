@@ -19,10 +19,10 @@ from moe_theory.core.errors import OWN_CODE, InvalidRunError, UnknownNameError
 from moe_theory.core.forks import after_fork
 from moe_theory.runs import Cell, replicate_rounds, run_cells
 from moe_theory.runs.cells import width_of
+from moe_theory.runs.pools import pool_of
 from moe_theory.runs.provenance import fingerprint, is_x64, require_same, versions
-from moe_theory.runs.runner import Result
-from moe_theory.runs.runner import Task as RunnerTask
-from moe_theory.runs.workers import WorkerPool, pool_of
+from moe_theory.runs.runner import Result, Task
+from moe_theory.runs.workers import WorkerPool
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Keys
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
@@ -34,7 +34,7 @@ from moe_theory.verify.verdict import Status
 Outcome = tuple[dict[str, Taken], float]  # by claim, and the seconds that it took
 
 
-class Task(NamedTuple):
+class SampleTask(NamedTuple):
     """Replicates of a study, and the claims that take samples of them, as plain data."""
 
     claims: dict[str, str]  # keys of their samples, by id
@@ -50,7 +50,7 @@ class Task(NamedTuple):
     machine: dict[str, str]  # versions, processor and configuration, which decide the numbers
 
 
-def take_samples(task: Task) -> Outcome:
+def take_samples(task: SampleTask) -> Outcome:
     """What a worker does. Raises: InvalidRunError where its samples would be others, or it lacks the claims; else as
     `run_cells`.
     """
@@ -139,10 +139,10 @@ class RemoteSampler:
 
     def _tasks(
         self, study: Study, tests: Sequence[SequentialTest], cells: Sequence[Cell], first: int, last: int
-    ) -> list[Task]:
+    ) -> list[SampleTask]:
         reading, settings = asked_of(study.reading)
         claims = [test.claim for test in tests]
-        whole = Task(
+        whole = SampleTask(
             claims={claim.id: self._keys.of(claim, study.reading, study.seed) for claim in claims},
             reading=reading,
             settings=tuple(settings.items()),
@@ -169,20 +169,20 @@ class SampleBatch:
     num_bytes = 0  # that are worth counting
 
     def __init__(self) -> None:
-        self._tasks: list[RunnerTask] = []
+        self._tasks: list[Task] = []
         self._done: list[dict[str, Taken]] = []
         self.seconds = 0.0  # that workers have spent
 
-    def add(self, task: Task, work: int) -> None:
+    def add(self, task: SampleTask, work: int) -> None:
         """Add a block of replicates, of so many replicate-rounds."""
-        self._tasks.append(RunnerTask(functools.partial(take_samples, task), work))
+        self._tasks.append(Task(functools.partial(take_samples, task), work))
 
     @property
     def is_finished(self) -> bool:
         """Whether all samples have come."""
         return len(self._done) == len(self._tasks)
 
-    def tasks(self) -> Iterator[RunnerTask]:
+    def tasks(self) -> Iterator[Task]:
         """Return the tasks for the runner."""
         return iter(self._tasks)
 
@@ -232,7 +232,7 @@ def _found(
     return experiment, chosen, claims
 
 
-def _require_same(task: Task, claims: Sequence[Claim], reading: ReadingLike) -> None:
+def _require_same(task: SampleTask, claims: Sequence[Claim], reading: ReadingLike) -> None:
     require_same(machine(), task.machine, "samples")
     keys, lock = _worker_keys()
     with lock:

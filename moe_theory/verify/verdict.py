@@ -17,7 +17,7 @@ from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Listing, Shown, shortest
 from moe_theory.core.pages import pages
 from moe_theory.runs.files import plain
-from moe_theory.verify.records import Count, Flag, Number, Record, read_record
+from moe_theory.verify.records import Count, Flag, JsonRecord, Number, read_record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,7 +90,7 @@ class Stop(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True)
-class Curve(Record):
+class Curve(JsonRecord):
     """All components of a claim, for plots: one entry a component."""
 
     labels: list[str]
@@ -103,7 +103,7 @@ class Curve(Record):
 
 
 @dataclasses.dataclass(frozen=True)
-class Look(Record):
+class Look(JsonRecord):
     """One look of a sequential test, at its own share of the error."""
 
     replicates: Count
@@ -116,7 +116,7 @@ class Look(Record):
 
 @documented
 @dataclasses.dataclass(frozen=True, repr=False)
-class Verdict(Shown, Record):
+class Verdict(Shown, JsonRecord):
     """The answer to one claim under one reading, or several that cannot change it, with all that is needed to check and
     repeat it.
 
@@ -246,7 +246,7 @@ class Verdict(Shown, Record):
 
 
 @dataclasses.dataclass(frozen=True)
-class Proof(Record):
+class Proof(JsonRecord):
     """A few lines that an author checks by hand, and the program of exact arithmetic that they open."""
 
     path: str  # "package:proofs/NAME.py"
@@ -301,7 +301,7 @@ def source_of(path: str) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class FreeQuantity(Record):
+class FreeQuantity(JsonRecord):
     """A quantity that a statement leaves free."""
 
     name: str  # as `--set` has it
@@ -314,7 +314,7 @@ class FreeQuantity(Record):
 
 @documented
 @dataclasses.dataclass(frozen=True, repr=False)
-class Statement(Shown, Record):
+class Statement(Shown, JsonRecord):
     """A numbered statement of a paper, or a sentence about one of its figures, as plain data."""
 
     id: str  # unique in its paper: "lemma-8"
@@ -368,7 +368,7 @@ class Statement(Shown, Record):
 
 
 @dataclasses.dataclass(frozen=True)
-class Report(Record):
+class Report(JsonRecord):
     """Verdicts that share one error budget, and how they came about."""
 
     verdicts: list[Verdict]

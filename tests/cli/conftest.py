@@ -5,7 +5,7 @@ import re
 import pytest
 
 from moe_theory import cli
-from moe_theory.verify import evidence
+from moe_theory.verify import session
 
 # An option that a message asks for, as if it were not there: "needs a folder (--data DIR)".
 ASKED_FOR = re.compile(
@@ -47,4 +47,4 @@ def refused(capsys):
 @pytest.fixture
 def no_work(monkeypatch):
     """Fails a test in which an experiment runs."""
-    monkeypatch.setattr(evidence, "RunningCells", lambda *given: pytest.fail("ran before the refusal"))
+    monkeypatch.setattr(session, "CellBatch", lambda *given, **options: pytest.fail("ran before the refusal"))

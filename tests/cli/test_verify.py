@@ -1,14 +1,16 @@
 """`verify`, `claims` and `figures` as a user meets them: catches tracebacks, wrong exit codes, half-written folders,
 invalid JSON."""
 
+import contextlib
 import json
 import os
+import sqlite3
 
 import pytest
 
 from moe_theory.cli import verify
 from moe_theory.report import plots
-from moe_theory.verify import evidence
+from moe_theory.verify import session
 
 pytestmark = pytest.mark.usefixtures("forgotten")
 
@@ -123,8 +125,8 @@ def test_verify_resumes_from_its_samples_unless_told_not_to(ran, tmp_path, monke
     assert "samples: 1 computed, 0 reused" in ran(*VERIFY, "--out", tmp_path).out
     first = (tmp_path / "verdicts.json").read_text()
     calls = []
-    running_cells = evidence.RunningCells
-    monkeypatch.setattr(evidence, "RunningCells", lambda *given: calls.append(1) or running_cells(*given))
+    batch = session.CellBatch
+    monkeypatch.setattr(session, "CellBatch", lambda *given, **options: calls.append(1) or batch(*given, **options))
     assert "samples: 0 computed, 1 reused" in ran(*VERIFY, "--out", tmp_path).out
     assert not calls
     again, before = json.loads((tmp_path / "verdicts.json").read_text()), json.loads(first)
@@ -134,16 +136,15 @@ def test_verify_resumes_from_its_samples_unless_told_not_to(ran, tmp_path, monke
 
 
 def test_damaged_samples_are_told_and_taken_again(ran, tmp_path):
-    """Would catch a file that was flipped or cut and counts for something, or for nothing without a word."""
     ran(*VERIFY, "--out", tmp_path)
-    (file,) = (tmp_path / "samples").glob("*.npz")
-    whole = file.read_bytes()
-    for damaged in (whole[:-1], whole[:400] + bytes([whole[400] ^ 1]) + whole[401:]):
-        file.write_bytes(damaged)
-        printed = " ".join(ran(*VERIFY, "--out", tmp_path).out.split())
-        assert f"damaged, computed again: {file.name}: " in printed
-        assert "samples: 1 computed, 0 reused" in printed
-        assert file.read_bytes() == whole
+    first = (tmp_path / "verdicts.json").read_text()
+    with contextlib.closing(sqlite3.connect(tmp_path / "samples" / "results.sqlite", isolation_level=None)) as database:
+        ((key,),) = database.execute("SELECT key FROM results")
+        database.execute("UPDATE results SET data = zeroblob(length(data))")
+    printed = " ".join(ran(*VERIFY, "--out", tmp_path).out.split())
+    assert f"damaged, computed again: {key}: " in printed
+    assert "samples: 1 computed, 0 reused" in printed
+    assert json.loads((tmp_path / "verdicts.json").read_text())["verdicts"] == json.loads(first)["verdicts"]
 
 
 def test_it_ends_with_statuses_what_is_false_and_how_to_repeat_it(ran, tmp_path):
@@ -210,9 +211,9 @@ def test_lists(ran):
 
 
 def test_an_interrupt_is_one_line(refused, monkeypatch, tmp_path):
-    def interrupt(*arguments):
+    def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evidence, "RunningCells", interrupt)
+    monkeypatch.setattr(session, "CellBatch", interrupt)
     assert "the same command resumes" in refused(*VERIFY, "--out", tmp_path, code=130)
     assert list(tmp_path.glob("*.*")) == []

@@ -1,8 +1,9 @@
-"""Runs of presets, kept and resumed: catches numbers that depend on interruptions, files of something else that are
+"""Runs of presets, kept and resumed: catches numbers that depend on interruptions, rows of something else that are
 taken, and programs that are compiled again."""
 
+import contextlib
 import dataclasses
-import os
+import sqlite3
 
 import chex
 import jax
@@ -19,7 +20,7 @@ from moe_theory.deep.params import Dims
 from moe_theory.deep.presets import preset
 from moe_theory.deep.runs import Stored, dataset
 from moe_theory.runs.provenance import is_x64
-from moe_theory.runs.store import Store
+from moe_theory.runs.store import unpack
 
 ROUNDS, EVERY = 6, 4  # in parts of 4 and of 2
 DIMS = Dims(4, 3, ROUNDS, num_samples=10, num_tests=8, num_epochs=2, batch_size=10)
@@ -32,8 +33,13 @@ def plan_of(folder=None, **changes):
     return runs.Plan(data=datasets.load("digits"), reading=reading("balanced"), **request)
 
 
-def path_of(plan, cell, replicate):
-    return plan.store.path(runs.name_of(cell, replicate))
+def key_of(plan, cell, replicate):
+    return runs._key(runs._common_key(plan), cell, replicate, plan.params()[cell])
+
+
+def saved(plan, cell, replicate=0):
+    """The arrays that the store has of a run."""
+    return unpack(plan.store.get(key_of(plan, cell, replicate)))
 
 
 class CutError(Exception):
@@ -107,12 +113,12 @@ def test_a_complete_run_keeps_no_weights(undisturbed, tmp_path):
     sizes = {}
 
     def on_step(step):
-        sizes[step.cell, step.done] = path_of(plan, step.cell, 0).stat().st_size if step.done else 0
+        arrays = saved(plan, step.cell) if step.done else {}
+        sizes[step.cell, step.done] = sum(array.nbytes for array in arrays.values())
 
     runs.run_plan(plan, on_step, num_threads=1)
-    assert sizes["M = 4", ROUNDS] < sizes["M = 4", EVERY] / 3
-    with np.load(path_of(plan, "M = 4", 0)) as kept:
-        assert not [name for name in kept.files if "state" in name]
+    assert 0 < sizes["M = 4", ROUNDS] < sizes["M = 4", EVERY] / 3
+    assert not [name for name in saved(plan, "M = 4") if "state" in name]
 
 
 def test_kept_weights_are_named_and_let_a_run_go_on(undisturbed, tmp_path):
@@ -120,8 +126,7 @@ def test_kept_weights_are_named_and_let_a_run_go_on(undisturbed, tmp_path):
     del undisturbed
     plan = plan_of(tmp_path, replicates=1, keeps_weights=True)
     first = runs.run_plan(plan)
-    with np.load(path_of(plan, "M = 4", 0)) as kept:
-        held = {name.split("state.")[1] for name in kept.files if "state." in name}
+    held = {name.removeprefix("state.") for name in saved(plan, "M = 4") if name.startswith("state.")}
     assert {"gates", "experts.params.0.kernel", "past.tests"} <= held
     twice = dataclasses.replace(TINY, dims=dataclasses.replace(DIMS, max_rounds=2 * ROUNDS))
     longer, found = found_in(plan_of(tmp_path, preset=twice, replicates=1, keeps_weights=True))
@@ -168,26 +173,17 @@ def test_runs_that_do_not_fit_into_memory_are_refused(undisturbed, monkeypatch):
         runs.run_plan(plan, num_threads=2)
 
 
-def test_damaged_files_and_those_of_something_else_are_computed_anew(undisturbed, tmp_path):
+def test_a_damaged_run_is_named_and_computed_again(undisturbed, tmp_path):
     plan = plan_of(tmp_path)
     runs.run_plan(plan)
-    path = path_of(plan, "M = 4", 1)
-    whole = path.read_bytes()
-    middle = len(whole) // 2
-    flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
-    other_seed = path_of(plan, "M = 4", 0).read_bytes()
-    for contents, what in (
-        (b"", Stored.DAMAGED),
-        (whole[:-100], Stored.DAMAGED),
-        (flipped, Stored.DAMAGED),
-        (other_seed, Stored.OTHER),
-        (path_of(plan, "M = 1", 1).read_bytes(), Stored.OTHER),
-    ):
-        path.write_bytes(contents)
-        again, found = found_in(plan)
-        assert found.pop(("M = 4", 1)) is what
-        assert set(found.values()) == {Stored.COMPLETE}
-        assert_same(again, undisturbed)
+    with contextlib.closing(sqlite3.connect(plan.store.file, isolation_level=None)) as database:
+        where = "UPDATE results SET data = zeroblob(length(data)) WHERE key = ?"
+        assert database.execute(where, (key_of(plan, "M = 4", 1),)).rowcount == 1
+    again, found = found_in(plan)
+    assert found.pop(("M = 4", 1)) is Stored.DAMAGED
+    assert set(found.values()) == {Stored.COMPLETE}
+    assert_same(again, undisturbed)
+    assert set(found_in(plan)[1].values()) == {Stored.COMPLETE}
 
 
 @pytest.mark.parametrize(
@@ -195,7 +191,7 @@ def test_damaged_files_and_those_of_something_else_are_computed_anew(undisturbed
     [{"settings": {"gate_scale": "3"}}, {"seed": 1}, {"data": "other pixels"}, {"data": "other labels"}],
     ids=str,
 )
-def test_another_setting_shares_no_file(kept, changes):
+def test_another_setting_shares_no_row(kept, changes):
     plan = kept
     if "data" in changes:
         data = plan.data
@@ -206,24 +202,34 @@ def test_another_setting_shares_no_file(kept, changes):
             labels[-1] = (labels[-1] + 1) % 10
         changes = {"data": dataclasses.replace(data, train=datasets.Images(pixels, labels))}
     other = dataclasses.replace(plan, **changes)
-    shared = runs._Shared(other, lambda step: None)
-    for cell, params in other.params().items():
-        assert runs.load(other, cell, 0, runs._task(shared.common_key, cell, 0, params))[0] is Stored.OTHER
+    assert {runs.load(plan, key_of(plan, cell, 0))[0] for cell in plan.params()} == {Stored.COMPLETE}
+    assert {runs.load(other, key_of(other, cell, 0))[0] for cell in other.params()} == {Stored.MISSING}
 
 
-def test_a_run_that_another_process_has_is_waited_for_when_all_else_is_done(undisturbed, tmp_path):
-    plan, other, told = plan_of(tmp_path), Store(tmp_path), []
-    assert other.claim(runs.name_of("M = 4", 1))
+def test_a_process_that_is_behind_loses_nothing_of_another_s_run(undisturbed, tmp_path):
+    """Would catch a checkpoint in the place of a whole run, where it is the last that is written."""
+    plan, other = plan_of(tmp_path, replicates=1), plan_of(tmp_path, replicates=1)
 
-    def on_wait(words):
-        told.append((words, len(list(tmp_path.rglob("*.npz")))))
-        other.release(runs.name_of("M = 4", 1))  # as where it ends, with nothing done
+    def on_step(step):
+        if step.stored is not None and step.cell == "M = 4":
+            assert step.stored is Stored.MISSING
+            runs.run_plan(other, num_threads=2)
+        elif step.cell == "M = 4":
+            raise CutError
 
-    assert_same(runs.run_plan(plan, on_wait=on_wait), undisturbed)
-    ((words, done),) = told
-    assert words.startswith(f"process {os.getpid()} on ")
-    assert " holds 1 run since " in words
-    assert done == 2 * len(undisturbed) - 1
+    with pytest.raises(CutError):
+        runs.run_plan(plan, on_step, num_threads=1)
+    again, found = found_in(plan)
+    assert set(found.values()) == {Stored.COMPLETE}
+    for cell, run in again.items():
+        np.testing.assert_array_equal(run.records.accuracy[:, :1], undisturbed[cell].records.accuracy[:, :1])
+
+
+def test_a_folder_of_version_0_1_is_refused_in_one_line(tmp_path):
+    (tmp_path / "runs" / "m-4").mkdir(parents=True)
+    np.savez(tmp_path / "runs" / "m-4" / "0.npz", task="x")
+    with pytest.raises(InvalidRunError, match=r"written by version 0\.1.*another --out"):
+        plan_of(tmp_path / "runs")
 
 
 def test_the_rounds_are_those_of_the_system(undisturbed):
@@ -292,10 +298,10 @@ def test_threads_run_in_the_precision_of_their_caller(monkeypatch, tmp_path):
     seen = []
 
     def run(self, cell, replicate, params):
-        seen.append((is_x64(), runs._task(self.common_key, cell, replicate, params)))
+        seen.append((is_x64(), runs._key(self.common_key, cell, replicate, params)))
         return self.plan.preset.dims  # anything that is not looked at
 
-    monkeypatch.setattr(runs._Shared, "_run", run)
+    monkeypatch.setattr(runs._Shared, "run", run)
     monkeypatch.setattr(runs, "_stacked", lambda *arguments: {})
     plan = plan_of(tmp_path, replicates=1, preset=dataclasses.replace(TINY, experts=(1,)))
     runs.run_plan(plan)

@@ -13,6 +13,7 @@ from moe_theory import cli
 from moe_theory.core.errors import InvalidReportError, InvalidStatementError
 from moe_theory.core.papers import Paper, find_paper
 from moe_theory.report import pages, record
+from moe_theory.runs.store import Store
 from moe_theory.verify import Status, Verdict, challenges, recorded, registry
 from moe_theory.verify.challenged import Challenge, Looked
 from moe_theory.verify.verdict import Proof, Report, Statement
@@ -181,9 +182,8 @@ def kept_search(folder: Path, statement: str, settings: int) -> Challenge:
     about = {"settings": settings, "inadmissible": 0, "shapes": 1, "idle": [], "seconds": 1.0, "seed": 0}
     about |= {"error": 0.01, "command": "moe-theory challenge", "recorded": looked, "nearest": looked}
     search = Challenge(statement, "Lemma 6", "break", "sibling", ["sibling"], [], [], None, **about)
-    path = folder / challenges.FOLDER / f"{statement}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"key": "", "search": search.to_json()}))
+    store = Store(folder / challenges.FOLDER)
+    store.put({f"{statement} at {settings}": json.dumps(search.to_json()).encode()}, label=statement)
     return search
 
 

@@ -2,10 +2,12 @@
 that means nothing. Runs are made by NumPy, so that a search takes a moment.
 """
 
+import contextlib
 import dataclasses
 import functools
 import json
 import shlex
+import sqlite3
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import MappingProxyType, SimpleNamespace
@@ -21,6 +23,7 @@ from moe_theory.core.errors import InvalidParamsError, InvalidReportError, Inval
 from moe_theory.report import exploration
 from moe_theory.report.challenge import bars, document, headline
 from moe_theory.runs import Run, quiet
+from moe_theory.runs.store import Store
 from moe_theory.verify import Experiment, challenges, recorded, registry, session
 from moe_theory.verify import claim as claims
 from moe_theory.verify import statement as statements
@@ -224,12 +227,32 @@ def test_searches_are_kept_and_made_again_where_code_or_error_are_others(declare
     challenges.search_each(["planted.region"], LONG, error=2 * ERROR, **about)
     assert made == [2 * ERROR]
     assert [each.statement for each in challenges.kept(tmp_path)] == ["planted.region"]
-    kept = tmp_path / challenges.FOLDER / "planted.region.json"
-    kept.write_text('{"key": "of an earlier schema", "search": {"schema": "earlier"}}')
-    challenges.search_each(["planted.region"], LONG, error=ERROR, **about)
-    assert made == [2 * ERROR, ERROR]
-    kept.write_text("{}")
-    with pytest.raises(InvalidReportError, match="is damaged"):
+    store = Store(tmp_path / challenges.FOLDER)
+    assert len(store.keys()) == 1, "one search a statement"
+    store.put({"of other code": b'{"schema": "earlier"}'})
+    with pytest.raises(InvalidReportError, match="other code"):
+        challenges.kept(tmp_path)
+
+
+def test_damaged_searches_are_named_and_made_again(declare, tmp_path, caplog):
+    declare(where(lambda p: p.tilt > 0.6))
+    about = {"reading": PLAIN, "folder": tmp_path, "progress": quiet}
+    (first,) = challenges.search_each(["planted.region"], LONG, **about)
+    file = tmp_path / challenges.FOLDER / "results.sqlite"
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as database:
+        database.execute("UPDATE results SET data = zeroblob(length(data))")
+    with pytest.raises(InvalidReportError, match=r"results\.sqlite has other bytes than were written"):
+        challenges.kept(tmp_path)
+    (again,) = challenges.search_each(["planted.region"], LONG, **about)
+    assert "results.sqlite has other bytes than were written" in caplog.text
+    assert again.flips == first.flips
+    assert [each.to_json() for each in challenges.kept(tmp_path)] == [again.to_json()]
+
+
+def test_searches_of_version_0_1_are_refused_in_one_line(tmp_path):
+    (tmp_path / challenges.FOLDER).mkdir()
+    (tmp_path / challenges.FOLDER / "edge.lemma-6.json").write_text("{}")
+    with pytest.raises(InvalidRunError, match=r"written by version 0\.1.*another --out"):
         challenges.kept(tmp_path)
 
 

@@ -1,26 +1,24 @@
 """Claims on stored sweeps: catches verdicts that simulate anything, or that are of other runs than the sweep's."""
 
+import contextlib
 import json
 import shlex
+import sqlite3
 import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
-from packed import harm, leave_out
 
 from moe_theory import Experiment, cli
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MissingChunkError
-from moe_theory.runs.files import pack
-from moe_theory.runs.packs import Packs
-from moe_theory.runs.workers import DevicePool
+from moe_theory.runs.store import Store, pack
 from moe_theory.sweep import runner
-from moe_theory.sweep.manifest import recorded
+from moe_theory.sweep.manifest import Manifest, write_manifest
 from moe_theory.sweep.plan import SweepPlan, fingerprint
 from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
-from moe_theory.verify import Status, archive, claim, evidence, explore, registry, session, statement
+from moe_theory.verify import Status, archive, claim, explore, registry, session, statement
 from moe_theory.verify.registry import load_claims
 
 from .declarations import make
@@ -41,20 +39,22 @@ MEANS = {"num_experts = 2": 5.0, "num_experts = 3": 6.0}
 
 def planted(folder, **changes):
     """Results whose forgetting is Gaussian around `MEANS`, the last of two records."""
-    plan, packs = SweepPlan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Packs(Path(folder))
-    made = []
+    plan, store = SweepPlan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(folder)
     for chunk in plan.chunks:
         noise = np.random.default_rng((chunk.cell, chunk.first)).standard_normal((2, chunk.task["width"]))
-        made.append((chunk.name, pack(chunk.task, {"forgetting": noise + 5 + chunk.cell})))
-    packs.write(made)
-    with recorded(packs.folder, plan.sweep.to_json(), plan.fingerprint, {"started": "now"}):
-        pass
-    return Results(plan, packs)
+        store.put({chunk.name: pack({"forgetting": noise + 5 + chunk.cell})})
+    write_manifest(store.folder, Manifest(plan.sweep.to_json(), plan.fingerprint), is_part=False)
+    return Results(plan, store)
+
+
+def change_row(store, statement, key):
+    with contextlib.closing(sqlite3.connect(store.file, isolation_level=None)) as database:
+        assert database.execute(f"{statement} WHERE key = ?", (key,)).rowcount == 1
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_simulated(forgotten, monkeypatch):
-    monkeypatch.setattr(evidence, "RunningCells", lambda *arguments: pytest.fail("simulated"))
+    monkeypatch.setattr(session, "CellBatch", lambda *arguments, **options: pytest.fail("simulated"))
 
 
 def declared(experiment, **changes):
@@ -139,15 +139,15 @@ def test_more_than_there_is_is_refused_with_the_way_out(tmp_path):
 
 def test_an_incomplete_sweep_gives_no_experiment(tmp_path):
     results = planted(tmp_path)
-    leave_out(tmp_path, results.plan.chunks[1].name)
+    change_row(results.store, "DELETE FROM results", results.plan.chunks[1].name)
     with pytest.raises(MissingChunkError, match="5 of 6 chunks"):
         Experiment.from_sweep(tmp_path)
     with pytest.raises(InvalidRunError, match="every replicate"):
         Experiment.from_sweep(Results.open(tmp_path, partial=True))
     whole = planted(tmp_path / "whole")
-    harm(tmp_path / "whole", whole.plan.chunks[0].name)
+    change_row(whole.store, "UPDATE results SET data = zeroblob(length(data))", whole.plan.chunks[0].name)
     declared(Experiment.from_sweep(tmp_path / "whole"))
-    with pytest.raises(MissingChunkError, match="damaged"):
+    with pytest.raises(MissingChunkError, match="has other bytes than were written"):
         session.verify("mine.claim")
 
 
@@ -219,7 +219,7 @@ def test_a_stored_sweep_is_what_would_have_been_simulated(tmp_path, monkeypatch)
     registry.all_claims()
     monkeypatch.setattr(claim, "_REGISTERED", dict(claim._REGISTERED))
     arguments = {**ARGUMENTS, "replicates": 64, "chunk_width": 64}
-    runner.run(Sweep(**arguments), tmp_path, pool=DevicePool(1))
+    runner.run(Sweep(**arguments), tmp_path)
     stored = Experiment.from_sweep(tmp_path)
     simulated = Experiment(
         name="simulated",

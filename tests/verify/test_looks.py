@@ -1,8 +1,10 @@
 """Looks: catches errors spent twice, verdicts that depend on batches, order or interruption, and budgets overrun."""
 
+import contextlib
 import dataclasses
 import itertools
 import json
+import sqlite3
 
 import numpy as np
 import pytest
@@ -10,10 +12,10 @@ import pytest
 from moe_theory import continual
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.runs import Run
-from moe_theory.verify import Status, evidence, session
+from moe_theory.verify import Status, session
 from moe_theory.verify.archive import Archive, clear_samples
 from moe_theory.verify.claim import Range
-from moe_theory.verify.evidence import RunsAtOnce, Samples
+from moe_theory.verify.evidence import Samples
 from moe_theory.verify.interim import SequentialTest, alpha_spent, look_sizes
 from moe_theory.verify.request import blank_verdict, resolve
 from moe_theory.verify.verdict import Report, Stop
@@ -42,11 +44,20 @@ def ran(monkeypatch):
     """Which replicates of which cells were run, with noise in place of simulations."""
     calls = []
 
-    def running_cells(cells, num_replicates, first, *options):
-        calls.append((tuple(cell.name for cell in cells), first, first + num_replicates))
-        return RunsAtOnce(lambda: {cell.name: run_of(first, first + num_replicates) for cell in cells})
+    class Noise:
+        is_finished, num_bytes, seconds = True, 0, 0.0
 
-    monkeypatch.setattr(evidence, "RunningCells", running_cells)
+        def __init__(self, cells, num_replicates, *, first, **options):
+            self._runs = {cell.name: run_of(first, first + num_replicates) for cell in cells}
+            calls.append((tuple(self._runs), first, first + num_replicates))
+
+        def tasks(self):
+            return iter(())
+
+        def runs(self):
+            return self._runs
+
+    monkeypatch.setattr(session, "CellBatch", Noise)
     return calls
 
 
@@ -190,42 +201,53 @@ def test_a_verification_goes_on_where_it_stopped(ran, tmp_path):
     assert not ran
 
 
-def test_a_reading_s_name_leads_nowhere(tmp_path):
-    reading = dataclasses.replace(request_for(FAR).studies[0].reading, name="../../../x/own")
-    archive = Archive(tmp_path / "samples")
-    archive.save(FAR, reading, 0, Samples(*np.zeros((3, 2, 1))), ["mean"])
-    assert archive.load(FAR, reading, 0) is not None
-    assert [path.parent.name for path in tmp_path.rglob("*.npz")] == ["samples"]
-
-
-@pytest.mark.parametrize("damage", ["seed", "claim", "bytes", "shape"])
-def test_samples_of_anything_else_are_taken_anew(ran, tmp_path, damage):
-    archive, request = Archive(tmp_path), request_for(OPEN)
-    session.carry_out(request, archive=archive)
-    (path,) = tmp_path.glob("*.npz")
-    if damage == "seed":
-        request = request_for(OPEN, seed=6)
-    elif damage == "claim":
-        request = request_for(dataclasses.replace(OPEN, observe=noise_of(0.001)))
-    elif damage == "bytes":
-        path.write_bytes(path.read_bytes()[:200])
-    else:
-        contents = dict(np.load(path))
-        np.savez(path, **{**contents, "observable.observed": contents["observable.observed"][:10]})
+@pytest.mark.parametrize(
+    "other", [{"seed": 6}, {"claim": dataclasses.replace(OPEN, observe=noise_of(0.001))}], ids=["seed", "claim"]
+)
+def test_samples_of_anything_else_are_taken_anew(ran, tmp_path, other):
+    archive = Archive(tmp_path)
+    session.carry_out(request_for(OPEN), archive=archive)
     ran.clear()
-    session.carry_out(request, archive=archive)
+    session.carry_out(request_for(other.get("claim", OPEN), seed=other.get("seed", 5)), archive=archive)
     assert ran[0][1] == 0
-    assert len(list(tmp_path.glob("*.npz"))) == 1, "stale samples of the same claim and setting go"
+    assert len(archive.store.keys()) == 1, "stale samples of the same claim and setting go"
 
 
-def test_samples_of_an_earlier_version_are_refused_in_one_line(tmp_path):
+def test_damaged_samples_are_named_and_taken_anew(ran, tmp_path):
+    first = Archive(tmp_path)
+    verdicts = [verdict.to_json() for verdict in session.carry_out(request_for(FAR, OPEN), archive=first).verdicts]
+    key = first.keys.of(OPEN, request_for(OPEN).studies[0].reading, 5)
+    with contextlib.closing(sqlite3.connect(first.store.file, isolation_level=None)) as database:
+        database.execute("UPDATE results SET data = zeroblob(length(data)) WHERE key = ?", (key,))
+    ran.clear()
+    again = Archive(tmp_path)
+    report = session.carry_out(request_for(FAR, OPEN), archive=again)
+    assert [*again.damaged] == [key]
+    assert [verdict.to_json() for verdict in report.verdicts] == verdicts
+    assert [(first, last) for _, first, last in ran] == [(0, 64), *((64 * 2**k, 128 * 2**k) for k in range(4))]
+    assert again.found == first.written - {key}
+    assert again.written == {key}
+
+
+def test_fewer_samples_take_the_place_of_no_more(tmp_path):
+    """Would catch a process that is behind another one in the same folder, and is then interrupted."""
+    reading = request_for(OPEN).studies[0].reading
+    ahead, behind = Archive(tmp_path), Archive(tmp_path)
+    for archive, count in ((ahead, 128), (behind, 64)):
+        archive.save(OPEN, reading, 5, Samples(NOISE[:count], NOISE[:count]), ["one", "two", "three"])
+    samples, labels = behind.load(OPEN, reading, 5)
+    np.testing.assert_array_equal(samples.observed, NOISE[:128])
+    assert labels == ["one", "two", "three"]
+
+
+def test_samples_of_version_0_1_are_refused_in_one_line(tmp_path):
     np.savez(tmp_path / f"{OPEN.id}@mine.npz", key="x")
-    with pytest.raises(InvalidRunError, match=r"earlier version.*another --out.*--fresh"):
+    with pytest.raises(InvalidRunError, match=r"written by version 0\.1.*another --out"):
         Archive(tmp_path)
     np.savez(tmp_path / "notes.npz", mine=1)
     clear_samples(tmp_path)
     Archive(tmp_path)
-    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["notes.npz"]  # somebody else's stays
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.npz"]  # somebody else's stays
 
 
 def test_a_report_is_read_as_it_was_written(ran):

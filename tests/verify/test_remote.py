@@ -1,5 +1,6 @@
 """Samples taken elsewhere: catches numbers that depend on where, code that differs there, and losses that lose more."""
 
+import functools
 import json
 import subprocess
 import sys
@@ -11,21 +12,24 @@ import pytest
 import moe_theory as mt
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError
 from moe_theory.runs import quiet
-from moe_theory.verify import Status, evidence, remote
+from moe_theory.runs.store import Store
+from moe_theory.verify import Status, remote, session
 
 CLAIM = "continual.lemma-4"  # an identity: it takes all its replicates, in several looks and blocks
 OTHER = "generalization.lemma-6.growth"  # whose statement leaves a size free
 
 
 def judged(claims, folder, **about):
-    """Verdicts as plain data, and the bytes of the samples by file."""
+    """Verdicts as plain data, and the bytes of the samples by their keys."""
     about = {"readings": "quick", "seed": 3, "replicates": 256, "progress": quiet, **about}
     verdicts = mt.verify(claims, folder=folder, **about)
     return [each.to_json() for each in verdicts], samples(folder)
 
 
 def samples(folder):
-    return {path.name: path.read_bytes() for path in (folder / "samples").glob("*.npz")}
+    store = Store(folder / "samples")
+    keys = store.keys()
+    return {key: store.get(key) for key in keys}
 
 
 @pytest.fixture
@@ -37,7 +41,7 @@ def executor():
 @pytest.fixture
 def nothing_here(monkeypatch):
     """Fails a test that simulates in the manner of this process."""
-    monkeypatch.setattr(evidence, "RunningCells", lambda *given: pytest.fail("simulated here"))
+    monkeypatch.setattr(session, "CellBatch", lambda *given, **options: pytest.fail("simulated here"))
 
 
 class Changing(Executor):
@@ -46,10 +50,11 @@ class Changing(Executor):
     def __init__(self, change):
         self.change = change
 
-    def submit(self, function, /, *tasks):
+    def submit(self, call, /):
         future = Future()
         try:
-            future.set_result(function(*map(self.change, tasks)))
+            is_task = isinstance(call, functools.partial)
+            future.set_result(call.func(*map(self.change, call.args)) if is_task else call())
         except Exception as failure:
             future.set_exception(failure)
         return future
@@ -61,7 +66,7 @@ class Changing(Executor):
 def test_samples_taken_elsewhere_are_the_same(claims, settings, tmp_path, executor, monkeypatch):
     """To the byte; also at settings of parameters, and of what an experiment is built with."""
     here = judged(claims, tmp_path / "here", settings=settings)
-    monkeypatch.setattr(evidence, "RunningCells", lambda *given: pytest.fail("simulated here"))
+    monkeypatch.setattr(session, "CellBatch", lambda *given, **options: pytest.fail("simulated here"))
     assert judged(claims, tmp_path / "there", settings=settings, executor=executor) == here
     assert here[1]
 
@@ -148,7 +153,15 @@ def test_workers_that_do_not_answer_are_named(monkeypatch, caplog, within_a_task
     monkeypatch.setattr("moe_theory.runs.workers.SILENCE", 0.1)
     about = {"readings": "quick", "replicates": 64, "progress": quiet}
     within_a_task(mt.verify, OTHER, **about)
-    assert "no worker of ThreadPoolExecutor has answered in 0 s: it waits for one" in caplog.text
+    assert "no worker of ThreadPoolExecutor has answered in 0 s. See whether they have started" in caplog.text
+
+
+def test_workers_of_dask_take_the_same_samples(tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    here = judged(CLAIM, tmp_path / "here", replicates=128)
+    monkeypatch.setattr(session, "CellBatch", lambda *given, **options: pytest.fail("simulated here"))
+    assert judged(CLAIM, tmp_path / "there", replicates=128, dask="local:2") == here
+    assert here[1]
 
 
 COMMAND = [sys.executable, "-m", "moe_theory", "verify", "continual.lemma-4", "generalization.lemma-6*"]

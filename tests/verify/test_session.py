@@ -10,7 +10,9 @@ from moe_theory import continual, verify
 from moe_theory.core.errors import InvalidRunError, UnknownNameError
 from moe_theory.core.papers import Reading
 from moe_theory.runs import Run
-from moe_theory.verify import Status, evidence, registry, session
+from moe_theory.runs.cells import CellBatch
+from moe_theory.verify import Status, registry, session
+from moe_theory.verify.archive import Archive
 from moe_theory.verify.request import check_request, resolve
 
 from .declarations import experiment, make
@@ -137,15 +139,25 @@ def test_a_claim_that_fails_is_an_error_of_its_own(changes, message):
     ],
 )
 def test_a_request_is_refused_before_anything_runs(changes, error, monkeypatch):
-    monkeypatch.setattr(evidence, "RunningCells", lambda *arguments: pytest.fail("ran"))
+    monkeypatch.setattr(session, "CellBatch", lambda *arguments, **options: pytest.fail("ran"))
     with pytest.raises(error):
         verify(**{"patterns": "continual.lemma-4", **changes})
 
 
 def test_the_error_is_split_over_verdicts_and_experiments_run_once_a_reading(monkeypatch):
     calls = []
-    made = evidence.RunsAtOnce(lambda: RUNS)
-    monkeypatch.setattr(evidence, "RunningCells", lambda cells, *arguments: calls.append(cells) or made)
+
+    class Recorded(CellBatch):
+        is_finished = True
+
+        def tasks(self):
+            calls.append(self.name)
+            return iter(())
+
+        def runs(self):
+            return RUNS
+
+    monkeypatch.setattr(session, "CellBatch", Recorded)
     claims, readings = ["lemma-3", "lemma-3.*", "lemma-12.tasks"], ["unit-signal", "independent-signal"]
     verdicts = verify([f"continual.{id}" for id in claims], readings=readings, error=0.06)
     assert len(verdicts) == 6  # three claims under two readings
@@ -223,9 +235,13 @@ def test_runs_that_overflow_are_an_error_whatever_a_claim_looks_at():
 
 
 def test_samples_that_a_folder_has_are_not_made_again(tmp_path, monkeypatch):
-    asked = {"readings": "quick", "replicates": 64, "folder": tmp_path}
-    first = verify("continual.lemma-4", **asked)
-    monkeypatch.setattr(evidence, "RunningCells", lambda *given: pytest.fail("ran again"))
-    assert [verdict.to_json() for verdict in verify("continual.lemma-4", **asked)] == [
-        verdict.to_json() for verdict in first
-    ]
+    request = check_request("continual.lemma-4", readings="quick", replicates=64)
+    first, second = Archive(tmp_path), Archive(tmp_path)
+    expected = session.carry_out(request, archive=first).verdicts
+    assert first.written
+    assert not first.found
+    monkeypatch.setattr(session, "CellBatch", lambda *given, **options: pytest.fail("ran again"))
+    verdicts = session.carry_out(request, archive=second).verdicts
+    assert [verdict.to_json() for verdict in verdicts] == [verdict.to_json() for verdict in expected]
+    assert second.found == first.written
+    assert not second.written

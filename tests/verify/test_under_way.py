@@ -10,9 +10,9 @@ import pytest
 
 from moe_theory.core.papers import Reading
 from moe_theory.core.system import System
-from moe_theory.runs import Progress, cells, quiet, workers
-from moe_theory.runs.cells import RunningCells
-from moe_theory.verify import Status, evidence, session
+from moe_theory.runs import cells
+from moe_theory.runs.workers import WorkerPool, device_pool
+from moe_theory.verify import Status, session
 from moe_theory.verify.archive import Archive
 from moe_theory.verify.request import resolve
 
@@ -67,17 +67,18 @@ class Reversed(ThreadPoolExecutor):
         super().__init__(1)
         self._work_queue = queue.LifoQueue()
 
-    def submit(self, function, /, *arguments, program, rank):
-        return super().submit(function, *arguments)
-
 
 def test_verdicts_do_not_depend_on_how_many_replicates_fit_into_memory_at_once(monkeypatch):
     """Would catch looks at replicates of which only some have been run, and samples counted twice."""
     request, made = studies(1), []
     expected = numbers(session.carry_out(request))
-    once = session.runs_of
-    counted = lambda *arguments: made.append(arguments[2:4]) or once(*arguments)  # noqa: E731
-    monkeypatch.setattr(session, "runs_of", counted)
+
+    class Counted(cells.CellBatch):
+        def __init__(self, chosen, num_replicates, *, first, **options):
+            made.append((first, first + num_replicates))
+            super().__init__(chosen, num_replicates, first=first, **options)
+
+    monkeypatch.setattr(session, "CellBatch", Counted)
     monkeypatch.setattr(session, "PART_BYTES", 1)
     assert numbers(session.carry_out(request)) == expected
     assert made == [(first, first + 64) for first in range(0, expected[0]["replicates"], 64)]
@@ -89,12 +90,13 @@ def test_verdicts_do_not_depend_on_which_chunk_is_done_first(monkeypatch):
     expected = numbers(session.carry_out(request))
     assert any(len(verdict["looks"]) > 2 for verdict in expected)
     with Reversed() as executor:
-        monkeypatch.setattr(cells, "device_executor", lambda: executor)
+        pool = WorkerPool(executor, "one that does the last first", 8, are_threads=True)
+        monkeypatch.setattr("moe_theory.runs.runner.device_pool", lambda: pool)
         assert numbers(session.carry_out(request)) == expected
 
 
 def test_each_program_is_compiled_once_by_threads_that_share_it(monkeypatch):
-    monkeypatch.setattr(cells, "device_executor", lambda: workers.device_executor(4))
+    monkeypatch.setattr("moe_theory.runs.runner.device_pool", lambda: device_pool(4))
     traced = []
 
     def init(key, params):
@@ -110,51 +112,18 @@ def test_each_program_is_compiled_once_by_threads_that_share_it(monkeypatch):
 
 
 def test_an_error_in_the_runs_of_one_study_ends_no_other(monkeypatch):
-    def running(cells, *arguments):
-        def fail():
+    def compute(chunk, seed):
+        if chunk.cell.system is failing:
             raise ZeroDivisionError("planted")
+        return compute_chunk(chunk, seed)
 
-        return evidence.RunsAtOnce(fail) if cells[0].system is failing else RunningCells(cells, *arguments)
-
-    request = studies(1, 2, 3)
+    request, compute_chunk = studies(1, 2, 3), cells.compute_chunk
     failing = request.studies[1].cells[0].system
-    monkeypatch.setattr(evidence, "RunningCells", running)
+    monkeypatch.setattr(cells, "compute_chunk", compute)
     one, broken, other = session.carry_out(request).verdicts
     assert (broken.status, broken.replicates) == (Status.ERROR, 64)
     assert "ZeroDivisionError: planted" in broken.reason
     assert Status.ERROR not in (one.status, other.status)
-
-
-def test_what_another_process_holds_is_done_last_and_told(tmp_path, holding):
-    request, said = studies(1, 2, 3), []
-    expected = numbers(session.carry_out(request))
-    archive, study = Archive(tmp_path), request.studies[0]
-    held = archive.name_of(study.claims[0], study.reading, study.seed)
-    other = holding(tmp_path, held)
-
-    class Told(Progress):
-        def running(self, what):
-            if what.startswith("nothing"):
-                said.append((what, len(judged)))
-                other.kill()
-                other.communicate()
-
-    judged = []
-    report = session.carry_out(request, archive=archive, progress=Told(), on_verdict=judged.append)
-    assert numbers(report) == expected
-    what, done = said[0]
-    assert f"process {other.pid}" in what
-    assert "holds 1 study since" in what
-    assert done == 2, "all else was done meanwhile"
-
-
-def test_samples_that_another_process_has_taken_are_read(tmp_path, monkeypatch):
-    request = studies(1)
-    begun = session.StudyMonitor(request.studies[0], Archive(tmp_path))
-    expected = numbers(session.carry_out(request, archive=Archive(tmp_path)))
-    monkeypatch.setattr(evidence, "RunningCells", lambda *arguments: pytest.fail("ran"))
-    session.take_looks([begun], quiet, lambda *ended: None)
-    assert [test.latest.to_json() for test in begun.tests] == expected
 
 
 def test_an_interrupt_keeps_the_samples_that_were_taken(monkeypatch, tmp_path):

@@ -13,7 +13,6 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core import programs
-from moe_theory.core.errors import OutputError
 from moe_theory.core.numerics import Scalar
 from moe_theory.core.random import root_key
 from moe_theory.merging.serving import routing
@@ -24,7 +23,7 @@ from moe_theory.merging.testbed.tasks import TRAIN, Examples, Recipe, draw_slot,
 from moe_theory.merging.testbed.transformer import Experts, Model, MoE
 from moe_theory.runs.key import code_digest
 from moe_theory.runs.provenance import fingerprint
-from moe_theory.runs.store import Store, pack, unpack
+from moe_theory.runs.store import Store
 
 NUM_STEPS = 300
 BATCH_SIZE = 128
@@ -181,21 +180,16 @@ def deployed(setting: Recipe) -> Deployment:
 
 def _trained(store: Store, setting: Recipe, kind: str, model: Model, data: Examples, key: Key[Array, ""]) -> Routers:
     """The routers of a kind, trained or from the cache."""
-    store_key = _key(setting, kind, model, key)
-    saved = store.get(store_key)
-    if saved is not None:
-        arrays = unpack(saved)
-        return tuple(
-            Router(jnp.asarray(arrays[f"{layer}.weights"]), jnp.asarray(arrays[f"{layer}.bias"]))
-            for layer in range(len(arrays) // 2)
-        )
-    training.tell(f"router: {kind}, {NUM_STEPS} steps")
-    routers = train(KINDS[kind], model, data, setting.num_tasks, key, DESCENTS.get(kind))
-    try:
-        store.put({store_key: pack(_arrays(routers))})
-    except OutputError as failure:
-        training.tell(f"the trained router is not saved: {failure}")
-    return routers
+
+    def make() -> dict[str, np.ndarray]:
+        training.tell(f"router: {kind}, {NUM_STEPS} steps")
+        return _arrays(train(KINDS[kind], model, data, setting.num_tasks, key, DESCENTS.get(kind)))
+
+    arrays = training.cached(store, _key(setting, kind, model, key), make)
+    return tuple(
+        Router(jnp.asarray(arrays[f"{layer}.weights"]), jnp.asarray(arrays[f"{layer}.bias"]))
+        for layer in range(len(arrays) // 2)
+    )
 
 
 def _arrays(made: Routers) -> dict[str, np.ndarray]:

@@ -3,6 +3,7 @@
 Training starts with a dense transformer on all tasks, whose copies then become experts task by task.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -47,19 +48,29 @@ def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = No
             cache, as `progress` reports.
     """
     store = Store(cache_folder() if folder is None else folder)
-    key = _key(setting)
-    try:
+    return model_of(cached(store, _key(setting), lambda: arrays_of(train(setting, progress)), progress))
+
+
+def cached(
+    store: Store, key: str, make: Callable[[], dict[str, np.ndarray]], progress: Progress = tell
+) -> dict[str, np.ndarray]:
+    """Return the arrays that a cache has, or make and save them.
+
+    A folder that cannot be used only costs the cache, as `progress` reports.
+    """
+    data = None
+    with contextlib.suppress(OutputError):  # saving meets it again
         data = store.get(key)
-        if data is not None:
-            return model_of(unpack(data))
-        for reason in store.damaged.values():
-            progress(f"training again: {reason}")
-        model = train(setting, progress)
-        store.put({key: pack(arrays_of(model))})
+    if data is not None:
+        return unpack(data)
+    for reason in store.damaged.values():
+        progress(f"training again: {reason}")
+    arrays = make()
+    try:
+        store.put({key: pack(arrays)})
     except OutputError as failure:
-        progress(f"the trained model is not saved: {failure}")
-        model = train(setting, progress)
-    return model
+        progress(f"what was trained is not saved: {failure}")
+    return arrays
 
 
 def train(setting: Recipe, progress: Progress = tell) -> Model:
