@@ -171,7 +171,7 @@ class Writer:
         with self.reported.open("w") as output:
             self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.PIPE, text=True)
 
-    def keys(self):
+    def lines(self):
         return [line for line in self.reported.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
     def message(self):
@@ -185,10 +185,10 @@ def test_a_full_place_is_one_line_and_loses_nothing(tmp_path):
     assert message.count("\n") == 1
     assert "results.sqlite cannot be written" in message
     saved = rows(tmp_path)
-    assert 0 < len(full.keys()) == len(saved) < 100
+    assert 0 < len(full.lines()) == len(saved) < 100
     again = Writer(tmp_path, "a", 100, limit=10_000_000)  # the same call, with room
     assert again.message() == ""
-    assert len(again.keys()) == 100 - len(saved)
+    assert len(again.lines()) == 100 - len(saved)
     assert saved.items() <= rows(tmp_path).items()
 
 
@@ -200,7 +200,7 @@ def test_no_saved_row_is_lost_by_a_kill(tmp_path, num_writers, kills):
     expected = {}
     for turn in range(kills):
         writers = [Writer(tmp_path, f"{turn}-{number}", 100_000) for number in range(num_writers)]
-        while any(len(writer.keys()) < 20 for writer in writers):
+        while any(len(writer.lines()) < 20 for writer in writers):
             assert all(writer.process.poll() is None for writer in writers)
             time.sleep(0.01)
         time.sleep(chance.uniform(0, 0.05))
@@ -208,7 +208,7 @@ def test_no_saved_row_is_lost_by_a_kill(tmp_path, num_writers, kills):
             writer.process.kill()
         for writer in writers:
             assert writer.message() == ""
-            expected |= {key.strip(): key.strip().encode() * 100 for key in writer.keys()}
+            expected |= {line.strip(): line.strip().encode() * 100 for line in writer.lines()}
         store = Store(tmp_path)
         assert {key: store.get(key) for key in expected} == expected
         store.close()

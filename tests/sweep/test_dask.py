@@ -213,7 +213,7 @@ def test_a_scheduler_file_that_names_none_is_one_line(tmp_path, document):
     ["", "cluster", "local", "local:0", "local:-1", "host:8786", "tcp://", "tcp://host", "http://host:80", object()],
 )
 def test_a_malformed_address_is_refused_at_once(address):
-    with pytest.raises(InvalidRunError, match="^dask="):
+    with pytest.raises(InvalidRunError, match=r"^dask="):
         dask_pool(address)
 
 

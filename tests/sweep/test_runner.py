@@ -72,15 +72,14 @@ Sweep(**{ARGUMENTS!r}).run({str(tmp_path)!r})
 
 
 def test_a_lost_process_ends_the_run_and_the_next_one_resumes(undisturbed, tmp_path):
-    """Would catch other numbers from other processes, a wait for workers that are gone, and results that go with them.
-    """
+    """Would catch other numbers from other processes, a wait for workers that are gone, and results lost with them."""
+
+    def kill():
+        for process in multiprocessing.active_children():
+            process.kill()
+
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as executor, pytest.raises(ExecutorLostError) as lost:
-
-        def kill():
-            for process in multiprocessing.active_children():
-                process.kill()
-
         SWEEP.run(tmp_path, executor=executor, progress=AtFirst(kill))
     assert "\n" not in str(lost.value)
     saved = rows(tmp_path)

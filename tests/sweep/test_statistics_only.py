@@ -1,6 +1,5 @@
 """Sweeps that keep no replicates: catches statistics that are other ones, made-up replicates, and large files."""
 
-import numpy as np
 import pytest
 from stored import rows
 
