@@ -168,29 +168,6 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statement, "_DECLARED", dict(statement._DECLARED))
 
 
-HOLDER = """
-import sys
-from pathlib import Path
-from moe_theory.runs.store import Store
-assert Store(Path(sys.argv[1])).claim(sys.argv[2])
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.fixture
-def holding() -> Callable[[Path, str], subprocess.Popen]:
-    """Starts another process, which holds a name in the store of a folder."""
-
-    def hold(folder: Path, name: str) -> subprocess.Popen:
-        command = [sys.executable, "-c", HOLDER, str(folder), name]
-        other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert other.stdout.readline() == b"held\n"
-        return other
-
-    return hold
-
-
 @pytest.fixture
 def within_a_task(caplog: pytest.LogCaptureFixture) -> Callable[..., None]:
     """Runs something on an executor of one thread in a task of its own, which ends when something has been logged."""

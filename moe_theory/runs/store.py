@@ -27,7 +27,7 @@ Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
 PATTERN = "results*.sqlite"
 MOST_FILES = 3  # that are tried, where those before are damaged
 PATIENCE = 60.0  # seconds that a writer waits for another one
-_TABLE = """CREATE TABLE IF NOT EXISTS results
+_TABLE = """results
     (key TEXT PRIMARY KEY, label TEXT, digest BLOB, data BLOB) WITHOUT ROWID"""
 # What these say of the disk, of rights or of other processes. Every other code of SQLite says that a file is damaged.
 _OF_THE_PLACE = (
@@ -68,6 +68,7 @@ class Store:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._databases: dict[Path, sqlite3.Connection] = {}
+        self._checked: set[Path] = set()  # files that may be written
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Store, (self.folder, self._part, self._way_out)
@@ -146,13 +147,17 @@ class Store:
             raise
 
     def _writable(self) -> sqlite3.Connection:
-        """The database of this process's own file, which is made if need be."""
+        """The database of this process's own file, which is made if need be. Raises: sqlite3.Error if it is damaged."""
         if self.file not in self._opened():
             self.folder.mkdir(parents=True, exist_ok=True)
             database = _connect(self.file, "rwc")
-            database.execute(_TABLE)
+            database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE}")
             self._databases[self.file] = database
-        return self._databases[self.file]
+        database = self._databases[self.file]
+        if self.file not in self._checked:  # what is written into a damaged file may be lost, and hide other results
+            _require_whole(database)
+            self._checked.add(self.file)
+        return database
 
     def _opened(self) -> dict[Path, sqlite3.Connection]:
         """The databases of all files that can be opened, those that have come since among them."""
@@ -173,7 +178,7 @@ class Store:
                 database = _connect(file, mode)
                 tables = database.execute("SELECT name FROM sqlite_master").fetchall()
                 return database if ("results",) in tables else None
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:  # of a name in it
                 failure = error
             if not _is_of_the_place(failure):
                 self._set_aside(file)
@@ -206,6 +211,12 @@ def _connect(file: Path, mode: str) -> sqlite3.Connection:
     database = sqlite3.connect(address, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
     database.execute("PRAGMA synchronous=FULL")
     return database
+
+
+def _require_whole(database: sqlite3.Connection) -> None:
+    tables = database.execute("SELECT sql FROM sqlite_master").fetchall()
+    if tables != [(f"CREATE TABLE {_TABLE}",)] or database.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+        raise sqlite3.DatabaseError("it is damaged")
 
 
 def _is_of_the_place(failure: Exception) -> bool:

@@ -206,6 +206,9 @@ class Results(Shown):
         if self.sweep.keep != "replicates":
             with ThreadPoolExecutor(available_cores()) as threads:
                 collections.deque(threads.map(self.statistics_of, range(len(self.sweep.grid))), 0)
+        elif self.partial:  # whole numbers have another type where a chunk turns out to be damaged
+            for place in range(len(self.sweep.grid)):
+                self._readable(place)
         return dataset(self)
 
     def to_netcdf(self, path: str | os.PathLike[str]) -> Path:

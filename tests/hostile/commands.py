@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import faulthandler
 import functools
+import hashlib
 import importlib
 import io
 import itertools
@@ -40,7 +41,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from packed import entries, packs
+from stored import rows, run_statement
 
 from moe_theory import cli
 from moe_theory.deep import report as deep
@@ -236,8 +237,7 @@ class Seeds:
         show = [["sweep", "show", "{here}/run"], ["sweep", "show", "{here}/run", "--json"]]
         return [
             (self.folder / "verify" / "verdicts.json", report),
-            (self.folder / "sweep" / "manifest.json", show),
-            *((file, show) for file in sorted((self.folder / "sweep" / "runs").glob("*.json"))),
+            (self.folder / "sweep" / "sweep.json", show),
         ]
 
 
@@ -298,15 +298,31 @@ TYPES = ("'<f8'", "'<i8'", "'<u8'", "'|O'", "'<U9'", "[('a', '<f8')]", "'|V8'", 
 
 
 def arrays(chance: random.Random, seeds: Seeds) -> Input:
-    """Chunks of a sweep that declare what they do not hold."""
+    """Chunks of a sweep that declare what they do not hold, some with a digest as if the store had written them."""
     made = npy(chance.choice(TYPES), chance.choice(SHAPES), bytes(80))
-    (file, *_) = packs(seeds.folder / "sweep")
-    whole = {f"{name}.npz": data for name, data in entries(seeds.folder / "sweep").items()}
-    name = chance.choice(sorted(whole))
-    entry = chance.choice((damaged(chance, whole[name]), made, archive({"task.npy": made}, 2**31)))
-    lies = (damaged(chance, file.read_bytes()), made, archive(whole | {name: entry}), archive(whole, 2**31))
+    whole = rows(seeds.folder / "sweep")
+    key = chance.choice(sorted(whole))
+    lie = chance.choice((damaged(chance, whole[key]), made, archive({"forgetting.npy": made}), archive({}, 2**31)))
+    is_signed = chance.random() < 0.7
+
+    def prepare(here: Path) -> None:
+        if not is_signed:
+            run_statement(here / "run", "UPDATE results SET data = ? WHERE key = ?", lie, key)
+            return
+        mark = hashlib.sha256(key.encode() + lie).digest()
+        run_statement(here / "run", "UPDATE results SET data = ?, digest = ? WHERE key = ?", lie, mark, key)
+
     words = ["sweep", "show", "{here}/run", *chance.choice(([], ["--json"], ["--to", "{here}/run/x.nc"]))]
-    return Input(words, {"run": seeds.folder / "sweep", f"run/packs/{file.name}": chance.choice(lies)})
+    return Input(words, {"run": seeds.folder / "sweep"}, prepare=prepare)
+
+
+def stores(chance: random.Random, seeds: Seeds) -> Input:
+    """Files of a store whose bytes somebody has changed."""
+    (file,) = (seeds.folder / "sweep").glob("results*.sqlite")
+    words = chance.choice((["sweep", "show", "{here}/sweep"], ["sweep", "{here}/grid.toml", "--out", "{here}/sweep"]))
+    changed = damaged(chance, file.read_bytes())
+    files = {"grid.toml": GRID.encode(), "sweep": seeds.folder / "sweep", f"sweep/{file.name}": changed}
+    return Input(words, files)
 
 
 def checkpoints(chance: random.Random, seeds: Seeds) -> Input:
@@ -554,7 +570,7 @@ def journals(chance: random.Random, seeds: Seeds) -> Input:
     """A list of files to be put in their places, which somebody else wrote."""
     ours = ".{}.0123456789ab.part"
     target = chance.choice(
-        ("verdicts.json", "manifest.json", "..", ".", "", "b" * 200, "../file", "\0", ".replacing", 1, None, {})
+        ("verdicts.json", "sweep.json", "..", ".", "", "b" * 200, "../file", "\0", ".replacing", 1, None, {})
     )
     source = chance.choice((ours.format(target), ours.format("other"), "../file", "folder", "", ".."))
     names: Any = chance.choice(({source: target}, {source: target}, [], "x"))
@@ -612,15 +628,12 @@ SPECIAL = (  # commands, and what they read that is no file
     ("report {here}/x", "x"),
     ("report {here}/verify", "verify/verdicts.json"),
     ("report {here}/verify", "verify/.replacing"),
-    ("sweep show {here}/sweep", "sweep/manifest.json"),
-    ("sweep show {here}/sweep", "sweep/runs/x.json"),
+    ("sweep show {here}/sweep", "sweep/sweep.json"),
     ("sweep {here}/x", "x"),
-    ("sweep show {here}/sweep", f"sweep/packs/{'0' * 40}.zip"),
-    ("sweep show {here}/sweep", "sweep/packs"),
-    ("sweep {here}/grid.toml --out {here}/sweep", f"sweep/packs/{'0' * 40}.zip"),
-    ("sweep {here}/grid.toml --out {here}/sweep", "sweep/packs"),
-    ("sweep {here}/grid.toml --out {here}/sweep", "sweep/.lock"),
-    ("sweep {here}/grid.toml --out {here}/sweep", "sweep/.claims"),
+    ("sweep show {here}/sweep", "sweep/results.sqlite"),
+    ("sweep show {here}/sweep", "sweep/results-1-of-2.sqlite"),
+    ("sweep {here}/grid.toml --out {here}/sweep", "sweep/results.sqlite"),
+    ("sweep {here}/grid.toml --out {here}/sweep", "sweep/results-1-of-2.sqlite"),
     ("sweep {here}/grid.toml --out {here}/sweep", "sweep/.replacing"),
     ("bound --checkpoint {here}/x", "x"),
     ("bound --checkpoint {here}/c", "c/model.safetensors"),
@@ -636,6 +649,7 @@ SPECIAL = (  # commands, and what they read that is no file
 CLASSES: dict[str, tuple[int, Callable[[random.Random, Seeds], Input]]] = {  # with how often, of all inputs
     "documents": (8, documents),
     "arrays": (3, arrays),
+    "stores": (2, stores),
     "checkpoints": (3, checkpoints),
     "specifications": (4, specifications),
     "modules": (3, modules),
@@ -705,8 +719,8 @@ def _is_done(name: str, before: Mapping[str, bytes]) -> bool:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Everything in a folder but what anybody may replace: locks, claims and programs."""
-    apart = (".lock", ".claims", "programs")
+    """Everything in a folder but what anybody may replace: compiled programs, and files of a store."""
+    apart = ("programs",)
     found = {}
     for path in folder.rglob("*"):
         if (
@@ -714,6 +728,7 @@ def contents(folder: Path) -> dict[str, bytes]:
             and not path.is_symlink()
             and path.stat().st_size < MOST_MEMORY  # a sparse one has terabytes
             and not any(part in apart for part in path.relative_to(folder).parts)
+            and ".sqlite" not in path.name
         ):
             found[str(path.relative_to(folder))] = path.read_bytes()
     return found

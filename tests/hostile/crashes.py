@@ -8,8 +8,6 @@ when a killed and resumed command gives other bytes than an undisturbed one.
 
 import argparse
 import contextlib
-import dataclasses
-import functools
 import json
 import os
 import random
@@ -25,102 +23,43 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-import numpy as np
-from packed import entries
+from stored import rows
 
 from moe_theory.core.errors import MoeTheoryError
-from moe_theory.deep import datasets
-from moe_theory.deep import reading as deep_reading
-from moe_theory.deep import runs as deep_runs
-from moe_theory.deep.presets import preset
 from moe_theory.report import pages
-from moe_theory.runs import files, tensors
-from moe_theory.runs.files import digest, finish_replacing, pack, sealed, write_together
-from moe_theory.runs.packs import LENGTH, Packs
-from moe_theory.sweep import manifest
-from moe_theory.verify import archive, evidence
-from moe_theory.verify.request import check_request
+from moe_theory.runs import files
+from moe_theory.runs.files import finish_replacing, sealed, write_together
+from moe_theory.sweep.manifest import Manifest, read_manifest, write_manifest
 from moe_theory.verify.verdict import Report, Status, Verdict
 
 CLAIM, PRESET, OLD, NEW = "continual.lemma-4", "continual-mnist-small", b"old", b"new"
 TEMPORARY = ".a.0123456789ab.part"  # of a file called a
-PATTERN = "layers.{layer}.experts.{expert}.{name}"
 Read = Callable[[], Any]  # what is read, comparable; None where it is told to be missing or damaged
 
 
 class Kept(NamedTuple):
-    """A kept file of some kind."""
+    """A sealed file of some kind."""
 
     kind: str
     path: Path
     read: Read
 
 
-MADE_BY = {"moe-theory": "", "backend": ""}  # what a manifest has of who made it
-
-
 class Writers:
-    """Writers of everything that is kept, below one folder, each with made-up content of a version."""
+    """Writers of all that is kept in files below one folder, each with made-up content of a version. (The store is
+    SQLite's, which `tests/runs/test_store.py` damages.)
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.study, plan, self.cell, self.deep_task = _settings()
-        self.plan = dataclasses.replace(plan, folder=folder / "deep")
-        self.model = folder / "testbed" / "model.safetensors"
-
-    def chunks(self, version: int) -> Path:
-        """A pack of two."""
-        tasks = [_chunk(first) for first in (2 * version, 2 * version + 1)]
-        arrays = [{"forgetting": _numbers(task["first"], 2, 8)} for task in tasks]
-        made = [(digest(task)[:LENGTH], pack(task, each)) for task, each in zip(tasks, arrays, strict=True)]
-        return Packs(self.folder / "sweep").write(made)
-
-    def read_chunks(self) -> Any:
-        """Of all versions that are there, by their places."""
-        packs = Packs(self.folder / "sweep")
-        names = {first: digest(_chunk(first))[:LENGTH] for first in range(6)}
-        return {str(first): packs.read(name)["forgetting"] for first, name in names.items() if name in packs} or None
-
-    def read_chunk(self, first: int) -> Any:
-        return Packs(self.folder / "sweep").read(digest(_chunk(first))[:LENGTH])
 
     def manifest(self, version: int) -> None:
-        with manifest.recorded(self.folder / "sweep", {"system": "continual"}, MADE_BY, {"started": f"at {version}"}):
-            pass
+        folder = self.folder / "sweep"
+        folder.mkdir(parents=True, exist_ok=True)
+        write_manifest(folder, Manifest({"system": "continual"}, {"version": str(version)}), is_part=False)
 
     def read_manifest(self) -> Any:
-        return {**manifest.read_manifest(self.folder / "sweep"), "is_complete": None}
-
-    def read_runs(self) -> Any:
-        return manifest.runs_in(self.folder / "sweep") or None
-
-    def samples(self, version: int) -> None:
-        numbers = evidence.Samples(*(_numbers(version, 16 << version, 1) for _ in range(3)))
-        kept = archive.Archive(self.folder / "samples")
-        kept.save(self.study.claims[0], self.study.reading, 0, numbers, ["mean"])
-
-    def read_samples(self) -> Any:
-        kept = archive.Archive(self.folder / "samples")
-        found = kept.load(self.study.claims[0], self.study.reading, 0)
-        return None if found is None else {**found[0]._asdict(), "labels": np.array(found[1])}
-
-    def checkpoint(self, version: int, last: int = 2) -> None:
-        assert self.plan.store is not None
-        done = self.plan.preset.num_rounds if version == last else version + 1
-        arrays = {"record.drive": _numbers(version, done)}
-        arrays |= {} if version == last else {"state.0": _numbers(version, 30)}
-        self.plan.store.write(deep_runs.name_of(self.cell, 0), pack(self.deep_task, arrays))
-
-    def read_checkpoint(self) -> Any:
-        stored, found = deep_runs.load(self.plan, self.cell, 0, self.deep_task)
-        return None if found is None else {"stored": stored, "done": found.done, **found.records}
-
-    def trained(self, version: int) -> None:
-        names = [PATTERN.format(layer=0, expert=expert, name="w_in") for expert in range(2)]
-        tensors.write_kept(self.model, {name: _numbers(version, 3, 4) for name in names}, {"setting": "{}"})
-
-    def read_trained(self) -> Any:
-        return tensors.read_kept(self.model)
+        return read_manifest(self.folder / "sweep").fingerprint
 
     def report(self, version: int) -> None:
         found = [
@@ -141,32 +80,10 @@ class Writers:
         return numbers
 
 
-@functools.cache
-def _settings() -> tuple[Any, deep_runs.Plan, str, dict[str, Any]]:
-    """A study of a claim, and a plan of networks with a cell and the task of its first run."""
-    (study,) = check_request(CLAIM, "unit-signal", 64).studies
-    plan = deep_runs.Plan(preset(PRESET), datasets.load("digits"), deep_reading("balanced"), replicates=1)
-    cell, params = next(iter(plan.params().items()))
-    return study, plan, cell, deep_runs._task(deep_runs._common_key(plan), cell, 0, params)
-
-
-def _chunk(first: int) -> dict[str, Any]:
-    """A chunk's task."""
-    return {"system": "continual", "first": first}
-
-
-def _numbers(version: int, *shape: int) -> np.ndarray:
-    return np.random.default_rng(version).standard_normal(shape)
-
-
 def kept_files(folder: Path) -> list[Kept]:
-    """One file of every kind, written."""
+    """One file of every kind that has a digest, written."""
     made = Writers(folder)
-    packed = made.chunks(1)
-    for write in (made.manifest, made.samples, made.checkpoint, made.trained, made.report):
-        write(1)
-    half = Writers(folder / "complete")
-    half.checkpoint(2)
+    made.report(1)
     journal = folder / "journal" / files.JOURNAL
     journal.parent.mkdir()
 
@@ -177,17 +94,7 @@ def kept_files(folder: Path) -> list[Kept]:
         return (folder / "journal" / "a").read_bytes()
 
     journal.write_text(sealed({TEMPORARY: "a"}))
-    (samples,) = (folder / "samples").glob("*.npz")
-    (run,) = (folder / "sweep" / "runs").glob("*.json")
-    partial, complete = (each.plan.store.path(deep_runs.name_of(each.cell, 0)) for each in (made, half))  # pyright: ignore
     return [
-        Kept("pack", packed, functools.partial(made.read_chunk, 2)),
-        Kept("manifest", folder / "sweep" / manifest.MANIFEST, made.read_manifest),
-        Kept("run record", run, made.read_runs),
-        Kept("samples", samples, made.read_samples),
-        Kept("checkpoint", partial, made.read_checkpoint),
-        Kept("complete run", complete, half.read_checkpoint),
-        Kept("trained model", made.model, made.read_trained),
         Kept("report", folder / "report" / pages.NUMBERS, made.read_report),
         Kept("journal", journal, replaced),
     ]
@@ -213,17 +120,13 @@ def flip_bits(number: int, seed: int, folder: Path) -> Counter[tuple[str, str]]:
 
 
 def _read(read: Read) -> Any:
-    """What is read, as something that can be compared; None where an error says that it is damaged."""
+    """What is read; None where an error says that it is damaged."""
     try:
-        found = read()
+        return read()
     except MoeTheoryError as told:
         if "\n" in str(told):
             raise AssertionError(f"more than a line: {told}") from told
         return None
-    if isinstance(found, dict):
-        parts = ((name, np.asarray(part)) for name, part in found.items())
-        return {name: (str(part.dtype), part.shape, repr(part.tolist())) for name, part in parts}
-    return found
 
 
 class Cut(NamedTuple):
@@ -343,7 +246,7 @@ def cut_power(number: int, seed: int, folder: Path) -> Counter[str]:
     chance, root = random.Random(seed), folder / "root"
     root.mkdir()
     files._DURABLE.clear()
-    names = ("chunks", "manifest", "samples", "checkpoint", "trained", "report")
+    names = ("manifest", "report")
     with recorded() as log:
         made = Writers(root / "out" / "deeper")
         for version in range(3):
@@ -358,8 +261,7 @@ def cut_power(number: int, seed: int, folder: Path) -> Counter[str]:
         root.mkdir()
         again = Writers(root)
         for name in names:
-            for earlier in range(version + 1):  # chunks of which are still there
-                getattr(again, name)(earlier)
+            getattr(again, name)(version)
             versions[name].append(_read(getattr(again, readers[name])))
         shutil.rmtree(root)
     found: Counter[str] = Counter()
@@ -450,8 +352,8 @@ def _finish(process: subprocess.Popen) -> None:
 
 def _contents(out: Path) -> dict[str, bytes]:
     """Everything whose bytes must not depend on what happened."""
-    found = {str(path.relative_to(out)): path.read_bytes() for path in [*out.rglob("*.npz"), *out.glob("results.nc")]}
-    found |= entries(out)  # which packs they are in depends on when each came
+    found = {path.name: path.read_bytes() for path in out.glob("results.nc")}
+    found |= rows(out)
     if (out / pages.NUMBERS).is_file():
         document = json.loads((out / pages.NUMBERS).read_text())
         found["verdicts"] = json.dumps([each | {"command": ""} for each in document["verdicts"]]).encode()

@@ -2,17 +2,15 @@
 
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
-from packed import leave_out
 from rich.console import Console
+from stored import leave_out
 
 from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.report import sweeps
-from moe_theory.runs.files import pack
-from moe_theory.runs.packs import Packs
+from moe_theory.runs.store import Store, pack
 from moe_theory.sweep.plan import SweepPlan, fingerprint
 from moe_theory.sweep.results import Results, Sweep
 
@@ -40,9 +38,10 @@ SWEEPS = {
 
 def planted(folder, values=None, **changes):
     """Results of chunks that hold what `values` gives for a cell and an observable: (records, ..., 8)."""
-    plan, packs = SweepPlan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Packs(Path(folder))
+    plan = SweepPlan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual"))
+    store = Store(folder)
     records = -(-plan.sweep.rounds // plan.sweep.record_every)
-    made = []
+    made = {}
     for chunk in plan.chunks:
         arrays = {}
         for name in chunk.task["observables"]:
@@ -50,9 +49,9 @@ def planted(folder, values=None, **changes):
             shape = (records, *own, chunk.task["width"])
             random = np.random.default_rng(chunk.cell)
             arrays[name] = random.normal(5.0 + chunk.cell, 1.0, shape) if values is None else values(chunk.cell, shape)
-        made.append((chunk.name, pack(chunk.task, arrays)))
-    packs.write(made)
-    return Results(plan, packs)
+        made[chunk.name] = pack(arrays)
+    store.put(made)
+    return Results(plan, store)
 
 
 def printed(results):
@@ -62,9 +61,8 @@ def printed(results):
 
 
 def without_chunks(results, *cells):
-    folder = results.packs.folder
-    leave_out(folder, *(chunk.name for cell in cells for chunk in results.plan.by_cell[cell]))
-    return Results(results.plan, Packs(folder), partial=True)
+    leave_out(results.folder, *(chunk.name for cell in cells for chunk in results.plan.by_cell[cell]))
+    return Results(results.plan, results.store, partial=True)
 
 
 @pytest.mark.parametrize("name", SWEEPS)
@@ -87,7 +85,7 @@ def test_what_is_missing_or_not_finite_does_not_stop_a_look(name, tmp_path):
     sweeps.draw(empty, tmp_path / "empty.svg")
     assert "Incomplete: 0 of" in sweeps.caption(empty)
     planted(tmp_path, lambda cell, shape: np.full(shape, [1e300, np.inf, np.nan][cell % 3]), **SWEEPS[name])
-    results = Results(results.plan, Packs(tmp_path))
+    results = Results(results.plan, Store(tmp_path))
     sweeps.draw(results, tmp_path / "wild.svg")
     assert printed(results)
 

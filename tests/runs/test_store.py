@@ -1,291 +1,221 @@
-"""Chunks on disk: catches a damaged one taken for whole, half-written files, and failures that lose or hide work."""
+"""The store: catches wrong bytes of a damaged file, saved results that are lost, and failures without a word."""
 
-import errno
-import os
+import pickle
 import random
-import re
 import shutil
 import subprocess
-from pathlib import Path
+import sys
+import time
 
 import numpy as np
 import pytest
-from packed import entries, harm, packs
+from stored import files, harm, rows
 
-from moe_theory.core.errors import DamagedChunkError, InvalidRunError, MissingChunkError, OtherChunkError, OutputError
-from moe_theory.runs import files
-from moe_theory.runs import packs as runs_packs
-from moe_theory.runs.files import pack, unpack
-from moe_theory.runs.packs import Packs
-from moe_theory.runs.store import Store
-from moe_theory.sweep import plan as planning
-from moe_theory.sweep import runner
-from moe_theory.sweep.manifest import read_manifest, runs_in
-from moe_theory.sweep.results import Results, Sweep
+from moe_theory.core.errors import OutputError
+from moe_theory.runs.store import Store, pack, unpack
 
-ARGUMENTS = {"system": "continual", "rounds": 20, "axes": {"num_experts": [2, 3]}, "replicates": 32, "chunk_width": 16}
-SWEEP = Sweep(**ARGUMENTS)
-PLAN = planning.SweepPlan(SWEEP, planning.fingerprint("continual"))
-TASK = {"rounds": 3}
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("finished")
-    runner.run(SWEEP, folder)
-    return folder
+RESULTS = {f"{number:064x}": bytes([number]) * 600 for number in range(1, 6)}
+FIRST = min(RESULTS)
 
 
 @pytest.fixture
-def folder(finished, tmp_path):
-    return shutil.copytree(finished, tmp_path / "run")
+def folder(tmp_path):
+    store = Store(tmp_path)
+    store.put(RESULTS)
+    store.close()
+    return tmp_path
 
 
-def test_a_chunk_comes_back_as_it_was():
-    arrays = {"b": np.arange(6.0).reshape(2, 3), "a": np.array([True, False])}
-    task, read = unpack(pack(TASK, arrays))
-    assert task == TASK
+def test_a_result_comes_back(folder):
+    store = Store(folder)
+    assert store.keys() == RESULTS.keys()
+    assert {key: store.get(key) for key in RESULTS} == RESULTS
+    assert store.get("0" * 64) is None
+    assert store.intact([FIRST, "0" * 64]) == {FIRST}
+    assert store.damaged == {}
+
+
+def test_a_folder_without_results_is_empty(tmp_path):
+    assert Store(tmp_path / "none").keys() == set()
+    assert not (tmp_path / "none").exists()
+
+
+def test_arrays_come_back_with_their_types():
+    arrays = {"b": np.arange(6.0).reshape(2, 3), "a": np.array([True, False]), "c": np.zeros(0, np.float32)}
+    read = unpack(pack(arrays))
     assert read.keys() == arrays.keys()
     for name, array in arrays.items():
-        np.testing.assert_array_equal(read[name], array)
-        assert read[name].dtype == array.dtype
+        np.testing.assert_array_equal(read[name], array, strict=True)
 
 
-def test_no_changed_bit_goes_unseen():
-    data = pack(TASK, {"a": np.arange(40.0)})
-    bits = {*random.Random(0).sample(range(8 * len(data)), 500), *range(8 * (len(data) - 100), 8 * len(data))}
-    for bit in bits:
-        changed = bytearray(data)
-        changed[bit // 8] ^= 1 << bit % 8
-        with pytest.raises(ValueError, match="checksum"):
-            unpack(bytes(changed))
-
-
-def test_no_cut_goes_unseen():
-    data = pack(TASK, {"a": np.arange(4.0)})
-    for length in range(len(data)):
-        with pytest.raises(ValueError, match=r"checksum|empty"):
-            unpack(data[:length])
-
-
-FIRST, SECOND, *_ = (chunk.name for chunk in PLAN.chunks)
-
-
-def cut(folder):
-    (pack,) = packs(folder)
-    pack.write_bytes(pack.read_bytes()[:-20])
-    return {pack.name, *entries_of(PLAN)}
-
-
-def empty(folder):
-    (pack,) = packs(folder)
-    pack.write_bytes(b"")
-    return {pack.name, *entries_of(PLAN)}
-
-
-def flip(folder):
+def test_a_damaged_row_is_named_until_it_is_written_again(folder):
     harm(folder, FIRST)
-    return {FIRST}
+    store = Store(folder)
+    assert store.intact(RESULTS) == RESULTS.keys() - {FIRST}
+    assert store.damaged.keys() == {FIRST}
+    store.put({FIRST: RESULTS[FIRST]})
+    assert store.get(FIRST) == RESULTS[FIRST]
+    assert store.damaged == {}
 
 
-def zero(folder):
-    harm(folder, SECOND, lambda data: data[:-30] + bytes(30))
-    return {SECOND}
+@pytest.mark.parametrize(("seed", "number"), [(0, 60), pytest.param(1, 1500, marks=pytest.mark.thorough)])
+def test_a_flipped_bit_of_a_file_gives_no_wrong_bytes(folder, tmp_path_factory, seed, number):
+    """Would catch a reader that believes a changed page, and a writer that cannot go on beside it."""
+    chance = random.Random(seed)
+    (file,) = files(folder)
+    whole = file.read_bytes()
+    place = tmp_path_factory.mktemp("flipped")
+    num_damaged = 0
+    for _ in range(number):
+        bit = chance.randrange(8 * len(whole))
+        changed = bytearray(whole)
+        changed[bit // 8] ^= 1 << bit % 8
+        shutil.rmtree(place)
+        place.mkdir()
+        (place / file.name).write_bytes(changed)
+        store = Store(place)
+        read = {key: store.get(key) for key in RESULTS}
+        lost = {key for key, data in read.items() if data is None}
+        assert all(read[key] == RESULTS[key] for key in RESULTS.keys() - lost), bit
+        num_damaged += bool(store.damaged)
+        store.put({key: RESULTS[key] for key in lost})
+        again = Store(place)
+        assert {key: again.get(key) for key in RESULTS} == RESULTS, bit
+        store.close()
+        again.close()
+    assert num_damaged > number / 10
 
 
-def swap(folder):
-    (pack,) = packs(folder)
-    names = {FIRST.encode(): SECOND.encode(), SECOND.encode(): FIRST.encode()}
-    pack.write_bytes(re.sub(b"|".join(names), lambda found: names[found[0]], pack.read_bytes()))
-    return {FIRST, SECOND}
+def test_a_file_that_sqlite_cannot_open_is_moved_aside(folder):
+    (file,) = files(folder)
+    file.write_bytes(b"not a database" * 1000)
+    store = Store(folder)
+    assert store.get(FIRST) is None
+    (aside,) = folder.glob("*.damaged-*")
+    assert aside.name in store.damaged[file.name]
+    store.put({FIRST: RESULTS[FIRST]})
+    assert Store(folder).keys() == {FIRST}
 
 
-def outside(folder):
-    """Another time of writing, in the directory."""
-    (pack,) = packs(folder)
-    data = bytearray(pack.read_bytes())
-    data[data.rindex(b"PK\x01\x02") + 12] ^= 4
-    pack.write_bytes(data)
-    return set()
+def test_files_of_parts_are_read_together(tmp_path):
+    for number in (1, 2):
+        Store(tmp_path, f"-{number}-of-2").put({f"key {number}": bytes([number])})
+    assert [file.name for file in files(tmp_path)] == ["results-1-of-2.sqlite", "results-2-of-2.sqlite"]
+    store = Store(tmp_path)
+    assert (store.get("key 1"), store.get("key 2")) == (b"\x01", b"\x02")
 
 
-def entries_of(plan):
-    return [chunk.name for chunk in plan.chunks]
+def test_a_label_replaces_what_had_it(tmp_path):
+    store = Store(tmp_path)
+    store.put({"old": b"1"}, label="checkpoint")
+    store.put({"other": b"2"}, label="another")
+    store.put({"new": b"3"}, label="checkpoint")
+    assert store.keys() == {"other", "new"}
 
 
-@pytest.mark.parametrize(
-    ("harmed", "failure", "said"),
-    [
-        (cut, MissingChunkError, "compute it"),
-        (empty, MissingChunkError, "compute it"),
-        (flip, DamagedChunkError, f"{FIRST}: its checksum .* changed"),
-        (zero, DamagedChunkError, f"{SECOND}: its checksum .* cut short"),
-        (swap, OtherChunkError, "something else"),
-        (outside, None, None),
-    ],
-)
-def test_a_damaged_chunk_is_found_named_and_computed_anew(folder, finished, harmed, failure, said):
-    bad = harmed(folder)
-    lost = bad & {*entries_of(PLAN)}
-    for name in lost:
-        with pytest.raises(failure, match=r"damaged|compute it"):
-            Packs(folder).read(name)
-    if lost:
-        with pytest.raises(failure, match=said):
-            Packs(folder).read(min(lost, key=entries_of(PLAN).index))
-    counts = runner.run(SWEEP, folder).counts
-    assert (counts.computed, counts.present) == (len(lost), 4 - len(lost))
-    assert counts.damaged.keys() == ({each for each in bad if each.endswith(".zip")} or bad)
-    assert entries(folder) == entries(finished)
-    assert runner.run(SWEEP, folder).counts.damaged == {}
+def test_a_pickled_store_writes_the_same_file(tmp_path):
+    store = Store(tmp_path, "-1-of-2")
+    store.put({"key": b"1"})
+    copy = pickle.loads(pickle.dumps(store))
+    copy.put({"more": b"2"})
+    assert rows(tmp_path) == {"key": b"1", "more": b"2"}
+    assert len(files(tmp_path)) == 1
 
 
-def test_a_chunk_that_is_not_there_says_so(tmp_path):
-    with pytest.raises(MissingChunkError, match="run the same command again"):
-        Packs(tmp_path).read("0" * 40)
-    with pytest.raises(MissingChunkError, match="run the same command again"):
-        Store(tmp_path).read("0" * 40, TASK)
+FORKING = """
+import os, sys
+from moe_theory.runs.store import Store
+store = Store(sys.argv[1])
+store.put({"parent": b"1"})
+child = os.fork()
+if not child:
+    store.put({"child": store.get("parent") + b"2"})
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+store.put({"after": store.get("child") + b"3"})
+"""
 
 
-@pytest.mark.parametrize(("owner", "failing"), [(files, "_sync"), (files.os, "replace")])
-def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, finished, monkeypatch, owner, failing):
-    """Would catch what was kept before that goes with what is not."""
-    real, calls = getattr(owner, failing), []
-
-    def full(*paths):
-        if Path(paths[-1]).parent.name == "packs":
-            calls.append(paths)
-        if len(calls) > 2:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return real(*paths)
-
-    monkeypatch.setattr(runs_packs, "MOST_ENTRIES", 1)  # else one pack has all
-    monkeypatch.setattr(owner, failing, full)
-    with pytest.raises(OutputError, match=r"No space left on device.*run the same command again") as told:
-        runner.run(SWEEP, tmp_path)
-    assert "\n" not in str(told.value)
-    monkeypatch.undo()
-    kept = {path: path.stat().st_mtime_ns for path in packs(tmp_path)}
-    assert len(kept) == 2
-    assert entries(tmp_path).items() < entries(finished).items()
-    assert not list(tmp_path.glob("**/*.part"))
-    assert runner.run(SWEEP, tmp_path).counts.present == len(kept)
-    assert all(path.stat().st_mtime_ns == written for path, written in kept.items())
-    assert entries(tmp_path) == entries(finished)
+def test_a_forked_process_may_go_on_writing(tmp_path):
+    """Would catch a child that uses its parent's connection, and closes the locks that it holds."""
+    subprocess.run([sys.executable, "-c", FORKING, tmp_path], check=True)
+    assert rows(tmp_path) == {"parent": b"1", "child": b"12", "after": b"123"}
 
 
-@pytest.mark.parametrize("address", ["s3://bucket/x", "gs://bucket", "abfs://x@y/z", "hdfs:/x"])
-def test_an_address_is_no_folder(address, tmp_path, monkeypatch):
-    """Would catch results in a local folder that is called `s3:`, which its user looks for in vain."""
-    monkeypatch.chdir(tmp_path)
-    for write in (
-        lambda: SWEEP.run(address),
-        lambda: Store(Path(address)),
-        lambda: files.write_whole(Path(address) / "x.json", "{}"),
-        lambda: files.made_folder(address),
-        lambda: files.prepare_folder(address),
-    ):
-        with pytest.raises(OutputError, match="is an address, and no folder"):
-            write()
-    assert list(tmp_path.iterdir()) == []
-    assert files.local("C:/x") == Path("C:/x")
+WRITING = """
+import resource, sys, time
+from moe_theory.core.errors import OutputError
+from moe_theory.runs.store import Store
+folder, name, number, limit = sys.argv[1:]
+if limit != "none":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+store = Store(folder)
+saved = store.keys()
+for key in (f"{name} row {row}" for row in range(int(number))):
+    if key not in saved:
+        try:
+            store.put({key: key.encode() * 100})
+        except OutputError as failure:
+            sys.exit(str(failure))
+        print(key, flush=True)
+        time.sleep(0.002)  # as if it computed the next one
+"""
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 40 kB, where we may make one."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", disk], capture_output=True).returncode:
-        pytest.skip("mounting needs rights that this user does not have")
-    yield disk
-    subprocess.run(["umount", disk], check=True)
+class Writer:
+    """A process that writes rows, and the keys of those that it has reported as saved."""
+
+    def __init__(self, folder, name, number, limit="none"):
+        self.reported = folder / f"{name}.txt"
+        command = [sys.executable, "-c", WRITING, str(folder), name, str(number), str(limit)]
+        with self.reported.open("w") as output:
+            self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.PIPE, text=True)
+
+    def lines(self):
+        return [line for line in self.reported.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+    def message(self):
+        """What it says on standard error, once it has ended."""
+        return self.process.communicate()[1]
 
 
-def test_a_really_full_disk(small_disk, monkeypatch):
-    monkeypatch.setattr(runs_packs, "MOST_ENTRIES", 2)  # else one pack, which does not fit, has all
-    sweep = Sweep(**{**ARGUMENTS, "replicates": 256})
-    with pytest.raises(OutputError, match="No space left on device"):
-        runner.run(sweep, small_disk / "run")
-    subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
-    counts = runner.run(sweep, small_disk / "run").counts
-    assert counts.present > 0
-    assert not counts.damaged
-    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    for name in ("run", "other"):
-        with pytest.raises(OutputError, match="Read-only file system"):
-            runner.run(sweep, small_disk / name)
+def test_a_full_place_is_one_line_and_loses_nothing(tmp_path):
+    full = Writer(tmp_path, "a", 100, limit=60_000)
+    message = full.message()
+    assert message.count("\n") == 1
+    assert "results.sqlite cannot be written" in message
+    saved = rows(tmp_path)
+    assert 0 < len(full.lines()) == len(saved) < 100
+    again = Writer(tmp_path, "a", 100, limit=10_000_000)  # the same call, with room
+    assert again.message() == ""
+    assert len(again.lines()) == 100 - len(saved)
+    assert saved.items() <= rows(tmp_path).items()
 
 
-def test_leftovers_of_a_killed_process_are_swept_up_but_not_what_is_being_written(folder):
-    old, new = (packs(folder)[0].with_name(f".{'ab' * 20}.zip.host-{number}.part") for number in (1, 2))
-    for path in (old, new):
-        path.write_bytes(b"half")
-    os.utime(old, (0, 0))
-    runner.run(SWEEP, folder)
-    assert not old.exists()
-    assert new.exists()
+@pytest.mark.parametrize("num_writers", [1, 2])
+@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.thorough)])
+def test_no_saved_row_is_lost_by_a_kill(tmp_path, num_writers, kills):
+    """Would catch a `put` that returns before its rows survive the process, and a writer that spoils another's."""
+    chance = random.Random(kills)
+    expected = {}
+    for turn in range(kills):
+        writers = [Writer(tmp_path, f"{turn}-{number}", 100_000) for number in range(num_writers)]
+        while any(len(writer.lines()) < 20 for writer in writers):
+            assert all(writer.process.poll() is None for writer in writers)
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0, 0.05))
+        for writer in writers:
+            writer.process.kill()
+        for writer in writers:
+            assert writer.message() == ""
+            expected |= {line.strip(): line.strip().encode() * 100 for line in writer.lines()}
+        store = Store(tmp_path)
+        assert {key: store.get(key) for key in expected} == expected
+        store.close()
+    assert len(expected) >= 20 * kills * num_writers
 
 
-def test_the_manifest_keeps_every_run(folder):
-    runner.run(SWEEP, folder, arguments=["sweep", "grid.toml"])
-    manifest = read_manifest(folder)
-    assert manifest["specification"] == SWEEP.to_json()
-    first, second = runs_in(folder)
-    assert second["argv"] == ["sweep", "grid.toml"]
-    assert (first["computed"], second["computed"]) == (4, 0)
-    for run in (first, second):
-        assert run["started"] <= run["finished"]
-        assert {"jax", "numpy", "python"} <= run["versions"].keys()
-        assert "cpu" in run["device"]
-
-
-SEALED = [
-    files.sealed({"schema": "moe-theory/sweep/2", **parts})
-    for parts in ({}, {"specification": {}}, {"specification": [], "fingerprint": {"moe-theory": "", "backend": ""}})
-]
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "other"}', '{"schema": "moe-theory/sweep/2"}', *SEALED])
-def test_a_damaged_manifest_is_written_anew_and_costs_nothing(folder, text):
-    (folder / "manifest.json").write_text(text)
-    with pytest.raises(InvalidRunError, match=r"manifest"):
-        read_manifest(folder)
-    assert runner.run(SWEEP, folder).counts.computed == 0
-    assert read_manifest(folder)["specification"] == SWEEP.to_json()
-
-
-def test_a_folder_of_an_earlier_version_is_refused_before_anything_is_computed(tmp_path):
-    (tmp_path / "manifest.json").write_text('{"schema": "moe-theory/sweep/1"}')
-    for use in (Results.open, lambda folder: runner.run(SWEEP, folder)):
-        with pytest.raises(InvalidRunError, match=r"another version \(moe-theory/sweep/1, .* Name another folder"):
-            use(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
-
-
-def test_a_folder_without_a_sweep(tmp_path):
-    with pytest.raises(InvalidRunError, match="holds no sweep"):
-        read_manifest(tmp_path)
-
-
-OURS = ".a.0123456789ab.part"  # a temporary name of a file called a
-FOREIGN = (
-    *({OURS: name} for name in ("..", ".", "b", "../a", "", 1, None, {}, [], "a\0", ".replacing")),
-    *({name: "a"} for name in (".a.part", "../a", "..", "", OURS.upper(), OURS[1:], f"x/{OURS}")),
-    *({OURS.replace(".a.", f".{name}."): name} for name in ("..", "x/y", ".replacing")),
-)
-
-
-@pytest.mark.parametrize("names", FOREIGN)
-def test_a_journal_that_nobody_wrote_here_moves_nothing(names, tmp_path):
-    """Would catch a list of files, put into a shared folder, that makes whoever looks at it replace what it names."""
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    for name in ("a", "b", ".a.part", OURS, OURS.upper(), OURS[1:]):
-        (folder / name).write_text(name)
-    (tmp_path / "a").write_text("elsewhere")
-    (folder / files.JOURNAL).write_text(files.sealed(names))
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(OutputError, match="is damaged"):
-        files.finish_replacing(folder)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+def test_a_file_in_the_place_of_the_folder_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match=r"results\.sqlite"):
+        Store(tmp_path / "file").put({"key": b"1"})

@@ -15,17 +15,16 @@ WRITING = {
 OF_MODULES = {"np": {"save"}, "os": {"replace", "rename"}, "json": {"dump"}, "shutil": {"copyfile", "copytree", "move"}}
 DURABLE = {"whole", "whole_set"}  # which give a temporary name, and put what is written there in its place
 ELSEWHERE = {
-    "runs/locks.py:_publish": "who holds claims, which end with the process",
     "plot/style.py:saved": "into memory",
     "report/plots.py:as_netcdf": "into memory",
     "plot/layout.py:_repr_png_": "into memory",
     "plot/svg.py:written": "into memory",
     "cli/__init__.py:format_epilog": "Click's, into memory",
+    "runs/store.py:pack": "into memory",
     "sweep/results.py:to_netcdf": "by `sweep.dataset`",
     "sweep/results.py:to_zarr": "by `sweep.dataset`",
     "sweep/results.py:to_parquet": "by `sweep.dataset`",
     "cli/sweep.py:_written": "by `sweep.dataset`",
-    "sweep/manifest.py:_append": "lines behind what a log has",
 }
 
 

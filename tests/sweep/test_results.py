@@ -1,29 +1,23 @@
-"""Results of sweeps: catches wrong numbers or labels, reads nobody asked for, and files that differ or lose any."""
+"""Results of sweeps: catches wrong numbers or labels, made-up ones, and files that differ or lose any."""
 
-import copy
-import errno
 import hashlib
 import json
-import os
-import pickle
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from packed import harm, leave_out
+from stored import harm, leave_out
 
 import moe_theory as mt
 from moe_theory import root_key, simulate_batch
 from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MissingChunkError, OutputError, UnknownNameError
-from moe_theory.runs import files
-from moe_theory.runs.files import pack
-from moe_theory.runs.packs import Packs
-from moe_theory.runs.workers import DevicePool
+from moe_theory.runs.store import Store, pack
+from moe_theory.runs.workers import device_pool
 from moe_theory.sweep import runner
 from moe_theory.sweep.plan import SweepPlan, fingerprint
-from moe_theory.sweep.results import Results, Sweep, _Cache
+from moe_theory.sweep.results import Results, Sweep
 from moe_theory.sweep.systems import sweepable
 
 ARGUMENTS = {
@@ -43,8 +37,16 @@ SMALL = {**ARGUMENTS, "axes": {}, "zips": {}, "params": {"num_experts": 3}}  # o
 
 
 def made(folder, **changes):
-    runner.run(Sweep(**{**ARGUMENTS, **changes}), folder, pool=DevicePool(1))
+    runner.run(Sweep(**{**ARGUMENTS, **changes}), folder, pool=device_pool(1))
     return folder
+
+
+def planted(folder, values, **changes):
+    """Results whose chunks hold what `values` gives for each of them."""
+    plan = SweepPlan(Sweep(**{**SMALL, **changes}), fingerprint("continual"))
+    store = Store(folder)
+    store.put({chunk.name: pack(values(chunk)) for chunk in plan.chunks})
+    return Results(plan, store)
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +78,6 @@ def simulated(cell, sweep):
 def cell_at(results, **settings):
     (cell,) = (each for each in results.sweep.grid.cells if each.settings.items() >= settings.items())
     return cell
-
-
-def reads(monkeypatch):
-    """Names of the chunks that are read from here on."""
-    seen, read = [], Packs.read
-    monkeypatch.setattr(Packs, "read", lambda packs, name: seen.append(name) or read(packs, name))
-    return seen
 
 
 def contents(path):
@@ -132,45 +127,6 @@ def test_replicates_keep_their_numbers_and_their_types(replicates):
         np.testing.assert_allclose(data[name].values.astype(np.float64), values, rtol=2e-5)
 
 
-def test_only_the_cells_asked_for_are_read(statistics, monkeypatch):
-    seen = reads(monkeypatch)
-    results = mt.Results.open(statistics)
-    data = results.to_xarray()
-    assert repr(results)
-    assert repr(results.sweep).startswith("<Sweep continual, axes: ")  # in a line, as in a notebook its row is a table
-    assert repr(data)
-    chosen = data["forgetting"].sel(num_experts=3, reading="weak-signal").isel(scale=[1], round=-1)
-    assert not seen
-    first = chosen.values
-    place = results.sweep.grid.cells.index(cell_at(results, num_experts=3, reading="weak-signal", truth_scale=0.2))
-    assert seen == [chunk.name for chunk in results.plan.by_cell[place]]
-    np.testing.assert_array_equal(data["forgetting"].values[1, 1, [1], -1], first)
-    assert len(seen) == 8 * 3  # all cells, and the first only once
-    data.load()
-    assert len(seen) == 8 * 3
-
-
-@pytest.mark.parametrize(
-    "index",
-    [
-        {"num_experts": -1, "round": slice(None, None, -1)},
-        {"num_experts": [1, 0, 1], "statistic": [2, 0]},
-        {"reading": slice(1, 1)},
-        {"num_experts": xr.DataArray([0, 1], dims="pair"), "reading": xr.DataArray([1, 0], dims="pair")},
-    ],
-)
-def test_lazy_indexing_is_that_of_arrays(statistics, index):
-    data = mt.Results.open(statistics).to_xarray()
-    loaded = data.load().copy()
-    xr.testing.assert_identical(mt.Results.open(statistics).to_xarray().isel(index).load(), loaded.isel(index))
-
-
-def test_a_dataset_can_be_copied_and_sent(statistics):
-    data = mt.Results.open(statistics).to_xarray()
-    for twin in (copy.deepcopy(data), pickle.loads(pickle.dumps(data)), data.copy(deep=True)):
-        xr.testing.assert_identical(twin.load(), data)
-
-
 def test_attributes_say_what_decides_and_nothing_of_how_it_ran(statistics, tmp_path):
     data = mt.Results.open(statistics).to_xarray()
     again = mt.Results.open(made(tmp_path / "elsewhere")).to_xarray()
@@ -202,41 +158,17 @@ def test_files_hold_everything_and_are_the_same_twice(kept, form, request, tmp_p
             xr.testing.assert_identical(back.load(), data)
 
 
-def test_only_a_folder_of_ours_is_replaced_and_only_by_a_whole_one(statistics, tmp_path, monkeypatch):
+def test_nothing_that_is_there_is_overwritten_by_a_folder_or_is_one(statistics, tmp_path):
     pytest.importorskip("zarr")
-    with pytest.raises(OutputError, match="something else"):
-        mt.Results.open(statistics).to_zarr(statistics)
-    target, results = tmp_path / "results.zarr", mt.Results.open(statistics)
-    for _ in range(2):
-        results.to_zarr(target)
-    assert [path.name for path in tmp_path.iterdir()] == ["results.zarr"]
-    first = contents(target)
-    with monkeypatch.context() as patched:
-        replace = os.replace
-
-        def fails(old, new):
-            if old.suffix == ".part" and not old.name.endswith(".old.part"):
-                raise OSError(errno.ENOSPC, "no space")
-            return replace(old, new)
-
-        patched.setattr(os, "replace", fails)
-        if sys.platform == "linux":  # both folders change places at once: there is no moment without one
-            results.to_zarr(target)
-        patched.setattr(files, "_exchange", lambda one, other: False)
-        with pytest.raises(OutputError, match="no space"):
-            results.to_zarr(target)
-    assert contents(target) == first
-    (tmp_path / "link.zarr").symlink_to(target)
-    xr.Dataset({"theirs": ("x", [1.0])}).to_zarr(tmp_path / "theirs.zarr", zarr_format=2)
-    for name in ("link.zarr", "theirs.zarr"):
-        with pytest.raises(OutputError, match="something else"):
+    results = mt.Results.open(statistics)
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "link").symlink_to("nowhere")
+    for name in ("theirs", "link"):
+        with pytest.raises(OutputError, match=name):
             results.to_zarr(tmp_path / name)
-    assert xr.open_zarr(tmp_path / "theirs.zarr").theirs == 1
-    with pytest.raises(OutputError):
-        mt.Results.open(statistics).to_netcdf(target)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError):
-        mt.Results.open(statistics).to_netcdf(tmp_path / "file" / "results.nc")
+    with pytest.raises(OutputError, match="theirs"):
+        results.to_netcdf(tmp_path / "theirs")
+    assert {path.name for path in tmp_path.iterdir()} == {"theirs", "link"}
 
 
 @pytest.mark.parametrize(("form", "package"), [("zarr", "zarr"), ("parquet", "pyarrow")])
@@ -281,30 +213,27 @@ def test_partial_statistics_say_of_how_many(tmp_path):
     assert np.isnan(data.drop_sel(statistic="count")).all()
 
 
-def test_a_damaged_chunk_is_told_when_it_is_read(tmp_path):
-    results = mt.Results.open(made(tmp_path, **SMALL))
-    name = results.plan.by_cell[0][1].name
+def test_a_damaged_chunk_is_named_and_left_out_where_that_is_accepted(tmp_path):
+    name = mt.Results.open(made(tmp_path, **SMALL)).plan.by_cell[0][1].name
     harm(tmp_path, name)
     damaged = mt.Results.open(tmp_path)
     for _ in range(2):  # every time, and never of fewer replicates
-        with pytest.raises(MissingChunkError, match=r"2 of 3 chunks .*damaged"):
-            damaged.to_xarray()["forgetting"].load()
-    assert list(damaged.damaged) == [name]
+        with pytest.raises(MissingChunkError, match="2 of 3 chunks"):
+            damaged.to_xarray()
+    assert damaged.damaged.keys() == {name}
     partial = mt.Results.open(tmp_path, partial=True)
     assert partial.to_xarray()["forgetting"].isel(round=0, statistic=0) == 24
     assert partial.coverage.chunks == 2
 
 
 def test_whole_numbers_are_never_made_up_for_a_damaged_chunk(tmp_path):
-    results = mt.Results.open(made(tmp_path, **SMALL, keep="replicates"))
-    name = results.plan.by_cell[0][1].name
+    name = mt.Results.open(made(tmp_path, **SMALL, keep="replicates")).plan.by_cell[0][1].name
     harm(tmp_path, name)
-    partial = mt.Results.open(tmp_path, partial=True)
-    data = partial.to_xarray()
-    assert np.isnan(data["forgetting"].values[:, 16:32]).all()
-    with pytest.raises(MissingChunkError, match="expert has no number"):
-        data["expert"].load()
-    assert np.isnan(partial.to_xarray()["expert"].values[:, 16:32]).all()
+    data = mt.Results.open(tmp_path, partial=True).to_xarray()
+    for observable in ("forgetting", "expert", "terminated"):
+        gaps = np.isnan(data[observable].astype(float)).all("round")
+        assert np.flatnonzero(gaps).tolist() == list(range(16, 32))
+    assert data.attrs["chunks"] == "2 of 3"
 
 
 @pytest.mark.parametrize("form", ["netcdf", "zarr", "parquet"])
@@ -318,29 +247,6 @@ def test_a_sweep_without_axes_is_written_too(tmp_path, form):
     else:
         with xr.open_dataset(path, engine={"netcdf": "scipy", "zarr": "zarr"}[form]) as back:
             xr.testing.assert_identical(back.load(), results.to_xarray().load())
-
-
-def test_runs_are_read_by_name_and_only_as_many_as_asked_for(statistics, monkeypatch):
-    results = mt.Results.open(statistics)
-    seen = reads(monkeypatch)
-    runs = results.runs(10, 10)
-    name = "num_experts = 3, reading = unit-signal, truth_scale = 0.2, noise_scale = 0.3"
-    assert name in list(runs)
-    assert len(runs) == 8
-    run = runs[name]
-    assert run is runs[name]
-    assert len(seen) == 2  # the chunks of replicates 0 to 15 and 16 to 31
-    plain = simulated(cell_at(results, num_experts=3, reading="unit-signal", truth_scale=0.2), results.sweep)
-    for observable, values in plain.items():
-        np.testing.assert_allclose(getattr(run.records, observable), values[..., 10:20], rtol=2e-5)
-    assert list(run.replicates) == list(range(10, 20))
-    assert list(run.rounds) == [10, 20, 25]
-    assert run.params.truth_scale == 0.2
-    assert run.state is None
-    with pytest.raises(KeyError, match="Did you mean"):
-        runs["num_experts = 3"]
-    with pytest.raises(InvalidRunError, match="raise `replicates`"):
-        results.runs(0, 41)
 
 
 def test_a_cell_is_found_by_its_place_or_its_settings(statistics):
@@ -368,44 +274,69 @@ def test_cells_of_computed_axes_have_short_names(tmp_path):
     assert none.to_xarray()["forgetting"].dims == ("round", "statistic")
 
 
+def test_runs_are_read_by_name_and_only_the_replicates_asked_for(statistics):
+    results = mt.Results.open(statistics)
+    runs = results.runs(10, 10)
+    name = "num_experts = 3, reading = unit-signal, truth_scale = 0.2, noise_scale = 0.3"
+    assert len(runs) == 8
+    run = runs[name]
+    assert run is runs[name]
+    plain = simulated(cell_at(results, num_experts=3, reading="unit-signal", truth_scale=0.2), results.sweep)
+    for observable, values in plain.items():
+        np.testing.assert_allclose(getattr(run.records, observable), values[..., 10:20], rtol=2e-5)
+    assert (run.replicates.tolist(), run.rounds.tolist()) == ([*range(10, 20)], [10, 20, 25])
+    assert run.params.truth_scale == 0.2
+    with pytest.raises(KeyError, match="Did you mean"):
+        runs["num_experts = 3"]
+    with pytest.raises(InvalidRunError, match="replicates"):
+        results.runs(0, 41)
+
+
+def test_statistics_are_those_of_numpy_at_the_labels_of_their_cell(tmp_path):
+    """Would catch zips that are multiplied out or exchanged, and moments that lose digits as chunks are merged."""
+    values = np.random.default_rng(0).normal(1e3, 1.0, (8, 3, 48))
+    values[0, 0, 3] = np.nan
+    values[0, 1, 7] = np.inf
+    zips = {"scale": {"truth_scale": [0.4, 0.2], "noise_scale": [0.1, 0.3]}, "pace": {"learning_rate": [0.1, 0.2]}}
+    results = planted(
+        tmp_path,
+        lambda chunk: {"forgetting": values[chunk.cell, :, chunk.first : chunk.first + 16]},
+        axes={"reading": ["unit-signal", "weak-signal"]},
+        zips=zips,
+        observables=["forgetting"],
+    )
+    data = results.to_xarray()["forgetting"]
+    assert data.dims == ("reading", "scale", "pace", "round", "statistic")
+    assert data.coords["noise_scale"].dims == ("scale",)
+    found = data.sel(reading="weak-signal").isel(scale=1, pace=0)
+    assert (float(found.truth_scale), float(found.noise_scale), float(found.learning_rate)) == (0.2, 0.3, 0.1)
+    numbers = values[6, :, :40]
+    expected = {
+        "count": np.full(3, 40.0),
+        "mean": numbers.mean(-1),
+        "standard_error": numbers.std(-1, ddof=1) / np.sqrt(40),
+        "min": numbers.min(-1),
+        "max": numbers.max(-1),
+        "q2.5": np.quantile(numbers, 0.025, axis=-1),
+        "q50": np.median(numbers, axis=-1),
+    }
+    for statistic, value in expected.items():
+        np.testing.assert_allclose(found.sel(statistic=statistic), value, rtol=1e-12, err_msg=statistic)
+    first = data[0, 0, 0]
+    assert np.isnan(first.sel(statistic="mean")[0])
+    assert first.sel(statistic="max")[1] == np.inf
+    assert np.isfinite(first[2]).all()
+
+
 def test_cells_of_different_sizes_stand_side_by_side(tmp_path):
-    sizes = {"axes": {"max_experts": [3, 4]}, "params": {"num_experts": 3}, "observables": ["loads"]}
-    plan, packs = SweepPlan(Sweep(**{**SMALL, **sizes}), fingerprint("continual")), Packs(tmp_path)
-    for chunk in plan.chunks:
-        loads = np.arange(3 * (chunk.cell + 3) * 16).reshape(3, chunk.cell + 3, 16)
-        packs.write([(chunk.name, pack(chunk.task, {"loads": loads}))])
-    data = Results(plan, packs).to_xarray()["loads"]
+    def loads(chunk):
+        return {"loads": np.arange(3 * (chunk.cell + 3) * 16).reshape(3, chunk.cell + 3, 16)}
+
+    results = planted(tmp_path, loads, axes={"max_experts": [3, 4]}, observables=["loads"])
+    data = results.to_xarray()["loads"]
     assert data.sizes["expert_index"] == 4
     small = data.sel(max_experts=3)
     assert np.all(small.sel(statistic="count") == [40, 40, 40, 0])
     assert np.isnan(small.sel(statistic="mean", expert_index=3)).all()
     assert small.sel(statistic="min", round=25, expert_index=2) == 8 * 16
     assert data.sel(max_experts=4, statistic="max", round=25, expert_index=3) == 12 * 16 - 1
-
-
-def test_values_that_are_not_finite_stay_so(tmp_path, monkeypatch):
-    read = Packs.read
-
-    def planted(packs, name):
-        arrays = read(packs, name)
-        arrays["forgetting"][0, :2] = np.inf, np.nan
-        arrays["forgetting"][1, 0] = np.inf
-        return arrays
-
-    monkeypatch.setattr(Packs, "read", planted)
-    data = mt.Results.open(made(tmp_path, **SMALL)).to_xarray()["forgetting"]
-    assert np.isnan(data.sel(statistic="mean").values[0])
-    assert not np.isfinite(data.sel(statistic="mean").values[1])
-    assert data.sel(statistic="max").values[1] == np.inf
-    assert np.isfinite(data.values[2]).all()
-
-
-def test_the_cache_forgets_what_was_asked_for_longest_ago():
-    cache, made = _Cache(2 * 80), []
-
-    def ask(key):
-        return cache.get(key, lambda: made.append(key) or {"x": np.zeros(10)})
-
-    for key in "ababcab":
-        ask(key)
-    assert made == list("abcab")
