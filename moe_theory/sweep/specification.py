@@ -331,6 +331,6 @@ def _text_of(path: str | os.PathLike[str]) -> str:
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         reason = "is a folder, not a file" if isinstance(error, IsADirectoryError) else "is not there"
         raise InvalidSpecError(f"{name}: the specification {reason}. Give the path of a TOML file.") from None
-    except OSError as error:
-        reason = error.strerror or error
+    except (OSError, ValueError) as error:  # a name with a null character
+        reason = getattr(error, "strerror", None) or error
         raise InvalidSpecError(f"{name}: the specification cannot be read: {reason}. Change the path.") from None

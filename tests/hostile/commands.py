@@ -45,7 +45,7 @@ from stored import rows, run_statement
 
 from moe_theory import cli
 from moe_theory.deep import report as deep
-from moe_theory.runs.files import JOURNAL, SEAL, digest, sealed, unsealed
+from moe_theory.runs.files import SEAL, digest, sealed
 
 SECONDS = 10.0  # of processor time that a command may take, and after Ctrl-C to end
 WORK_SECONDS = 2.0  # of processor time after which what has begun to compute is interrupted
@@ -566,26 +566,6 @@ def environments(chance: random.Random, seeds: Seeds) -> Input:
     )
 
 
-def journals(chance: random.Random, seeds: Seeds) -> Input:
-    """A list of files to be put in their places, which somebody else wrote."""
-    ours = ".{}.0123456789ab.part"
-    target = chance.choice(
-        ("verdicts.json", "sweep.json", "..", ".", "", "b" * 200, "../file", "\0", ".replacing", 1, None, {})
-    )
-    source = chance.choice((ours.format(target), ours.format("other"), "../file", "folder", "", ".."))
-    names: Any = chance.choice(({source: target}, {source: target}, [], "x"))
-    document = {**names, SEAL: digest(names)} if isinstance(names, dict) else names
-    data = json.dumps(document).encode()
-    data = damaged(chance, data) if chance.random() < 0.2 else data
-    report = ["report", "{here}/run"]
-    words = chance.choice((report, [*report, "--cite"], ["sweep", "show", "{here}/run"]))
-    kind = chance.choice(("verify", "sweep"))
-    return Input(
-        words,
-        {"run": seeds.folder / kind, "run/.replacing": data, "run/folder/x": b"x", "run/" + ours.format("other"): b"x"},
-    )
-
-
 def special_files(chance: random.Random, seeds: Seeds) -> Input:
     """Named pipes, devices, sockets, links and folders in the place of a file that a command reads."""
     kinds: dict[str, Callable[[Path], object]] = {
@@ -656,7 +636,6 @@ CLASSES: dict[str, tuple[int, Callable[[random.Random, Seeds], Input]]] = {  # w
     "systems": (2, systems),
     "options": (8, options),
     "environments": (4, environments),
-    "journals": (1, journals),
     "special files": (2, special_files),
 }
 
@@ -702,20 +681,11 @@ def carried_out(given: Input) -> Outcome:
         code, is_stopped, used = _wait(child, root)
         after = contents(here)
         changed = [name for name, data in before.items() if after.get(name) != data and code == 2]
-        replaced = [name for name in changed if name in after or not _is_done(name, before)]
+        replaced = changed
         written = (root / "written").read_text(errors="replace").splitlines() if (root / "written").exists() else []
         said = [(root / name).read_bytes() if (root / name).exists() else b"" for name in ("out", "err")]
         out, err = (text.decode(errors="replace").replace(str(here), "{here}") for text in said)
         return Outcome(code, out, err, written, replaced, used, (root / "began").exists(), is_stopped)
-
-
-def _is_done(name: str, before: Mapping[str, bytes]) -> bool:
-    """Whether a file is a whole list of replacements of which none is left: whoever reads the folder may remove it."""
-    path = Path(name)
-    try:
-        return path.name == JOURNAL and not any(str(path.with_name(each)) in before for each in unsealed(before[name]))
-    except ValueError:
-        return False
 
 
 def contents(folder: Path) -> dict[str, bytes]:
