@@ -391,13 +391,10 @@ class _Shared:
 
     def _save(self, store: Store, store_key: str, checkpoint: RunCheckpoint) -> None:
         """Save a run's checkpoint, unless another process has saved one of as many rounds."""
-        _, saved = load(self.plan, store_key)
-        if saved is not None and saved.done >= checkpoint.done:
-            return
         arrays = {_RECORD + name: array for name, array in checkpoint.records.items()}
         if checkpoint.done < self.plan.preset.num_rounds or self.plan.keeps_weights:
             arrays |= {_STATE + name: leaf for name, leaf in checkpoint.state.items()}
-        store.put({store_key: pack(arrays)})
+        store.put({store_key: pack(arrays)}, extent=checkpoint.done)
 
     def begin(self, key: Key[Array, ""], params: Params) -> Any:
         begin = _begin_program(paper_of(self.plan.preset), self.plan.padded.dims)

@@ -28,7 +28,11 @@ PATTERN = "results*.sqlite"
 MOST_FILES = 3  # that are tried, where those before are damaged
 PATIENCE = 60.0  # seconds that a writer waits for another one
 _TABLE = """results
-    (key TEXT PRIMARY KEY, label TEXT, digest BLOB, data BLOB) WITHOUT ROWID"""
+    (key TEXT PRIMARY KEY, label TEXT, extent INTEGER, digest BLOB, data BLOB) WITHOUT ROWID"""
+_INSERT = """INSERT INTO results VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
+    SET label = excluded.label, extent = excluded.extent, digest = excluded.digest, data = excluded.data
+    WHERE excluded.extent >= extent"""
+_REPLACE = "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)"  # of a damaged row, whatever its extent
 # What these say of the disk, of rights or of other processes. Every other code of SQLite says that a file is damaged.
 _OF_THE_PLACE = (
     sqlite3.SQLITE_BUSY,
@@ -101,14 +105,15 @@ class Store:
         saved = self.keys()
         return {key for key in keys if key in saved and self.get(key) is not None}
 
-    def put(self, results: Mapping[str, bytes], label: str | None = None) -> None:
+    def put(self, results: Mapping[str, bytes], *, label: str | None = None, extent: int = 0) -> None:
         """Save results together. When this returns they survive a crash of the machine.
 
         Args:
-            label: what the results are of. Others with this label are removed.
+            label: what the results are of. Those of other keys with this label are removed.
+            extent: how far the results go. One that another process has saved further stays.
         Raises: OutputError where the folder takes no more. What was saved before stays.
         """
-        rows = [(key, label, _digest(key, data), data) for key, data in results.items()]
+        rows = [(key, label, extent, _digest(key, data), data) for key, data in results.items()]
         with self._lock:
             for _ in range(MOST_FILES):
                 try:
@@ -133,13 +138,15 @@ class Store:
             for database in databases.values():
                 database.close()
 
-    def _write(self, rows: list[tuple[str, str | None, bytes, bytes]], label: str | None) -> None:
+    def _write(self, rows: list[tuple[str, str | None, int, bytes, bytes]], label: str | None) -> None:
         database = self._writable()
         database.execute("BEGIN IMMEDIATE")
         try:
-            if label is not None:
-                database.execute("DELETE FROM results WHERE label = ?", (label,))
-            database.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)", rows)
+            for row in rows:
+                if label is not None:
+                    database.execute("DELETE FROM results WHERE label = ? AND key != ?", (label, row[0]))
+                statement = _REPLACE if row[0] in self.damaged else _INSERT
+                database.execute(statement, row)
             database.execute("COMMIT")
         except BaseException:
             with contextlib.suppress(sqlite3.Error):

@@ -69,15 +69,13 @@ class Archive:
         """
         key = self.keys.of(claim, reading, seed)
         self.written.add(key)
-        data = self.store.get(key)
-        if data is not None and int(unpack(data)["count"]) > samples.num_replicates:
-            return
         parts = {name: part for name, part in samples._asdict().items() if part is not None}
         # One row for all, where all replicates have the same.
         arrays = {name: part[:1] if np.all(part == part[:1]) else part for name, part in parts.items()}
         arrays["count"] = np.int64(samples.num_replicates)
         arrays["labels"] = np.array(labels, str)
-        self.store.put({key: pack(arrays)}, label=f"{claim.id}@{reading.name}")
+        label = f"{claim.id}@{reading.name}"
+        self.store.put({key: pack(arrays)}, label=label, extent=samples.num_replicates)
 
 
 def clear_samples(folder: Path) -> None:

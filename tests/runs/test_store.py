@@ -113,6 +113,13 @@ def test_a_label_replaces_what_had_it(tmp_path):
     assert store.keys() == {"other", "new"}
 
 
+def test_a_result_that_goes_further_stays(tmp_path):
+    """Would catch a slow process that replaces the samples of a quick one by fewer."""
+    Store(tmp_path).put({"samples": b"many"}, extent=4096)
+    Store(tmp_path).put({"samples": b"few"}, extent=64)
+    assert Store(tmp_path).get("samples") == b"many"
+
+
 def test_a_pickled_store_writes_the_same_file(tmp_path):
     store = Store(tmp_path, "-1-of-2")
     store.put({"key": b"1"})
