@@ -160,6 +160,18 @@ class Plan:
         """The store of the runs, where there is a folder. Raises: OutputError for an address in place of one."""
         return None if self.folder is None else Store(self.folder, way_out=WAY_OUT)
 
+    def weights(self, cell: str, replicate: int) -> dict[str, Shaped[np.ndarray, "..."]]:
+        """Return the arrays of a run's last state by name, such as "experts.params.0.kernel".
+
+        Raises: InvalidRunError for a run that has not saved its state, see `keeps_weights`.
+        """
+        _, checkpoint = load(self, _key(_common_key(self), cell, replicate, self.params()[cell]))
+        if checkpoint is None or not checkpoint.state:
+            raise InvalidRunError(
+                f"{cell}, seed {replicate}, has no saved state in {self.folder}: run it with keeps_weights=True."
+            )
+        return checkpoint.state
+
     @functools.cached_property
     def stored(self) -> Counter[Stored]:
         """How many of its runs the folder had, by how far they were, when this was first read."""

@@ -73,7 +73,8 @@ def _pool(cluster: Any, address: str, num_local: int, resources: contextlib.Exit
     resources.callback(_quietly, client.close, timeout=CLOSING)
     executor = client.get_executor(pure=False)
     resources.callback(executor.shutdown, wait=False)
-    num_workers = max(1, sum(client.nthreads().values()))  # a task may make the cluster start one
+    threads: Any = client.nthreads()
+    num_workers = max(1, sum(threads.values()))  # a task may make the cluster start one
     return WorkerPool(executor, f"Dask {address}", num_workers, num_local, close=resources.close)
 
 
@@ -101,7 +102,7 @@ def _local_cluster(num_processes: int, resources: contextlib.ExitStack) -> Any:
                 n_workers=num_processes,
                 threads_per_worker=1,
                 host="127.0.0.1",
-                dashboard_address=None,
+                dashboard_address=None,  # pyright: ignore[reportArgumentType]
                 silence_logs=logging.CRITICAL,
                 memory_limit=0,
             )

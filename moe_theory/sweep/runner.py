@@ -29,7 +29,7 @@ class Part(NamedTuple):
     """A fixed share of a sweep's chunks, for one job of a batch system: every n-th chunk, from the i-th on."""
 
     number: int  # from 1 on
-    count: int
+    num_parts: int
 
     @classmethod
     def parsed(cls, text: str) -> Self:
@@ -42,11 +42,11 @@ class Part(NamedTuple):
     @property
     def suffix(self) -> str:
         """The end of the part's file name, before the ending."""
-        return f"-{self.number}-of-{self.count}"
+        return f"-{self.number}-of-{self.num_parts}"
 
     def chunks(self, chunks: Sequence[PlannedChunk]) -> Sequence[PlannedChunk]:
         """Return the part's chunks of all."""
-        return chunks[self.number - 1 :: self.count]
+        return chunks[self.number - 1 :: self.num_parts]
 
 
 @dataclasses.dataclass

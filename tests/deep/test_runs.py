@@ -126,8 +126,7 @@ def test_kept_weights_are_named_and_let_a_run_go_on(undisturbed, tmp_path):
     del undisturbed
     plan = plan_of(tmp_path, replicates=1, keeps_weights=True)
     first = runs.run_plan(plan)
-    held = {name.removeprefix("state.") for name in saved(plan, "M = 4") if name.startswith("state.")}
-    assert {"gates", "experts.params.0.kernel", "past.tests"} <= held
+    assert {"gates", "experts.params.0.kernel", "past.tests"} <= plan.weights("M = 4", 0).keys()
     twice = dataclasses.replace(TINY, dims=dataclasses.replace(DIMS, max_rounds=2 * ROUNDS))
     longer, found = found_in(plan_of(tmp_path, preset=twice, replicates=1, keeps_weights=True))
     assert set(found.values()) == {Stored.PARTIAL}
