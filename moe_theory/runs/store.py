@@ -109,6 +109,7 @@ class Store:
         Raises: OutputError where the folder takes no more. What was saved before stays.
         """
         rows = [(key, label, _digest(key, data), data) for key, data in results.items()]
+        failure: Exception = OSError()
         with self._lock:
             for _ in range(MOST_FILES):
                 try:
