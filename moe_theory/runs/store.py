@@ -26,6 +26,7 @@ Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
 
 PATTERN = "results*.sqlite"
 MOST_FILES = 3  # that are tried, where those before are damaged
+TICK = 2_000_000_000  # nanoseconds: the coarsest clock of a file system
 PATIENCE = 60.0  # seconds that a writer waits for another one
 _TABLE = """results
     (key TEXT PRIMARY KEY, label TEXT, extent INTEGER, digest BLOB, data BLOB) WITHOUT ROWID"""
@@ -73,6 +74,7 @@ class Store:
         self._process = os.getpid()
         self._databases: dict[Path, sqlite3.Connection] = {}
         self._checked: set[Path] = set()  # files that may be written
+        self._changed = 0  # when the folder was changed, as far as is known
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Store, (self.folder, self._part, self._way_out)
@@ -136,6 +138,7 @@ class Store:
         with self._lock:
             databases = self._databases
             self._databases = {}
+            self._changed = 0
             for database in databases.values():
                 database.close()
 
@@ -173,9 +176,15 @@ class Store:
             _FORKED.append(self._databases)
             self._databases = {}
             self._process = os.getpid()
-        for file in sorted(self.folder.glob(PATTERN)):
-            if file not in self._databases and (database := self._open(file)) is not None:
-                self._databases[file] = database
+            self._changed = 0
+        with contextlib.suppress(OSError):  # of a folder that is not there
+            changed = self.folder.stat().st_mtime_ns
+            # A folder that changed just now may change again in the same tick of the file system's clock.
+            if changed != self._changed or time.time_ns() - changed < TICK:
+                self._changed = changed
+                for file in sorted(self.folder.glob(PATTERN)):
+                    if file not in self._databases and (database := self._open(file)) is not None:
+                        self._databases[file] = database
         return self._databases
 
     def _open(self, file: Path) -> sqlite3.Connection | None:
@@ -196,8 +205,12 @@ class Store:
     def _set_aside(self, file: Path) -> None:
         """Rename a file that SQLite cannot open, and say so."""
         aside = file.with_name(f"{file.name}.damaged-{time.time_ns()}")
-        with contextlib.suppress(FileNotFoundError):  # another process was faster
+        try:
             file.rename(aside)
+        except FileNotFoundError:  # another process was faster
+            return
+        except OSError as failure:
+            raise OutputError(f"{file} is damaged and cannot be renamed ({failure.strerror}). Remove it.") from None
         self.damaged[file.name] = f"SQLite cannot open it, and it is now {aside.name}"
         _LOG.warning("%s is damaged and is now %s. Its results are computed again.", file, aside.name)
 

@@ -15,7 +15,6 @@ import argparse
 import contextlib
 import faulthandler
 import functools
-import hashlib
 import importlib
 import io
 import itertools
@@ -298,19 +297,14 @@ TYPES = ("'<f8'", "'<i8'", "'<u8'", "'|O'", "'<U9'", "[('a', '<f8')]", "'|V8'", 
 
 
 def arrays(chance: random.Random, seeds: Seeds) -> Input:
-    """Chunks of a sweep that declare what they do not hold, some with a digest as if the store had written them."""
+    """Chunks of a sweep that somebody has replaced who does not know their digest, by what declares other sizes."""
     made = npy(chance.choice(TYPES), chance.choice(SHAPES), bytes(80))
     whole = rows(seeds.folder / "sweep")
     key = chance.choice(sorted(whole))
     lie = chance.choice((damaged(chance, whole[key]), made, archive({"forgetting.npy": made}), archive({}, 2**31)))
-    is_signed = chance.random() < 0.7
 
     def prepare(here: Path) -> None:
-        if not is_signed:
-            run_statement(here / "run", "UPDATE results SET data = ? WHERE key = ?", lie, key)
-            return
-        mark = hashlib.sha256(key.encode() + lie).digest()
-        run_statement(here / "run", "UPDATE results SET data = ?, digest = ? WHERE key = ?", lie, mark, key)
+        run_statement(here / "run", "UPDATE results SET data = ? WHERE key = ?", lie, key)
 
     words = ["sweep", "show", "{here}/run", *chance.choice(([], ["--json"], ["--to", "{here}/run/x.nc"]))]
     return Input(words, {"run": seeds.folder / "sweep"}, prepare=prepare)
@@ -581,7 +575,6 @@ def special_files(chance: random.Random, seeds: Seeds) -> Input:
     made = kinds[chance.choice(sorted(kinds))]
     words, name = chance.choice(SPECIAL)
     files: dict[str, bytes | Path] = {
-        "model.safetensors": seeds.folder / "model.safetensors",
         "grid.toml": GRID.encode(),
     }
     for kind in ("verify", "sweep"):
