@@ -59,6 +59,10 @@ def explore(
     if module is not None:
         load_claims(module)
     plan = plan_search(claim, **asked, module=None if module is None else str(module))
+    if dask is not None:
+        from moe_theory.runs.dask import check_address
+
+        check_address(dask)
     folder = prepare_folder(out, [path.name for path in exploration.paths_of(out, plan.claim.id)])
     keep_programs(fallback=folder / "programs")
     judged: list = []

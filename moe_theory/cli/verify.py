@@ -157,16 +157,16 @@ def _judge(request: "Request", out: Path, dask: str | None, fresh: bool, has_pag
     if request.budget is not None and has_page:
         reserve = min(PAGE_SECONDS * request.num_verdicts, PAGE_SHARE * request.budget)
         request = dataclasses.replace(request, reserve=reserve)
-    folder = prepare_folder(out, (pages.NUMBERS, *(pages.PAGE_NAMES if has_page else ())))
-    keep_programs(fallback=folder / "programs")
-    if fresh:
-        clear_samples(folder / SAMPLES)
-    archive = Archive(folder / SAMPLES)
     pool = None
     if dask is not None:
         from moe_theory.verify.remote import remote_pool
 
         pool = remote_pool(request.studies, dask=dask)
+    folder = prepare_folder(out, (pages.NUMBERS, *(pages.PAGE_NAMES if has_page else ())))
+    keep_programs(fallback=folder / "programs")
+    if fresh:
+        clear_samples(folder / SAMPLES)
+    archive = Archive(folder / SAMPLES)
     about: Any = {"pool": pool, "command": command_line()}
     verdicts_so_far: list[Verdict] = []
     pictures = panels.Pictures() if has_page else None

@@ -10,7 +10,7 @@ import importlib
 import reprlib
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -79,22 +79,6 @@ class InvalidReportError(MoeTheoryError):
 
 class MissingChunkError(MoeTheoryError):
     """Something kept, such as a chunk of a sweep, that is not there (yet)."""
-
-
-class DamagedChunkError(MoeTheoryError):
-    """A file of something kept that is not whole."""
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path} is damaged: {reason}. Run the same command again: it is computed anew.")
-        self.reason = reason
-
-
-class OtherChunkError(DamagedChunkError):
-    """A whole file of something else than what its name says."""
-
-    def __init__(self, path: Path, task: Mapping[str, Any] | None = None) -> None:
-        super().__init__(path, "it holds something else")
-        self.task: Mapping[str, Any] = task or {}  # what it is the result of
 
 
 class MissingDataError(MoeTheoryError):

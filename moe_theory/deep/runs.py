@@ -161,7 +161,7 @@ class Plan:
         return None if self.folder is None else Store(self.folder, way_out=WAY_OUT)
 
     def weights(self, cell: str, replicate: int) -> dict[str, Shaped[np.ndarray, "..."]]:
-        """Return the arrays of a run's last state by name, such as "experts.params.0.kernel".
+        """Return the arrays of a run's last state by name, such as "experts.params.0.kernel" (M, inputs, outputs).
 
         Raises: InvalidRunError for a run that has not saved its state, see `keeps_weights`.
         """

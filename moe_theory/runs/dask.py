@@ -32,27 +32,32 @@ def dask_pool(address: str) -> WorkerPool:
     Raises: InvalidRunError for an address that is none of these, or without Dask; ExecutorLostError where no scheduler
         answers.
     """
-    if importlib.util.find_spec("distributed") is None:
-        raise InvalidRunError(f"dask={address!r} needs Dask, which is not installed: pip install 'moe-theory[dask]'")
+    check_address(address)
     resources = contextlib.ExitStack()
     try:
         for name in _LOGGERS:
             logger = logging.getLogger(name)
             resources.callback(logger.setLevel, logger.level)
             logger.setLevel(logging.CRITICAL + 1)
-        if re.fullmatch(r"local:0*[1-9]\d*", str(address)):
+        if address.startswith("local:"):
             number = int(address.removeprefix("local:"))
             return _pool(_local_cluster(number, resources), address, number, resources)
-        if re.fullmatch(r"(tcp|tls)://(\[[^\]\s/]+\]|[^:\s/]+):\d{1,5}|file:.+", str(address)):
-            return _pool(_scheduler(address), address, 1, resources)
+        return _pool(_scheduler(address), address, 1, resources)
     except BaseException:
         resources.close()
         raise
-    resources.close()
-    raise InvalidRunError(
-        f"dask={shortened(address)} is no address of a cluster: give tcp://HOST:PORT or tls://HOST:PORT of a Dask "
-        "scheduler, file:PATH of its scheduler file, or local:N for N worker processes on this machine."
-    )
+
+
+def check_address(address: str) -> None:
+    """Raise InvalidRunError for what is no address of a cluster, or without Dask."""
+    if importlib.util.find_spec("distributed") is None:
+        raise InvalidRunError(f"dask={address!r} needs Dask, which is not installed: pip install 'moe-theory[dask]'")
+    forms = (r"local:0*[1-9]\d*", r"(tcp|tls)://(\[[^\]\s/]+\]|[^:\s/]+):\d{1,5}", r"file:.+")
+    if not any(re.fullmatch(form, str(address)) for form in forms):
+        raise InvalidRunError(
+            f"dask={shortened(address)} is no address of a cluster: give tcp://HOST:PORT or tls://HOST:PORT of a Dask "
+            "scheduler, file:PATH of its scheduler file, or local:N for N worker processes on this machine."
+        )
 
 
 def _pool(cluster: Any, address: str, num_local: int, resources: contextlib.ExitStack) -> WorkerPool:

@@ -265,8 +265,8 @@ def explore(
         dask: or the address of a Dask cluster.
         progress: where it is reported; by default a line in a notebook, else standard error.
         on_point: called with each point as soon as its verdict stands.
-    Raises: UnknownNameError, InvalidParamsError or InvalidRunError before anything runs; ExecutorLostError for workers
-        that cannot be reached, or are lost.
+    Raises: UnknownNameError, InvalidParamsError, InvalidRunError or InvalidStatementError before anything runs;
+        ExecutorLostError for workers that cannot be reached, or are lost.
 
     Examples:
         >>> import moe_theory as mt

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 import types
-from pathlib import Path
 
 import click
 import pytest
@@ -253,46 +252,6 @@ def test_what_is_not_seen_is_shown_and_what_is_read_stays():
             assert output.harmless(letter) == letter or not letter.isalnum() or letter in BLANK
         elif letter not in "\t\n" and not letter.isspace():
             assert output.harmless(letter).isascii()
-
-
-@pytest.fixture
-def soon():
-    """Fail a test that waits for ever."""
-
-    def fail(*_):
-        raise AssertionError("it waits")
-
-    before = signal.signal(signal.SIGALRM, fail)
-    signal.alarm(60)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "report {}",
-        "sweep {}",
-        "sweep show {}",
-        "report {} --cite",
-        "bound --checkpoint {}",
-        "merge --slots 1 --stream {}",
-        "deep continual-mnist-small --data {}",
-        "verify continual.lemma-4 --list --module {}",
-        "figures continual figure-2 --style {}",
-    ],
-)
-def test_what_is_no_file_is_refused_in_a_line(command, refused, tmp_path, monkeypatch, soon):
-    """Would catch a command that waits for a named pipe, or reads `/dev/zero` until memory ends."""
-    monkeypatch.chdir(tmp_path)
-    os.mkfifo("pipe")
-    os.mkfifo("pipe.py")
-    for name in ("verdicts.json", "manifest.json", "report.json", "model.safetensors.index.json", "a.safetensors"):
-        Path("folder").mkdir(exist_ok=True)
-        os.mkfifo(Path("folder", name))
-    for place in ("pipe", "pipe.py", "/dev/zero", "folder"):
-        refused(*command.replace("{}", place).split())
 
 
 def test_a_refusal_is_one_short_line(refused, capsys, monkeypatch):

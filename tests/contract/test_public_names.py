@@ -30,9 +30,9 @@ IMPOSSIBLE = {
     "moe_theory.Results": {
         "kind": "UnknownNameError",
         "rounds": "InvalidRunError",
+        "statistics_of": "InvalidRunError",
         "to_xarray": "InvalidRunError InvalidSystemError UnknownNameError",
     },
-    "moe_theory.Sweep": {"run": "DamagedChunkError OtherChunkError"},  # such chunks are computed again
     "moe_theory": {  # a system's is the claim's ERROR; the others are of an algorithm of one's own
         "explore": "InvalidSystemError InvalidClaimError InvalidReportError",
         "challenge": "InvalidClaimError InvalidReportError",

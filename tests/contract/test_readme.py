@@ -202,5 +202,5 @@ def test_what_is_linked_is_there():
 def test_the_files_that_texts_name_are_there():
     named = r"`((?:benchmarks|docs|examples|moe_theory|tests)/[\w./-]*\.[a-z]+)`"
     found = {(where, name) for where, text in TEXTS.items() for name in re.findall(named, text)}
-    assert ("promised", "tests/runs/test_arrays.py") in found
+    assert ("promised", "tests/runs/test_store.py") in found
     assert not [each for each in sorted(found) if not (ROOT / each[1]).exists()]

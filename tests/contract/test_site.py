@@ -178,7 +178,7 @@ def test_a_claim_leads_to_the_functions_that_compute_it():
     [
         "`moe-theory/verdicts/6`, with `--cite` `moe-theory/citation/2`",
         "`moe-theory/deep/1`, with `--data DIR --list` `moe-theory/data/1`",
-        "`moe-theory/sweep-summary/1`",
+        "`moe-theory/sweep-summary/2`",
     ],
 )
 def test_every_schema_of_a_command_is_shown(cell):

@@ -7,7 +7,6 @@ of more than one line or without the file, the fault or the way out.
 import dataclasses
 import gzip
 import hashlib
-import io
 import re
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from moe_theory import deep
 from moe_theory.core.errors import DamagedDataError, InvalidDimsError, MissingDataError, UnknownNameError
 from moe_theory.deep import fitting, presets, runs
 from moe_theory.deep.datasets import DATASETS, DataSet, cifar, load, mnist
-from moe_theory.deep.datasets import files as reading_of
 
 from . import dataset_files as files
 
@@ -333,31 +331,6 @@ def test_tiny_imagenet_without_its_annotations(tmp_path):
     files.tiny_imagenet(tmp_path, "published", per_class=1)
     (tmp_path / "val" / "val_annotations.txt").unlink()
     assert "val_annotations.txt is missing" in raised(MissingDataError, "tiny-imagenet", tmp_path)
-
-
-class Broken(io.BytesIO):
-    """A file on a disk that fails."""
-
-    def __init__(self, failure):
-        super().__init__()
-        self.failure = failure
-
-    def read(self, size=-1):
-        raise self.failure
-
-
-@pytest.mark.parametrize(
-    ("failure", "said"),
-    [
-        (OSError(5, "Input/output error"), "it cannot be read (Input/output error)"),
-        (MemoryError(), "it does not fit into memory"),
-    ],
-)
-def test_an_unreadable_file_is_named(tmp_path, monkeypatch, failure, said):
-    """Would catch a traceback where the disk fails, or where a file is larger than memory."""
-    files.mnist(tmp_path)
-    monkeypatch.setattr(reading_of, "open_file", lambda path: Broken(failure))
-    assert f"train-images-idx3-ubyte is damaged: {said}" in raised(DamagedDataError, "mnist", tmp_path)
 
 
 def test_the_published_names_are_all_there():

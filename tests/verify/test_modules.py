@@ -242,7 +242,7 @@ def test_an_edit_of_a_new_paper_loses_what_it_decides(what, tmp_path, monkeypatc
         store = archive.Archive(tmp_path / "samples")
         (reading,) = registry.select_readings("mine", ["best-of-2"])
         sweepable = sys.modules[claim.registered()[ids[0]].module].PAPER.import_system("mine")
-        kept.append(({store.name_of(each, reading, 0) for each in map(claim.registered().get, ids)}, sweepable.code))
+        kept.append(({store.keys.of(each, reading, 0) for each in map(claim.registered().get, ids)}, sweepable.code))
     (samples, code), (others, other_code) = kept
     assert (samples == others, code == other_code) == 2 * (what in PAPER_KEEPING,)
     assert bool(samples & others) == (what in PAPER_KEEPING)
