@@ -1,7 +1,6 @@
 """Samples of claims in the store, by what decides them, so that a verification resumes where it stopped."""
 
 import hashlib
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -87,8 +86,7 @@ def clear_samples(folder: Path) -> None:
 
 class Keys:
     """Keys of claims' samples: digests of everything that decides them, which is code, parameters, seed, precision,
-    versions and machine. What they share is read once, so that they are of one verification. Where a function names a
-    value that cannot be hashed, such as an open file's, no later verification has the same key.
+    versions and machine. What they share is read once, so that they are of one verification.
     """
 
     def __init__(self) -> None:
@@ -97,10 +95,17 @@ class Keys:
         self._kept: list[Any] = []  # these, so that nothing else has their ids
 
     def of(self, claim: Claim, reading: ReadingLike, seed: int) -> str:
+        """Return the key of a claim's samples. Raises: InvalidRunError for code with a value that has no key."""
+        try:
+            digests = (
+                self._digest(_functions, claim),
+                self._digest(_code, claim.experiment),
+                self._digest(_params, claim.experiment, reading),
+            )
+        except InvalidRunError as failure:
+            raise InvalidRunError(f"claim {claim.id}: {failure}") from None
         parts = (
-            self._digest(_functions, claim),
-            self._digest(_code, claim.experiment),
-            self._digest(_params, claim.experiment, reading),
+            *digests,
             fingerprint(),
             versions(),
             is_x64(),
@@ -112,10 +117,7 @@ class Keys:
         place = tuple(map(id, of))
         if place not in self._known:
             self._kept.append(of)
-            try:
-                self._known[place] = self._digests.of(parts(*of))
-            except InvalidRunError:
-                self._known[place] = uuid.uuid4().hex
+            self._known[place] = self._digests.of(parts(*of))
         return self._known[place]
 
 

@@ -295,6 +295,9 @@ class StudyMonitor:
         self._sourced: Runs | None = None  # runs that are measured, or read from a stored sweep
         self._sourced_seconds = 0.0
         self._is_loaded = False
+        if archive is not None:  # before anything runs: code may have a value that has no key
+            for claim in study.claims:
+                archive.keys.of(claim, study.reading, study.seed)
         self._bytes_each = 0.0  # of a replicate of them
         self._target = next(self._looks)  # replicates of the next look
         self.tests = [

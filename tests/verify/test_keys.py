@@ -1,5 +1,6 @@
 """Keys of all claims' samples: catches samples thrown away for a word, and samples kept of code that has changed."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -7,7 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import moe_theory
+from moe_theory.core.errors import InvalidRunError
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Keys
 
@@ -67,3 +71,13 @@ def test_code_loses_the_samples_that_it_decides(tmp_path):
     importing = {"continual", "reinforced", "deep"}
     expected = {id for id, claim in registry.all_claims().items() if claim.paper in importing or "edge.lemma-5." in id}
     assert {id for id in before if after[id] != before[id]} == expected
+
+
+def test_a_value_without_a_key_is_an_error_of_its_claim():
+    """Would catch samples that are saved under a key by which they are never found."""
+    (claim,) = registry.select_claims(["continual.lemma-4"])
+    (reading, *_) = registry.select_readings("continual", None)
+    with open(__file__) as file:
+        reading_a_file = dataclasses.replace(claim, observe=lambda runs: file)
+        with pytest.raises(InvalidRunError, match=f"{claim.id}.*TextIOWrapper"):
+            Keys().of(reading_a_file, reading, 0)
