@@ -200,11 +200,11 @@ def mean_loss(path: str | Path) -> tuple[float, int]:
         (0.75, 2)
     """
     try:
-        if Path(path).suffix == ".npy":
-            path.open("rb").close()
-            losses = np.load(path, mmap_mode="r", allow_pickle=False)  # a map of no more than the file has
+        file = Path(path)
+        if file.suffix == ".npy":
+            losses = np.load(file, mmap_mode="r", allow_pickle=False)  # a map of no more than the file has
         else:
-            losses = np.array([float(line) for line in path.read_text(encoding="utf-8").split()])
+            losses = np.array([float(line) for line in file.read_text(encoding="utf-8").split()])
         if losses.ndim != 1 or not len(losses) or losses.dtype.kind not in "biuf":
             raise ValueError(f"it has {losses.dtype.name} of shape {losses.shape}")
     except (OSError, ValueError, EOFError) as failure:

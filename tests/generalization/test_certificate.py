@@ -185,7 +185,7 @@ def test_losses_are_read_from_text_and_arrays(tmp_path):
     np.save(tmp_path / "losses.npy", losses)
     (tmp_path / "losses.txt").write_text("\n".join(map(str, losses)))
     for name in ("losses.npy", "losses.txt"):
-        assert mean_loss(tmp_path / name) == (pytest.approx(losses.mean()), 11)
+        assert mean_loss(str(tmp_path / name)) == (pytest.approx(losses.mean()), 11)
     np.save(tmp_path / "losses.npy", losses[:, None])
     with pytest.raises(InvalidParamsError, match="of shape"):
         mean_loss(tmp_path / "losses.npy")
