@@ -111,12 +111,12 @@ def _local_cluster(num_processes: int, resources: contextlib.ExitStack) -> Any:
                 silence_logs=logging.CRITICAL,
                 memory_limit=0,
             )
+            resources.callback(_quietly, cluster.close, timeout=CLOSING)
     except (AssertionError, OSError, RuntimeError) as failure:
         raise ExecutorLostError(
             f"{num_processes} Dask workers cannot be started here ({failure}). In a script, what runs the sweep must "
             'stand below `if __name__ == "__main__":`. In a task of Dask, name its scheduler.'
         ) from None
-    resources.callback(_quietly, cluster.close, timeout=CLOSING)
     return cluster
 
 
