@@ -196,11 +196,10 @@ class CellBatch:
         place = result.task.place
         self._outcomes[place] = outcome
         self.seconds += seconds
-        if place in self._firsts.values():
-            programs = {name: self._program_of(name) for name in self._cells}
-            self._require_memory(
-                outcome, sum(self._counts[name] for name in programs if programs[name] == programs[place[0]])
-            )
+        program = self._program_of(place[0])
+        if place == self._firsts[program]:
+            alike = [name for name in self._cells if self._program_of(name) == program]
+            self._require_memory(outcome, sum(self._counts[name] for name in alike))
 
     def runs(self) -> Mapping[str, Run]:
         """Return the runs by the cells' names, once all chunks are there: chunks are joined by their numbers."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from moe_theory.core.errors import OutputError
+from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.runs.files import WAY_OUT, local
 
 Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
@@ -248,6 +248,15 @@ def _is_of_the_place(failure: Exception) -> bool:
 def _digest(key: str, data: Any) -> bytes:
     content = data if isinstance(data, bytes) else repr(data).encode()
     return hashlib.sha256(key.encode() + content).digest()
+
+
+def require_no_0_1(folder: Path, *patterns: str) -> None:
+    """Raise InvalidRunError for a folder with files of such names, which version 0.1 wrote."""
+    if any(next(folder.glob(pattern), None) is not None for pattern in patterns):
+        raise InvalidRunError(
+            f"{folder} was written by version 0.1, which this one does not read. The same command with another --out "
+            "computes it again."
+        )
 
 
 def pack(arrays: Arrays) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from moe_theory.core.errors import InvalidRunError
 from moe_theory.runs.files import read_json, write_whole
 from moe_theory.runs.provenance import difference
+from moe_theory.runs.store import require_no_0_1
 
 SCHEMA = "moe-theory/sweep/3"
 MANIFEST = "sweep.json"
@@ -58,8 +59,5 @@ def write_manifest(folder: Path, manifest: Manifest, is_part: bool) -> None:
 
 def require_version(folder: Path) -> None:
     """Raise InvalidRunError for a folder that version 0.1 wrote."""
-    if any((folder / name).exists() for name in _OF_0_1) and not (folder / MANIFEST).exists():
-        raise InvalidRunError(
-            f"{folder} was written by version 0.1, which this one does not read. The same command with another --out "
-            "computes it again."
-        )
+    if not (folder / MANIFEST).exists():
+        require_no_0_1(folder, *_OF_0_1)

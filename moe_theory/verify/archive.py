@@ -11,7 +11,7 @@ from moe_theory.core.errors import InvalidRunError
 from moe_theory.runs.cells import chunk_of, compute_chunk
 from moe_theory.runs.key import Digests
 from moe_theory.runs.provenance import fingerprint, is_x64, versions
-from moe_theory.runs.store import PATTERN, Store, pack, unpack
+from moe_theory.runs.store import PATTERN, Store, pack, require_no_0_1, unpack
 from moe_theory.verify.claim import Claim, Experiment, ReadingLike
 from moe_theory.verify.evidence import (
     EVENTS,
@@ -33,11 +33,7 @@ class Archive:
 
     def __init__(self, folder: Path) -> None:
         """Raises: InvalidRunError for a folder that version 0.1 wrote."""
-        if next(folder.glob(_OF_0_1), None) is not None:
-            raise InvalidRunError(
-                f"{folder} was written by version 0.1, which this one does not read. The same command with another "
-                "--out computes it again."
-            )
+        require_no_0_1(folder, _OF_0_1)
         self.store = Store(folder, way_out="make room or name another --out")
         self.keys = Keys()
         self.found: set[str] = set()  # keys of samples that were there

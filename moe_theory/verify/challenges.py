@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from moe_theory.core.errors import InvalidReportError, InvalidRunError
 from moe_theory.runs import Progress, automatic, quiet, shown
 from moe_theory.runs.runner import Runner, Task
-from moe_theory.runs.store import Store
+from moe_theory.runs.store import Store, require_no_0_1
 from moe_theory.runs.workers import WorkerPool
 from moe_theory.verify import registry
 from moe_theory.verify.archive import Keys
@@ -145,11 +145,7 @@ def kept(folder: Path) -> list[Challenge]:
 def _store(folder: Path) -> Store:
     """The searches in a folder. Raises: InvalidRunError for one that version 0.1 wrote."""
     place = folder / FOLDER
-    if next(place.glob("*.json"), None) is not None:
-        raise InvalidRunError(
-            f"{place} was written by version 0.1, which this one does not read. The same command with another --out "
-            "searches again."
-        )
+    require_no_0_1(place, "*.json")
     return Store(place, way_out="make room or name another --out")
 
 
