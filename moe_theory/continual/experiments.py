@@ -31,13 +31,13 @@ from moe_theory.core.linear import ceil_to_rounds
 from moe_theory.core.random import normals, replicate_keys
 from moe_theory.core.routes import last_tasks
 from moe_theory.core.system import System, fields, observe_info
-from moe_theory.core.tasks import PROPORTIONAL, Pool, draw_pool, has_small_truths
+from moe_theory.core.tasks import PROPORTIONAL, Pool, draw_pool
 from moe_theory.runs import Run
 from moe_theory.runs.draws import draws_of
 from moe_theory.verify import Experiment
 from moe_theory.verify.claim import Selection
 from moe_theory.verify.region import Choice, Order, Scale
-from moe_theory.verify.statement import Hypothesis, limit_probability
+from moe_theory.verify.statement import limit_probability
 
 FAILURE = 0.05  # delta: what a probability that the paper leaves at delta, or at o(1), may be at most
 LIKELY, UNLIKELY = (limit_probability(to=limit, margin=FAILURE) for limit in (1, 0))
@@ -662,17 +662,6 @@ def effective_experts(loads: Float[np.ndarray, "R M B"]) -> Float[np.ndarray, "R
     """exp of the entropy of the loads' shares: M for even loads, 1 if one expert has them all."""
     shares = loads / np.maximum(loads.sum(axis=1, keepdims=True), 1)
     return np.exp(-np.sum(shares * np.log(np.where(shares > 0, shares, 1)), axis=1))
-
-
-MORE = (Hypothesis("more experts than tasks, M > N", lambda dims, run: run.params.num_experts > dims.num_tasks),)
-FEWER = (Hypothesis("fewer experts than tasks, M < N", lambda dims, run: run.params.num_experts < dims.num_tasks),)
-SMALL_NOISE = Hypothesis("sigma_t = O(sigma_0)", lambda dims, run: run.params.noise_scale <= run.params.truth_scale)
-IN_RANGE = Hypothesis("0 < sigma_0 < 1", lambda dims, run: 0 < run.params.truth_scale < 1)
-PAST_T1 = Hypothesis("the run goes on past T1", lambda dims, run: run.rounds[-1] > stage_rounds(run.params))
-ENDLESS = Hypothesis("gates are never fixed", lambda dims, run: not run.params.terminate)
-SMALL_TRUTHS = Hypothesis(
-    "truths of size O(sigma_0), as in the proof of Lemma 5: Section 3 is about their differences", has_small_truths
-)
 
 
 def recorded(run: Run, name: str, first: int, last: int) -> np.ndarray:

@@ -26,7 +26,7 @@ from moe_theory.runs import Cell, Run, run_cells
 from moe_theory.verify import Claim, Experiment
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.registry import select_claims
-from moe_theory.verify.statement import Hypothesis, probability
+from moe_theory.verify.statement import probability
 
 # By network, for some minutes on two cores. A verdict's first look is at 64 replicates; with fewer there is one look.
 REPLICATES = {"mlp": 256, "five-layer-small": 64, "resnet18-small": 64}
@@ -111,11 +111,6 @@ def _sizes(preset: Preset) -> str:
         f"and {dims.num_tests} test images a task, network {dims.network}, {epochs}{batches}"
     )
 
-
-EXPLORES = Hypothesis(
-    "exploration ends within the run, M / eta < T",
-    lambda dims, run: run.params.num_experts / run.params.learning_rate < run.params.num_rounds,
-)
 
 Metric = Callable[[Run], np.ndarray]  # one number for each replicate (B,)
 Measure = Callable[[Runs], np.ndarray]  # a number for each size and replicate (V, B)

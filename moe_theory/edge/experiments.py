@@ -17,7 +17,6 @@ from moe_theory.edge.params import CLUSTER_SPREAD, FIGURE_3_FEATURES, ORTHOGONAL
 from moe_theory.runs import Cell, Run, run_cells
 from moe_theory.verify.claim import Experiment, Measured, ranged
 from moe_theory.verify.region import Choice, Order, Scale
-from moe_theory.verify.statement import Hypothesis
 
 FAILURE = 0.05  # delta of Propositions 1 and 2, which the paper leaves at o(1)
 FIGURE_3_EXPERTS = (10, 30, 50, 70)
@@ -125,26 +124,6 @@ def exploration_rounds(params: Params, failure: float = FAILURE, max_delay: int 
     rate, scale = float(params.learning_rate), float(params.truth_scale)
     return int(theory.exploration_rounds(int(params.num_experts), rate, scale, failure, max_delay))
 
-
-# What the paper supposes, of every run and of those in which Algorithm 1 is to converge.
-SETTING = (
-    Hypothesis("fewer samples than features, s < p", lambda dims, run: dims.num_samples < dims.num_features),
-    Hypothesis("0 < sigma_0 < 1", lambda dims, run: 0 < run.params.truth_scale < 1),
-    Hypothesis(
-        "truths of a cluster are O(sigma_0^2) apart, and their signal is the cluster's or along them",
-        lambda dims, run: run.params.cluster_spread <= run.params.truth_scale**2,
-    ),
-)
-# What the proof of (34) calls the rotational symmetry of the features.
-ISOTROPIC = Hypothesis(
-    "features have no preferred direction: signals are drawn apart from the truths",
-    lambda dims, run: int(run.params.signal_law) != PROPORTIONAL,
-)
-EXPLORES = (Hypothesis("T_1 rounds are run", lambda dims, run: run.rounds[-1] >= exploration_rounds(run.params)),)
-CONVERGES = (
-    *EXPLORES,
-    Hypothesis("more servers than clusters, M > N", lambda dims, run: run.params.num_experts > dims.num_tasks),
-)
 
 _FIGURE_3 = FIGURE_3_DIMS, _servers(*FIGURE_3_EXPERTS), FIGURE_3_ROUNDS
 ADAPTIVE = _experiment("figure-3-adaptive", *_FIGURE_3, observe_models, 512, 100)

@@ -32,7 +32,7 @@ from moe_theory.runs import Cell, Progress, Run, run_cells
 from moe_theory.verify import Experiment
 from moe_theory.verify.claim import Selection
 from moe_theory.verify.region import Size
-from moe_theory.verify.statement import Hypothesis, identity
+from moe_theory.verify.statement import identity
 
 EXACT, LEARNED = "exact", "learned"
 TO_ROUNDING = identity(within=1e-5)  # of sums in float32 of numbers that are below 100
@@ -40,10 +40,6 @@ EXACTLY = identity(within=1e-9)  # of logarithms in float64
 SYMBOLS = {"T": "num_experts", "k": "num_active", "m": "num_samples", "W": "router_norm"}
 ClassCapacity = Mapping[str, Any]  # values by the paper's symbols
 Settings = Mapping[str, Mapping[str, Any]]  # overrides of the parameters, by the cells' names
-DEFINITION_1 = Hypothesis(
-    "k of T experts are active (Definition 1)",
-    lambda dims, run: 1 <= int(run.params.num_active) <= int(run.params.num_experts) <= dims.max_experts,
-)
 
 
 def cell_name(**sizes: float) -> str:

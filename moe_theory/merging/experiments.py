@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.core.system import fields, observe_info
-from moe_theory.merging import adversary, corrected, costs, evaluation, monitor, policies, rewards, theory, uncertainty
+from moe_theory.merging import adversary, corrected, costs, evaluation, monitor, policies, rewards, uncertainty
 from moe_theory.merging.params import CYCLIC_SPLIT, LINE_POINT, RANDOM_SPLIT, Dims, Params
 from moe_theory.merging.policies import Learner
 from moe_theory.merging.rewards import Reward
@@ -32,7 +32,7 @@ from moe_theory.merging.tree import Tree
 from moe_theory.runs import Run
 from moe_theory.verify.claim import Experiment, Measured, Runs, Selection, excess
 from moe_theory.verify.region import Scale
-from moe_theory.verify.statement import Hypothesis, identity, probability
+from moe_theory.verify.statement import identity, probability
 
 MOSTLY, EXACTLY = probability(at_least=0.5), identity(within=0)
 EXACT_TIER, SURFACES_TIER, TESTBED_TIER, CLOCKS_TIER = "exact", "surfaces", "testbed", "clocks"
@@ -441,32 +441,3 @@ def increases(values: Sequence[np.ndarray]) -> Bool[np.ndarray, "V B"]:
 # What statements suppose.
 CONFIDENCE = 0.2  # delta of Lemmas 3 and 4 and of Theorem 1; the experiments' own, 1, would make them say nothing
 NUM_LAYERS = DIMS.num_hidden + 1  # L
-
-
-def _is_in_range(dims: Dims, run: Run) -> bool:
-    params = run.params
-    are_positive = params.smoothness > 0 and params.split_constant > 0
-    return 0 < params.smoothness_ratio < 1 and 0 < params.confidence <= 1 and are_positive
-
-
-def _is_wide(dims: Dims, run: Run) -> bool:
-    leaves = float(theory.leaf_bound(float(NUM_ROUNDS), run.params))
-    regularization = float(run.params.regularization)
-    return dims.width >= theory.least_width(dims.width, NUM_ROUNDS, leaves, NUM_LAYERS, regularization, CONFIDENCE)
-
-
-def _merges(dims: Dims, run: Run) -> bool:
-    return run.params.num_experts >= 2 and 1 <= run.params.max_active <= run.params.num_experts
-
-
-IN_RANGE = Hypothesis("0 < rho < 1, nu_1 > 0, C > 0 and 0 < delta <= 1", _is_in_range)
-HAS_ROOM = Hypothesis("no split was left out", lambda dims, run: not np.any(run.records.left_out))
-IS_WIDE = Hypothesis("the network is as wide as Lemma 3 asks, for a constant of 1", _is_wide)
-HAS_REWARDS = Hypothesis("rewards are in [0, 1]", lambda dims, run: np.all(np.abs(run.records.regret) <= 1 + 1e-6))
-SPLITS_AT_RANDOM = Hypothesis(
-    "a leaf is split along a random coordinate, as in Algorithm 1",
-    lambda dims, run: int(run.params.split_rule) == RANDOM_SPLIT,
-)
-MERGES = Hypothesis("K >= 2 experts, of which B <= K are merged", _merges)
-ON_TREES = (IN_RANGE, HAS_ROOM)
-ON_REWARDS = (IN_RANGE, HAS_ROOM, HAS_REWARDS)

@@ -1,36 +1,17 @@
 """What the proofs of statements rest on, as the papers have it: which fail by a fault of their own, which with others,
 and which cannot be true together.
 
-A paper declares it once, before its statements. Where a premise is false the proof fails; whether the statement does is
-for its own verdicts. One that holds although a premise of its proof is false holds for another reason.
+A paper's `paper.toml` says it. Where a premise is false the proof fails; whether the statement does is for its own
+verdicts. One that holds although a premise of its proof is false holds for another reason.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from moe_theory.core.errors import InvalidStatementError
+from moe_theory.core.papers import find_paper, paper_names
 from moe_theory.verify.status import Judged
-
-_PREMISES: dict[str, tuple[str, ...]] = {}
-_OWN_FAULTS: set[str] = set()
-_CONFLICTS: dict[str, tuple["Conflict", ...]] = {}  # by paper
-
-
-def rest_on(paper: str, premises: Mapping[str, str], own_faults: str = "") -> None:
-    """Declare what the proofs of a paper's statements use.
-
-    Args:
-        premises: ids of statements, and of those that their proofs use, with spaces between; what matters most first.
-        own_faults: ids of those that would fail even if all premises held: their proofs have a fault of their own.
-    Raises: InvalidStatementError for statements that rest on one another in a circle.
-    """
-    table = {f"{paper}.{id}": tuple(f"{paper}.{other}" for other in text.split()) for id, text in premises.items()}
-    _PREMISES.update(table)
-    _OWN_FAULTS.update(f"{paper}.{id}" for id in own_faults.split())
-    for name in table:
-        if name in _below(name):
-            raise InvalidStatementError(f"statement {name} rests on itself. Change what it rests on.")
+from moe_theory.verify.texts import PaperTexts, paper_texts
 
 
 class Conflict(NamedTuple):
@@ -44,20 +25,32 @@ class Conflict(NamedTuple):
         return self.one + self.other
 
 
-def contradict(paper: str, *pairs: tuple[str, str]) -> None:
-    """Declare which of a paper's statements contradict one another: ids, with spaces between, against other ids."""
-    sides = [[tuple(f"{paper}.{id}" for id in side.split()) for side in pair] for pair in pairs]
-    _CONFLICTS[paper] = tuple(Conflict(*pair) for pair in sides)
-
-
 def conflicts_of(paper: str) -> tuple[Conflict, ...]:
-    """What a paper's statements declare to contradict one another."""
-    return _CONFLICTS.get(paper, ())
+    """Return which of a paper's statements contradict one another."""
+    conflicts = _texts(paper).conflicts
+    return tuple(Conflict(_names(paper, conflict.one), _names(paper, conflict.other)) for conflict in conflicts)
 
 
 def premises_of(name: str) -> tuple[str, ...]:
-    """Names of the statements that the proof of a statement uses."""
-    return _PREMISES.get(name, ())
+    """Return the names of the statements that the proof of a statement uses."""
+    paper, _, id = name.partition(".")
+    return _names(paper, _texts(paper).premises.get(id, ()))
+
+
+def _has_own_fault(name: str) -> bool:
+    paper, _, id = name.partition(".")
+    return id in _texts(paper).own_faults
+
+
+def _names(paper: str, ids: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{paper}.{id}" for id in ids)
+
+
+def _texts(paper: str) -> PaperTexts:
+    if paper not in paper_names():
+        return PaperTexts()
+    found = find_paper(paper)
+    return paper_texts(found.statements or found.package)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +63,7 @@ class Footing:
     @property
     def is_root(self) -> bool:
         """Whether it fails by a fault of its own."""
-        return self.known.fails and (not self.failing or self.known.statement.name in _OWN_FAULTS)
+        return self.known.fails and (not self.failing or _has_own_fault(self.known.statement.name))
 
     @property
     def follows(self) -> bool:
@@ -91,14 +84,3 @@ def footings(known: Sequence[Judged]) -> list[Footing]:
         Footing(each, tuple(premise for premise in premises_of(name) if premise in failing))
         for name, each in zip(names, known, strict=True)
     ]
-
-
-def _below(name: str) -> set[str]:
-    """All that a statement rests on, directly or not."""
-    found, ahead = set[str](), list(premises_of(name))
-    while ahead:
-        other = ahead.pop()
-        if other not in found:
-            found.add(other)
-            ahead += premises_of(other)
-    return found

@@ -1,10 +1,9 @@
 """Statements: what people ask about. Each is declared in one file of its paper, with the claims that test it.
 
-    LEMMA_8 = statement("lemma-8", where="Lemma 8, Eq. (32)", says="...", why="...", corrected="...")
+    LEMMA_8 = statement("lemma-8", module=__name__)  # texts: lemma_08.toml beside this module
 
     @LEMMA_8.charitable("lemma-8.experts", GRID.over("num_experts"), rate(at_most=-1))
     def largest_gap(run):
-        "After T1 every expert's share is within O(1/M) of 1/M.  $$...$$"
         return share_gaps(run).max(axis=0)
 
 A statement's status is derived from the verdicts on its claims by their roles (`verify.status`), and nobody types it.
@@ -13,15 +12,13 @@ A statement's status is derived from the verdicts on its claims by their roles (
 import dataclasses
 import fnmatch
 import functools
-import inspect
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidStatementError, shortened
+from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
 from moe_theory.core.notebook import Listing
 from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_of, undeclared
 from moe_theory.runs import Run
@@ -46,9 +43,19 @@ from moe_theory.verify.claim import (
 )
 from moe_theory.verify.region import FreeAxis, described, require_varies, varies
 from moe_theory.verify.status import DECIDING, deciding
+from moe_theory.verify.texts import (
+    ClaimTexts,
+    Deciding,
+    StatementTexts,
+    folder_of,
+    hypothesis_text,
+    paper_texts,
+    statement_texts,
+)
 from moe_theory.verify.verdict import ID_WORDS, Proof, Role, Statement, is_id
 
 F = TypeVar("F", bound=Callable[..., Any])
+Holds = Callable[[Any, Run], Any]  # (dims, run) -> bool, or one a replicate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +63,7 @@ class Hypothesis:
     """Hypothesis of a statement on the runs that test it."""
 
     text: str  # "signals are orthogonal"
-    holds: Callable[[Any, Run], Any]  # (dims, run) -> bool, or one a replicate
+    holds: "Holds"
 
     def __fingerprint__(self) -> Any:
         return self.holds
@@ -143,9 +150,12 @@ class Declared(Statement):
     checks: tuple[Hypothesis, ...] = ()
     judged_under: str = ""  # the paper whose readings its claims have
     is_of_a_paper: bool = False  # whether a paper's folder declares it
-    given: tuple[str, ...] = ()  # numbers of its texts that are the paper's, or follow from others in the sentence
+    paper_numbers: tuple[float, ...] = ()  # numbers of its texts that are the paper's, or follow from others there
+    module: str = ""  # that declares it
+    texts: StatementTexts | None = None  # from the file beside the module
+    holds: Mapping[str, Holds] = dataclasses.field(default_factory=dict)  # tests of hypotheses by id
     axes: tuple[FreeAxis, ...] = ()  # what it leaves free
-    shared_axes: tuple[FreeAxis, ...] = ()  # likewise, by `suppose`, where its claims can vary it
+    shared_axes: tuple[FreeAxis, ...] = ()  # likewise, where its claims can vary it
 
     @property
     def plain(self) -> Statement:
@@ -164,31 +174,13 @@ class Declared(Statement):
         recorded = {axis: [axis.recorded_at(each, dims) for dims, each in params] for axis in axes}
         return dataclasses.replace(own, free=[described(axis, recorded[axis]) for axis in axes])
 
-    def twin(
-        self,
-        id: str,
-        *,
-        where: str,
-        says: str,
-        hypotheses: Iterable[Hypothesis] | None = None,
-        free: Iterable[FreeAxis] | None = None,
-        **texts: str,
-    ) -> "Declared":
-        """Declares the statement of another case, with all that this one has unless given, and claims of its own.
-
-        Args: as of `statement`; `texts` are such as `why` and `instance`.
-        """
-        checks = self.checks if hypotheses is None else (*_SUPPOSED.get(_folder(_caller()), ()), *hypotheses)
-        own = {"id": id, "where": where, "roles": {}, "checks": checks, "hypotheses": [each.text for each in checks]}
-        words = _words(says=says, **texts)
-        axes = {} if free is None else {"axes": tuple(free), "shared_axes": ()}
-        return dataclasses.replace(self, **own, **words, **axes, given=(*self.given, *_given(texts)))._registered()
-
     def _registered(self) -> "Declared":
         if not is_id(self.id):
             raise InvalidStatementError(f"statement {shortened(self.id)} of {self.paper}: its id must be {ID_WORDS}.")
         if not (self.where and self.says):
-            raise InvalidStatementError(f"statement {self.id} of {self.paper}: say where it stands, and what it says.")
+            raise InvalidStatementError(
+                f"statement {self.id} of {self.paper}: give where=... it stands, and claim=... that it makes."
+            )
         if (self.paper, self.id) in _DECLARED:
             raise InvalidStatementError(f"statement {self.id} of {self.paper} is declared already. Choose another id.")
         for axis in self.axes:
@@ -208,32 +200,36 @@ class Declared(Statement):
         criterion: Criterion,
         *,
         role: str,
-        where: str | None = None,
+        says: str | None = None,
+        formula: str = "",
+        where: str = "",
         labels: Sequence[str] | Callable[..., Sequence[str]] | None = None,
-        hypotheses: Iterable[Hypothesis] = (),
+        hypotheses: Iterable[str | Hypothesis] = (),
         instead: str | None = None,
         exact: bool = False,
     ) -> "Declaration":
         """Decorates the function that measures what a claim is about, and registers the claim.
 
         The function gets one run of a selection at a time, or all runs by name where `runs` is an experiment, and
-        gives one number a replicate (B,), or components (V, B): replicates come last, as in states and records. Its
-        docstring says what is claimed, in words and, between `$$`, as a formula, its statement's unless given (one that
-        is corrected has that of what holds instead); or `.says(...)` does, where several claims share a function. Each
-        role has a method of its name: `LEMMA.charitable("lemma-8.experts", ...)`.
+        gives one number a replicate (B,), or components (V, B): replicates come last, as in states and records. Each
+        role has a method of its name: `LEMMA.charitable("lemma-8.experts", ...)`. Where the statement's texts are in a
+        file, those of the claim are, too, in the table `claims` under its id.
 
         Args:
             id: "lemma-8.experts", which a paper's name then goes before; whole where no paper's folder declares it.
             runs: an experiment, or a selection of its cells (`Experiment.over`, `Experiment.together`).
             criterion: of `equality`, `bound`, `ordering`, `identity`, `probability`, `rate` and `counterexample`, or of
                 a limit: `limit_probability` and `limit_rate`.
-            where: of the claim, where it is more than the statement's; for a corrected one "replaces" that.
+            says: what is claimed, in one sentence, where no file has the texts.
+            formula: of the claim, in LaTeX, likewise; the statement's unless given, or that of its correction for the
+                claim of what is true instead.
+            where: of the claim, likewise, where it is more than the statement's; "replaces" that for a correction.
             labels: names of the components, where the selection gives none.
-            hypotheses: beside the statement's own.
+            hypotheses: beside the statement's own, by id where `paper.toml` has their sentences.
             instead: id of the claim that holds where this one does not, written likewise.
             exact: whether nothing random enters: algebra, enumeration, a constructed instance; as the selection has it
                 unless given.
-        Raises: InvalidStatementError for another role.
+        Raises: InvalidStatementError for another role, or a claim without a sentence.
         """
         if role not in list(Role):
             raise InvalidStatementError(f"claim {id}: role={role!r} must be one of {', '.join(Role)}.")
@@ -246,12 +242,16 @@ class Declared(Statement):
         calls = {name: getattr(criterion, name) for name in ("value", "scale", "trivial")}
         ranges = {"predicted": range_of(criterion.value), "scale": range_of(criterion.scale)}
         its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
-        checks = (*self.checks, *hypotheses)
+        words = self._claim_texts(self._whole(id), says, formula, where)
+        checks = (*self.checks, *(self._hypothesis(each) for each in hypotheses))
+        is_corrected = role == Role.CORRECTED
         place = self.where if self.paper == self.judged_under else f"{self.paper}, {self.where}"
         about = {
             "id": self._whole(id),
             "paper": self.judged_under,
-            "where": where or (f"replaces {place}" if role == Role.CORRECTED else place),
+            "where": words.where or (f"replaces {place}" if is_corrected else place),
+            "statement": "\n\n".join(filter(None, (words.claim, words.note))),
+            "formula": words.formula or (self.corrected_formula if is_corrected else self.formula),
             "kind": criterion.kind,
             "margin": criterion.margin,
             "experiment": selection.experiment,
@@ -263,7 +263,6 @@ class Declared(Statement):
             "replaced_by": instead and self._whole(instead),
             "side": criterion.side,
             "abscissa": selection.abscissa if criterion.kind in _OVER_A_GRID else None,
-            "module": _caller(),
             "is_computed": exact or selection.is_computed,
             "ranges": {name: known for name, known in ranges.items() if known is not None},
             "free": (*self.axes, *shared) if role in VARIED else (),
@@ -280,6 +279,18 @@ class Declared(Statement):
     competitor = functools.partialmethod(claim, role=Role.COMPETITOR)
     replacement = functools.partialmethod(claim, role=Role.CORRECTED)
     ours = functools.partialmethod(claim, role=Role.OURS)
+
+    def _claim_texts(self, id: str, says: str | None, formula: str, where: str) -> ClaimTexts:
+        if says is not None:
+            return ClaimTexts(claim=says, formula=formula, where=where)
+        if self.texts is None:
+            raise InvalidStatementError(f"claim {id}: say in one sentence what is claimed, as says=...")
+        if id not in self.texts.claims:
+            raise InvalidStatementError(f'claim {id}: the file of the texts lacks [{self.id}.claims."{id}"]. Add it.')
+        return self.texts.claims[id]
+
+    def _hypothesis(self, asked: str | Hypothesis) -> Hypothesis:
+        return _hypothesis(asked, folder_of(self.module), self.holds)
 
     def also(self, *ids: str, role: str) -> None:
         """Counts claims of other statements among its own, in this role."""
@@ -298,27 +309,14 @@ class Declaration:
     role: Role
     selection: Selection
     about: Mapping[str, Any]  # fields of the `Claim`
-    words: str | None = None  # in place of the function's docstring
-
-    def says(self, words: str) -> "Declaration":
-        """Replace the function's docstring by these words."""
-        return dataclasses.replace(self, words=words)
 
     def __call__(self, function: F) -> F:
-        """Registers the claim. Raises: InvalidClaimError for an incomplete declaration, or an id that is taken;
-        InvalidStatementError for one on other runs than the deciding claim's that has the words of that.
-        """
-        if self.words is None and self.role in _AGAIN:
-            raise InvalidStatementError(
-                f"claim {self.about['id']}, role {self.role}: the function's docstring has the words of the claim that "
-                'decides. Say what is other here: end its declaration with .says("Without ...").'
-            )
-        text, formula = worded(function.__doc__ or "" if self.words is None else self.words)
-        its = self.statement.corrected_formula if self.role == Role.CORRECTED else self.statement.formula
+        """Registers the claim. Raises: InvalidClaimError for an incomplete declaration, or an id that is taken."""
         observe = self.selection.measured(function)
         own = {} if (known := range_of(function)) is None else {"observed": known}
         about = {**self.about, "ranges": {**self.about["ranges"], **own}}
-        made = register(Claim(**about, statement=text, formula=formula or its, observe=observe, function=function))
+        module = self.statement.module or function.__module__
+        made = register(Claim(**about, module=module, observe=observe, function=function))
         self.statement.roles[made.id] = self.role
         if hasattr(function, "__dict__"):
             setattr(function, CLAIMED, True)
@@ -327,55 +325,61 @@ class Declaration:
 
 _OVER_A_GRID = {"rate", *LIMITS}
 VARIED = {Role.CHARITABLE, Role.LITERAL, Role.FIGURE}  # that a statement's free quantities are varied in
-_AGAIN = {Role.INTERVENTION, Role.SUSPECT, Role.COMPETITOR}  # the deciding claim of something else
 _DECLARED: dict[tuple[str, str], Declared] = {}
-_SUPPOSED: dict[str, tuple[Hypothesis, ...]] = {}  # by package
-_FREE: dict[str, tuple[FreeAxis, ...]] = {}  # likewise
 
 
 def statement(
     id: str,
     *,
-    where: str,
-    says: str,
-    paper: str | None = None,
-    hypotheses: Iterable[Hypothesis] = (),
+    module: str = "",
+    paper: str = "",
+    where: str = "",
+    claim: str = "",
+    formula: str = "",
+    hypotheses: Iterable[str | Hypothesis] = (),
     why: str = "",
-    instance: str = "",
-    corrected: str = "",
-    untestable: str = "",
+    example: str = "",
+    correction: str = "",
+    correction_formula: str = "",
     note: str = "",
-    witness: str = "",
+    paper_numbers: Iterable[float] = (),
+    untestable: str = "",
+    condition: str = "",
+    counterexample: str = "",
     disproof: str = "",
     proof: str = "",
     derivation: str = "",
-    amendment: str = "",
+    holds: Mapping[str, Holds] | None = None,
     free: Iterable[FreeAxis] | FreeAxis | None = None,
+    shared_free: Iterable[FreeAxis] = (),
 ) -> Declared:
-    """Declares a statement of the paper whose folder the calling module is in.
+    """Declare a statement of a paper, with its texts in the TOML file beside `module`, or given here as arguments.
 
     Args:
         id: unique in its paper: "lemma-8".
-        where: "Lemma 8, Eq. (32)".
-        says: in our words; the formula between `$$`.
+        module: that declares it, `__name__`. Without `claim` the texts are read from the file beside it, where each
+            argument from `paper` to `derivation` is a key: `verify.texts`.
         paper: of a module outside a paper's folder, or of a statement of another paper.
-        hypotheses: what it supposes; a claim of it is INAPPLICABLE under a reading that breaks one.
-        why: it fails, is vacuous or needs amending: the step of its proof or the missing hypothesis, in two or three
-            sentences.
-        instance: the smallest one that shows this, with its numbers.
-        corrected: what holds instead; its formula between `$$`.
+        where: "Lemma 8, Eq. (32)".
+        claim: the statement in our words.
+        formula: the same in LaTeX.
+        hypotheses: of the statement. A claim is INAPPLICABLE under a reading that breaks one.
+        why: why the statement fails, is vacuous or needs a condition.
+        example: the smallest example that shows the fault, with its numbers.
+        correction: what is true instead.
+        correction_formula: the same in LaTeX.
+        note: what else a reader should know.
+        paper_numbers: numbers in these texts that are the paper's, or follow from others beside them. All others come
+            from a record or from one of the statement's programs.
         untestable: why no claim can decide it.
-        witness: file in the folder `witnesses` beside the calling module.
-        disproof: file in the folder `proofs`, likewise: the sentence as printed is violated at an instance of it.
+        condition: at most two inequalities under which it holds, where it does not as printed.
+        counterexample: file in the folder `counterexamples` beside the module.
+        disproof: file in the folder `proofs`, that an example violates the sentence as printed.
         proof: likewise, that it holds, or that it is vacuous.
-        derivation: likewise, of what holds instead.
-        amendment: the one clause, of at most two inequalities, under which it holds where as printed it does not.
-        free: what the hypotheses leave open, with its region, as axes of `verify.region`, which `challenge` searches;
-            what its package's `suppose` leaves open, unless given, and nothing for what is said of a figure.
-
-    Numbers in `why`, `instance`, `corrected` and `note` are those of a record or of one of the statement's programs.
-    One that is the paper's, or that follows from others in its sentence, stands between angle brackets, <74.95>, which
-    pages leave out.
+        derivation: likewise, of the correction.
+        holds: tests of hypotheses by id: `(dims, run)` to a Boolean, or to one a replicate.
+        free: what the hypotheses leave open, with its region, as axes of `verify.region`, which `challenge` searches.
+        shared_free: likewise, in place of `free` where that is not given, as far as the runs of a claim can vary it.
 
     Raises: InvalidStatementError for an incomplete declaration, or an id that is taken.
 
@@ -389,68 +393,100 @@ def statement(
         ...     num_rounds=3, record_every=3, observe=lambda state, info: info.expert, replicates=64,
         ... )
         >>> one_a_round = mt.statement(
-        ...     "one-a-round", paper="continual", where="Algorithm 1", says="Every round one expert is chosen."
+        ...     "one-a-round", paper="continual", where="Algorithm 1", claim="Every round one expert is chosen."
         ... )
-        >>> @one_a_round.claim("mine.loads", runs.at("M = 2"), identity(within=1e-9), role="charitable")
+        >>> says = "After three rounds the experts have had three tasks."
+        >>> @one_a_round.charitable("mine.loads", runs.at("M = 2"), identity(within=1e-9), says=says)
         ... def surplus(run):
-        ...     "After three rounds the experts have had three tasks. $$L_3^{(1)} + L_3^{(2)} = 3$$"
         ...     return abs(run.state.visits.sum(axis=0) - 3.0)  # one number a replicate, (B,)
         >>> verdict = mt.verify("continual.one-a-round", readings="quick")[0]
         >>> verdict.status is mt.Status.SUPPORTED
         True
     """
-    module = _caller()
-    home, folder = paper_of(module), _folder(module)
-    hypotheses = (*_SUPPOSED.get(folder, ()), *hypotheses)
-    paper = paper or home
-    if paper is None:
-        raise InvalidStatementError(
-            f"statement {shortened(id)}: name its paper, as paper=...: the module {module} is in no paper's folder."
+    holds = holds or {}
+    texts = None
+    if claim:
+        words = StatementTexts(
+            where=where,
+            claim=claim,
+            formula=formula,
+            paper=paper,
+            why=why,
+            example=example,
+            correction=correction,
+            correction_formula=correction_formula,
+            note=note,
+            paper_numbers=list(paper_numbers),
+            decides=Deciding(
+                untestable=untestable,
+                condition=condition,
+                counterexample=counterexample,
+                disproof=disproof,
+                proof=proof,
+                derivation=derivation,
+            ),
         )
-    texts = {"why": why, "instance": instance, "untestable": untestable, "note": note, "amendment": amendment}
+    elif module:
+        words = texts = statement_texts(module, id)
+        hypotheses = (*words.hypotheses, *hypotheses)
+    else:
+        raise InvalidStatementError(
+            f"statement {shortened(id)}: give claim=..., or module=__name__ where a file has its texts."
+        )
+    home, folder = paper_of(module), folder_of(module)
+    owner = words.paper or home
+    if owner is None:
+        raise InvalidStatementError(
+            f"statement {shortened(id)}: name its paper, as paper=...: the module {module or 'that declares it'} is in "
+            "no paper's folder."
+        )
+    shared = paper_texts(folder).all if texts is not None else ()
+    checks = tuple(_hypothesis(each, folder, holds) for each in (*shared, *hypotheses))
+    decides = words.decides
     return Declared(
         id=id,
-        paper=paper,
-        where=where,
-        **_words(says=says, corrected=corrected, **texts),
-        hypotheses=[each.text for each in hypotheses],
-        witness=f"{folder}:witnesses/{witness}" if witness else "",
-        disproof=_proof(folder, disproof),
-        proof=_proof(folder, proof),
-        derivation=_proof(folder, derivation),
-        checks=hypotheses,
-        judged_under=home or paper,
+        paper=owner,
+        where=words.where,
+        says=words.claim,
+        formula=_in_one_line(words.formula),
+        hypotheses=[each.text for each in checks],
+        why=words.why,
+        instance=words.example,
+        corrected=words.correction,
+        corrected_formula=_in_one_line(words.correction_formula),
+        note=words.note,
+        untestable=decides.untestable,
+        amendment=decides.condition,
+        witness=f"{folder}:counterexamples/{decides.counterexample}" if decides.counterexample else "",
+        disproof=_proof(folder, decides.disproof),
+        proof=_proof(folder, decides.proof),
+        derivation=_proof(folder, decides.derivation),
+        checks=checks,
+        judged_under=home or owner,
         is_of_a_paper=home is not None,
-        given=_given({**texts, "corrected": corrected}),
+        paper_numbers=tuple(words.paper_numbers),
+        module=module,
+        texts=texts,
+        holds=holds,
         axes=(free,) if isinstance(free, FreeAxis) else tuple(free or ()),
-        shared_axes=_FREE.get(folder, ()) if free is None else (),
+        shared_axes=tuple(shared_free) if free is None else (),
     )._registered()
 
 
-def _words(**texts: str) -> dict[str, Any]:
-    """Words of a statement by field, and the formulas in what it says and in what holds instead."""
-    words = {name: worded(_GIVEN.sub(r"\1", text)) for name, text in texts.items()}
-    formulas = {"formula": "says", "corrected_formula": "corrected"}
-    found = {field: words[name][1] for field, name in formulas.items() if name in words}
-    return found | {name: text for name, (text, _) in words.items()}
+def _hypothesis(asked: str | Hypothesis, package: str, holds: Mapping[str, Holds]) -> Hypothesis:
+    if isinstance(asked, Hypothesis):
+        return asked
+    if asked not in holds:
+        raise InvalidStatementError(f"holds=...: {unknown_name('hypothesis', asked, holds)}")
+    return Hypothesis(hypothesis_text(package, asked), holds[asked])
 
 
-def _given(texts: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(number for text in texts.values() for number in _GIVEN.findall(text))
-
-
-_GIVEN = re.compile(r"<([\d.,e-]+)>")
+def _in_one_line(formula: str) -> str:
+    return " ".join(formula.split())
 
 
 def _proof(folder: str, file: str) -> Proof | None:
     return Proof.of(f"{folder}:proofs/{file}") if file else None
-
-
-def suppose(*hypotheses: Hypothesis, free: Iterable[FreeAxis] = ()) -> None:
-    """Set the hypotheses of all statements that the calling package's modules declare from now on, and what those leave
-    free that do not say it themselves, as far as their runs can vary it.
-    """
-    _SUPPOSED[_caller()], _FREE[_caller()] = hypotheses, tuple(free)
 
 
 def free_of(of: Statement) -> tuple[FreeAxis, ...]:
@@ -531,15 +567,6 @@ def _of_paper(paper: str) -> Sequence[Statement]:
     return [each.plain for each in found]
 
 
-def worded(text: str) -> tuple[str, str]:
-    """Words and formula of a text that has the latter between `$$`."""
-    words, *formulas = inspect.cleandoc(text).split("$$")
-    if len(formulas) % 2:
-        raise InvalidStatementError(f"{shortened(text)}: a formula stands between two `$$`.")
-    rest = [part.strip() for part in (words, *formulas[1::2]) if part.strip()]
-    return "\n\n".join(rest), " ".join("".join(formulas[0::2]).split())
-
-
 def alike(run: Run, numbers: Any) -> np.ndarray:
     """The same number, or components (V,), for every replicate of a run: (B,) or (V, B)."""
     numbers = np.asarray(numbers, np.float64)
@@ -565,13 +592,3 @@ def _checked(hypotheses: Sequence[Hypothesis], selection: Selection) -> Callable
         return found
 
     return check
-
-
-def _folder(module: str) -> str:
-    """The package that a module is in, or is itself; empty for a module alone."""
-    return module if hasattr(sys.modules.get(module), "__path__") else module.rpartition(".")[0]
-
-
-def _caller() -> str:
-    """The module that calls the public function which asks."""
-    return str(sys._getframe(2).f_globals.get("__name__", ""))

@@ -5,34 +5,16 @@ from jaxtyping import Float
 
 from moe_theory.continual import corrected
 from moe_theory.continual.experiments import FREE_AT_LEVEL, ROUTER_GRID, ROUTER_SCALE, router_cell
+from moe_theory.continual.statements.setting import statement
 from moe_theory.runs.draws import draws_of
-from moe_theory.verify.statement import Hypothesis, counterexample, equality, identity, ranged, statement
+from moe_theory.verify.statement import counterexample, equality, identity, ranged
 
 SIZES = (2, 5, 10)  # M
 PERTURBED = ROUTER_GRID.at(router_cell(ROUTER_SCALE))  # whose lambda = sigma_0^1.25 is the router's
 BY_SIZE = [f"M = {number}" for number in SIZES]
 NUM_PAIRS = 4  # pairs of outputs that a replicate draws for each M
 
-LEMMA_2 = statement(
-    "lemma-2",
-    where="Lemma 2",
-    says=r"""Routing probabilities of two arrivals differ by at most lambda M^2 times the largest difference of their
-    gate outputs.
-    $$\|p - \hat{p}\|_\infty \leq \lambda M^2 \|h - \hat{h}\|_\infty$$""",
-    hypotheses=[Hypothesis("lambda > 0", lambda dims, run: run.params.perturbation_scale > 0)],
-    why="""A slip: r is uniform on [0, lambda], so its density is 1 / lambda, and the union over pairs of experts gives
-    M^2 / lambda, not lambda M^2. The sharp constant is 2 / lambda for every M, so that the printed one is large enough
-    where lambda M is at least sqrt(2), as at the sizes of the paper's figures, and too small in its limit.""",
-    instance="Two experts, lambda = 1/50: raise one of two equal outputs and lower the other by lambda / 8, and the "
-    "probabilities move by 7/32, while lambda M^2 times the move is 1/5000.",
-    corrected=r"""They move by at most 2 / lambda times the largest move of an output, and no smaller constant will do.
-    $$\|p - \hat{p}\|_\infty \leq \frac{2}{\lambda} \|h - \hat{h}\|_\infty$$""",
-    disproof="two_outputs.py",
-    proof="lemma_02.py",
-    amendment="1/lambda in place of lambda",
-    derivation="lemma_02.py",
-    free=FREE_AT_LEVEL,
-)
+LEMMA_2 = statement("lemma-2", module=__name__, free=FREE_AT_LEVEL)
 
 
 def output_pairs(
@@ -61,19 +43,12 @@ def steepness(run, num_experts: int, spread: float, change: float) -> Float[np.n
 
 @LEMMA_2.literal("lemma-2.constant", PERTURBED, counterexample(), labels=BY_SIZE, instead="lemma-2.lipschitz")
 def exceeds_constant(run) -> np.ndarray:
-    """Routing probabilities move by at most lambda M^2 times the largest move of a gate output.
-
-    Instances, all four of a replicate: outputs within lambda/4 of 0, moved by up to lambda/4, at lambda = 0.04^1.25."""
     scale = float(run.params.perturbation_scale)
     return np.stack([np.all(steepness(run, number, 0.25, 0.25) > scale * number**2, axis=1) for number in SIZES])
 
 
-@LEMMA_2.charitable("lemma-2.lipschitz", PERTURBED, identity(within=1e-6), where="replaces Lemma 2", labels=BY_SIZE)
+@LEMMA_2.charitable("lemma-2.lipschitz", PERTURBED, identity(within=1e-6), labels=BY_SIZE)
 def excess_over_lipschitz(run) -> np.ndarray:
-    r"""Routing probabilities move by at most 2/lambda times the largest move of a gate output, for every M.
-
-    The largest relative excess over outputs within lambda of 0, moved by up to lambda.
-    $$\|p - \hat{p}\|_\infty \leq \frac{2}{\lambda} \|h - \hat{h}\|_\infty$$"""
     bound = corrected.lemma_2(float(run.params.perturbation_scale))
     steepest = [steepness(run, number, 1.0, 1.0) / bound - 1 for number in SIZES]
     return np.stack([np.maximum(excess, 0).max(axis=1) for excess in steepest])
@@ -82,9 +57,5 @@ def excess_over_lipschitz(run) -> np.ndarray:
 @LEMMA_2.replacement("lemma-2.sharp", PERTURBED, equality(1.0, margin=0.01), labels=BY_SIZE)
 @ranged(0, 1)
 def attained_share(run) -> np.ndarray:
-    r"""No constant below 2/lambda will do: nearly equal outputs, one raised and all others lowered a little, attain it.
-
-    The share of 2/lambda that is attained with outputs within 0.001 lambda of 0, moved by up to 0.001 lambda.
-    $$\sup_{h, \hat{h}} \frac{\|p - \hat{p}\|_\infty}{\|h - \hat{h}\|_\infty} = \frac{2}{\lambda}$$"""
     bound = corrected.lemma_2(float(run.params.perturbation_scale))
     return np.stack([steepness(run, number, 1e-3, 1e-3).max(axis=1) / bound for number in SIZES])

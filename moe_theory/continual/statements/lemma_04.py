@@ -8,20 +8,13 @@ from jaxtyping import Array, Float, Int
 from moe_theory.continual.algorithm import State, balance_cost, draw, learn
 from moe_theory.continual.experiments import FEW, HISTORY, at_rounds
 from moe_theory.continual.params import Params
+from moe_theory.continual.statements.setting import statement
 from moe_theory.core import gating, programs
 from moe_theory.core.random import root_key
 from moe_theory.runs.draws import in_blocks
-from moe_theory.verify.statement import identity, statement
+from moe_theory.verify.statement import identity
 
-LEMMA_4 = statement(
-    "lemma-4",
-    where="Lemma 4",
-    says=r"""In every round the gates' gradients of the task loss cancel when summed over experts.
-    $$\sum_{m=1}^{M} \nabla_{\theta_t^{(m)}} \mathcal{L}_t^{\text{task}} = \mathbf{0}$$""",
-    note="""Tried at gates that 100 rounds have moved, by automatic differentiation: a sum of 1e-5 of the largest entry
-    would have been seen.""",
-    proof="lemma_04.py",
-)
+LEMMA_4 = statement("lemma-4", module=__name__)
 
 
 @programs.jit
@@ -43,8 +36,6 @@ def imbalances(replicates: Int[Array, " B"], state: State, params: Params) -> Fl
 
 @LEMMA_4.charitable("lemma-4", HISTORY.at(FEW), identity(within=1e-5), labels=at_rounds(HISTORY.num_rounds + 1))
 def gradient_imbalance(run) -> np.ndarray:
-    """The task loss's gradients in the gates sum to zero over experts; their sum over their largest entry."""
-
     def of_block(places: Int[np.ndarray, " W"]) -> Array:
         state = jax.tree.map(lambda leaf: leaf[..., places], run.state)
         return imbalances(run.replicates[places], state, run.params)

@@ -10,8 +10,9 @@ from moe_theory.core.system import System
 from moe_theory.edge import delays
 from moe_theory.edge.algorithm import State, draw, learn, system
 from moe_theory.edge.params import SIGMA_0, Dims, Params
+from moe_theory.edge.statements.setting import statement
 from moe_theory.verify.claim import Experiment
-from moe_theory.verify.statement import identity, statement
+from moe_theory.verify.statement import identity
 
 DIMS, NUM_ROUNDS = Dims(max_experts=4, num_tasks=3, num_features=8, num_samples=5, max_delay=4), 40
 
@@ -43,24 +44,8 @@ UPDATES = Experiment(
 )
 
 
-@statement(
-    "lemma-1",
-    where="Lemma 1, Eqs. (9) and (10)",
-    says="Completing a task moves its expert to the nearest model that fits the data, and no other expert.",
-    note="Tried: a solver of (8) by singular values, which has nothing in common with the projection of the system.",
-    why="""(9) and (10) are of one task that ends. With delays of several rounds two may end in one round, and then both
-    models move; and without an inverse of X'X (9) is not defined.""",
-    instance="A task of two rounds, and the next of one, at two servers: both models move in round 3.",
-    proof="lemma_01.py",
-    disproof="two_completions.py",
-    amendment="one task that ends a round, and X'X invertible",
-).charitable("lemma-1.least-change", UPDATES.at("M = 4"), identity(within=1e-9))
+@statement("lemma-1", module=__name__).charitable("lemma-1.least-change", UPDATES.at("M = 4"), identity(within=1e-9))
 def departure(run) -> np.ndarray:
-    r"""After a task's last round its expert has the least-norm solution of (8), the others have what they had.
-    $$\mathbf{w}_{t + d_t}^{(m_t)} = \underset{\mathbf{w}}{\text{argmin}}
-    \left\{ \left\lVert \mathbf{w} - \mathbf{w}_{t + d_t - 1}^{(m_t)} \right\rVert_2 :
-    \mathbf{X}_t^\top \mathbf{w} = \mathbf{y}_t \right\}, \quad
-    \mathbf{w}_{t + d_t}^{(m)} = \mathbf{w}_{t + d_t - 1}^{(m)}, \; m \neq m_t$$"""
     count = len(run.replicates)
     return np.array([_worst(jax.tree.map(lambda leaf, i=i: leaf[..., i], run.records)) for i in range(count)]) / SIGMA_0
 

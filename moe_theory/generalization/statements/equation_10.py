@@ -4,7 +4,8 @@ import numpy as np
 
 from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import CELL_GAPS, FEW_CELL_SAMPLES, is_beyond
-from moe_theory.verify.statement import Hypothesis, bound, ranged, statement
+from moe_theory.generalization.statements.setting import HOLDS, statement
+from moe_theory.verify.statement import bound, ranged
 
 MOST_DOUBT = 1 / 4  # what (10) supposes exp(-eps^2 m / 2) to be at most
 GAPS = {
@@ -22,19 +23,15 @@ def twice_beyond_half(run) -> np.ndarray:
     return 2 * is_beyond(run, "paired_gap", gaps_of(run) / 2)
 
 
-@statement(
-    "equation-10",
-    where="Eq. (10)",
-    says="A gap to the true risk is at most twice as likely as half of it to the risk on a second sample, once "
-    r"exp(-eps^2 m/2) is at most 1/4.$$e^{-\epsilon^2 m / 2} \le \frac{1}{4}$$",
-    proof="equation_10.py",
-    hypotheses=[
-        Hypothesis(
-            "exp(-eps^2 m / 2) is at most 1/4",
-            lambda dims, run: np.all(np.exp(-(gaps_of(run) ** 2) * int(run.params.num_samples) / 2) <= MOST_DOUBT),
-        ),
-    ],
-).charitable(
+def is_little_doubt(dims, run) -> bool:
+    """Return whether exp(-eps^2 m / 2) is at most `MOST_DOUBT` for all gaps."""
+    return np.all(np.exp(-(gaps_of(run) ** 2) * int(run.params.num_samples) / 2) <= MOST_DOUBT)
+
+
+EQUATION_10 = statement("equation-10", module=__name__, holds={**HOLDS, "little-doubt": is_little_doubt})
+
+
+@EQUATION_10.charitable(
     "equation-10.ghost-sampling",
     experiments.FEW_CELLS.over("num_experts", *GAPS),
     bound(at_most=twice_beyond_half),
@@ -42,8 +39,4 @@ def twice_beyond_half(run) -> np.ndarray:
 )
 @ranged(0, 1)
 def is_beyond_gap(run) -> np.ndarray:
-    r"""Where exp(-eps^2 m/2) <= 1/4 a gap to the true risk is at most twice as likely as half of it to a ghost's.
-    $$\mathbb{P}\left( \sup_f \left\lvert L_{\mathcal{S}}(f) - L_{\mathcal{D}}(f) \right\rvert \ge
-    \epsilon \right) \le 2\, \mathbb{P}\left( \sup_f \left\lvert L_{\mathcal{S}}(f) -
-    L_{\mathcal{S}'}(f) \right\rvert \ge \frac{\epsilon}{2} \right)$$"""
     return is_beyond(run, "gap", gaps_of(run))

@@ -6,22 +6,16 @@ import numpy as np
 
 from moe_theory.generalization import corrected, experiments, theory
 from moe_theory.generalization.experiments import EXACTLY, FORMULA, LABELINGS, every, shown
+from moe_theory.generalization.statements.setting import statement
 from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import alike, statement
+from moe_theory.verify.statement import alike
 
-EQUATION_16 = statement(
-    "equation-16",
-    where="Eq. (16)",
-    says="Routers with Natarajan dimension d_N give 2m inputs at most binom(T, k)^(2 d_N) (2m)^(d_N) masks."
-    r"$$\Gamma \le \binom{T}{k}^{2 d_N} \cdot (2m)^{d_N}$$",
-    proof="lemma_06.py",
-)
+EQUATION_16 = statement("equation-16", module=__name__)
 BY_SIZES = every(LABELINGS)
 
 
 @EQUATION_16.charitable("equation-16.masks", BY_SIZES, experiments.TO_ROUNDING)
 def mask_excess(run) -> np.ndarray:
-    """The masks of 256 linear routers on up to 4 points are no more than (16) allows, for their own d_N."""
     experts, active, _ = experiments.sizes_of(run.params)
     halves = np.arange(1, LABELINGS.dims.max_samples // 2 + 1)
     bound = theory.equation_16(experts, active, halves[:, None], shown(run, "masks", "natarajan"))
@@ -49,8 +43,6 @@ def cover_excesses() -> np.ndarray:
 
 @EQUATION_16.charitable("equation-16.cover-count", FORMULA, EXACTLY, labels=["T = 2, k = 1"])
 def cover_excess(run) -> np.ndarray:
-    r"""All masks of linear routers of two experts, which can be counted, are no more than (16) allows with d_N = d.
-    $$2 \sum_{i=0}^{d-1} \binom{2m - 1}{i} \le 2^{2d} \cdot (2m)^{d}$$"""
     return alike(run, cover_excesses()[0])
 
 
@@ -58,12 +50,9 @@ def cover_excess(run) -> np.ndarray:
     "equation-16.signs-of-forms",
     LABELINGS.together(*LABELINGS.cells),
     experiments.TO_ROUNDING,
-    where="replaces Eq. (16)",
     labels=[*LABELINGS.cells, "all masks at T = 2"],
 )
 def excess_over_signs(*runs) -> np.ndarray:
-    r"""Linear routers have no more masks than Sauer and Shelah count of the signs that differences of logits have.
-    $$\log \Gamma(m) \le (T - 1)\, d\, \log \frac{e\, m\, T}{2 d}$$"""
     points, found = np.arange(1, LABELINGS.dims.max_samples + 1), []
     for run in runs:
         experts, active, _ = experiments.sizes_of(run.params)

@@ -7,26 +7,13 @@ import numpy as np
 
 from moe_theory.generalization import theory
 from moe_theory.generalization.experiments import EXACTLY, FORMULA
-from moe_theory.verify.statement import alike, statement
+from moe_theory.generalization.statements.setting import statement
+from moe_theory.verify.statement import alike
 
 COMPUTED = dataclasses.replace(FORMULA, labels=("T up to 64",))
 
-EQUATION_22 = statement(
-    "equation-22",
-    where="Eq. (22)",
-    says="Solving the union bound for the gap that leaves a chance of delta gives twice the mean of phi and a square "
-    r"root.$$2\, \mathbb{E} \phi + 2 \sqrt{\frac{\log \Gamma + \log(4 / \delta)}{2m}}$$",
-    note="What the remark says of the term of (23), that it grows with k, is not so of (22), which the paper does not "
-    "say; grows-with-k is on record for whoever takes the tighter form.",
-    proof="equation_22.py",
-)
-EQUATION_23 = statement(
-    "equation-23",
-    where="Eqs. (22) and (23)",
-    says="Replacing the binomial coefficient by (e T/k)^k only raises the bound."
-    r"$$\log \binom{T}{k} \le k \left( 1 + \log \frac{T}{k} \right)$$",
-    proof="equation_23.py",
-)
+EQUATION_22 = statement("equation-22", module=__name__)
+EQUATION_23 = statement("equation-23", module=__name__)
 
 
 @functools.cache
@@ -45,10 +32,6 @@ def sparsity_grid() -> dict[str, np.ndarray]:
 
 @EQUATION_22.charitable("equation-22.inversion", COMPUTED, EXACTLY)
 def inversion_error(run) -> np.ndarray:
-    r"""(22) is what (10), (15), (16) and (20) give together, as the gap at which they leave a chance of delta.
-    $$4\, \Gamma\, e^{-2m \left( \frac{\epsilon}{2} - \mathbb{E} \phi \right)^2} = \delta
-    \quad \text{at } \epsilon = 2\, \mathbb{E} \phi + 2 \sqrt{\frac{\log \Gamma + \log(4 / \delta)}{2m}}$$"""
-    # log of 4 Gamma exp(-2 m (eps/2 - E phi)^2) against log delta, relative to log(4 Gamma / delta).
     grid, mean, delta = sparsity_grid(), 2 * 0.1, 0.05
     exponent = 2 * grid["samples"] * (grid["binomial"] / 2 - mean) ** 2
     needed = np.log(4 / delta) + grid["patterns"]
@@ -57,7 +40,6 @@ def inversion_error(run) -> np.ndarray:
 
 @EQUATION_23.charitable("equation-23.binomial", COMPUTED, EXACTLY)
 def binomial_excess(run) -> np.ndarray:
-    """Bounding the binomial coefficient only raises the bound: (22) is at most (23), for every k up to T = 64."""
     grid = sparsity_grid()
     return alike(run, np.max(grid["binomial"] - grid["printed"]).clip(0))
 
@@ -71,21 +53,11 @@ def largest_drop(most: float) -> float:
     return float(np.max(np.where(is_next[:, None, None], (before - after) / before, 0)))
 
 
-@EQUATION_22.ours(
-    "equation-22.grows-with-k",
-    COMPUTED,
-    EXACTLY,
-    where="Eq. (22), read as the remark reads (23)",
-    instead="equation-22.grows-to-half",
-)
+@EQUATION_22.ours("equation-22.grows-with-k", COMPUTED, EXACTLY, instead="equation-22.grows-to-half")
 def largest_drop_to_all(run) -> np.ndarray:
-    r"""(22) grows with k up to T: the largest share of itself that it loses with one more active expert is 0.
-    $$k \mapsto 2 \sqrt{\frac{2 d_N \log \binom{T}{k} + d_N \log(2m) + \log(4/\delta)}{2m}} \text{ increases}$$"""
     return alike(run, largest_drop(1))
 
 
-@EQUATION_22.ours("equation-22.grows-to-half", COMPUTED, EXACTLY, where="replaces the remark on Eq. (22)")
+@EQUATION_22.ours("equation-22.grows-to-half", COMPUTED, EXACTLY)
 def largest_drop_to_half(run) -> np.ndarray:
-    r"""(22) grows with k up to T/2, where a mask is most of a choice.
-    $$\binom{T}{k - 1} \le \binom{T}{k}, \quad k \le \frac{T}{2}$$"""
     return alike(run, largest_drop(0.5))

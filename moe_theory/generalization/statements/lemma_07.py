@@ -4,28 +4,15 @@ import numpy as np
 
 from moe_theory.generalization import experiments, theory
 from moe_theory.generalization.experiments import CELL_GAPS, difference, is_beyond, shown
+from moe_theory.generalization.statements.setting import statement
 from moe_theory.verify.claim import excess
-from moe_theory.verify.statement import bound, identity, ranged, statement
+from moe_theory.verify.statement import bound, identity, ranged
 
 COIN_GAPS = {25: (0.28,), 100: (0.13, 0.17)}  # by m
 BY_CELLS, BY_SAMPLES = experiments.FEW_CELLS.over("num_experts", *CELL_GAPS), experiments.COIN.over("num_samples")
 OF_CELLS = [f"T = {experts}, gap {gap}" for experts, gaps in CELL_GAPS.items() for gap in gaps]
-TRUE_GAP = (
-    r"$$\left(1 - 2 e^{-\epsilon^2 m / 2}\right) \mathbb{P}\left[ \sup_h \left\lvert L_{\mathcal{S}}(h) - "
-    r"L_{\mathcal{D}}(h) \right\rvert > \epsilon \right] \le \mathbb{P}\left[ \sup_h \left\lvert "
-    r"L_{\mathcal{S}}(h) - L_{\mathcal{S}'}(h) \right\rvert > \frac{\epsilon}{2} \right]$$"
-)
 
-LEMMA_7 = statement(
-    "lemma-7",
-    where="Lemma 7, Eqs. (34) and (35)",
-    says=f"Up to a factor near 1 a gap of eps is at most as likely as one of eps/2 between two samples.{TRUE_GAP}",
-    note="As printed both sides are gaps between the two samples, which holds for every number; (10) needs the true "
-    "risk on the left, and then the loss must be in [0, 1], as Theorem 1 has it and the lemma does not.",
-    proof="lemma_07.py",
-    amendment="with the true risk in (34), for a loss in [0, 1]",
-    disproof="rare_loss_lemma_07.py",
-)
+LEMMA_7 = statement("lemma-7", module=__name__)
 
 
 def gaps_of(run) -> np.ndarray:
@@ -49,20 +36,10 @@ def is_beyond_half(run) -> np.ndarray:
 
 @LEMMA_7.literal("lemma-7.as-printed", BY_CELLS, identity(within=0.0), labels=OF_CELLS)
 def excess_as_printed(run) -> np.ndarray:
-    r"""With S' on both sides ghost sampling holds draw by draw, as it says no more than that eps is above eps/2.
-    $$\left(1 - 2 e^{-\epsilon^2 m / 2}\right) \mathbb{P}\left[ \sup_h \left\lvert L_{\mathcal{S}}(h) -
-    L_{\mathcal{S}'}(h) \right\rvert > \epsilon \right] \le \mathbb{P}\left[ \sup_h \left\lvert
-    L_{\mathcal{S}}(h) - L_{\mathcal{S}'}(h) \right\rvert > \frac{\epsilon}{2} \right]$$"""
     return excess(weighted(run, "paired_gap"), is_beyond_half(run))
 
 
-LEMMA_7.charitable(
-    "lemma-7.as-meant",
-    BY_CELLS,
-    bound(at_most=is_beyond_half),
-    where="Lemma 7, with the true risk in Eq. (34)",
-    labels=OF_CELLS,
-).says("Ghost sampling holds with the true risk on its left, for a router of T cells and experts +1 or -1.")(
+LEMMA_7.charitable("lemma-7.as-meant", BY_CELLS, bound(at_most=is_beyond_half), labels=OF_CELLS)(
     ranged(0, 1)(lambda run: weighted(run, "gap"))
 )
 
@@ -71,9 +48,8 @@ LEMMA_7.charitable(
     "lemma-7.one-function",
     BY_SAMPLES,
     bound(at_most=ranged(0, 1)(lambda run: np.abs(difference(run)) > coin_gaps(run) / 2)),
-    where="Lemma 7, with the true risk in Eq. (34)",
     labels=[f"m = {samples}, gap {gap}" for samples, gaps in COIN_GAPS.items() for gap in gaps],
-).says("Ghost sampling holds with the true risk on its left, for a class of one function whose loss is a fair coin.")
+)
 @ranged(0, 1)
 def weighted_coin(run) -> np.ndarray:
     is_above = np.abs(shown(run, "risk") - 0.5) > coin_gaps(run)

@@ -1,0 +1,29 @@
+"""What statements of the paper suppose, and what they leave open: sentences of hypotheses stand in `paper.toml`."""
+
+import functools
+
+import numpy as np
+
+from moe_theory.continual.experiments import FREE, stage_rounds
+from moe_theory.core.tasks import has_small_truths
+from moe_theory.verify import statement as declarations
+
+HOLDS = {
+    "truth-scale-in-range": lambda dims, run: 0 < run.params.truth_scale < 1,
+    "small-truths": has_small_truths,
+    "small-noise": lambda dims, run: run.params.noise_scale <= run.params.truth_scale,
+    "constant-strength": lambda dims, run: run.params.min_strength == run.params.max_strength,
+    "one-expert": lambda dims, run: run.params.num_experts == 1,
+    "more-experts-than-tasks": lambda dims, run: run.params.num_experts > dims.num_tasks,
+    "fewer-experts-than-tasks": lambda dims, run: run.params.num_experts < dims.num_tasks,
+    "enough-experts-for-tasks": lambda dims, run: run.params.num_experts >= dims.num_tasks * np.log(dims.num_tasks),
+    "enough-experts-for-clusters": lambda dims, run: (
+        run.params.num_experts >= run.params.num_clusters * np.log(run.params.num_clusters)
+    ),
+    "past-exploration": lambda dims, run: run.rounds[-1] > stage_rounds(run.params),
+    "no-termination": lambda dims, run: not run.params.terminate,
+    "positive-perturbation": lambda dims, run: run.params.perturbation_scale > 0,
+    "large-perturbation": lambda dims, run: run.params.perturbation_scale >= 100,
+    "norm-not-squared": lambda dims, run: run.params.locality_power == 1,
+}
+statement = functools.partial(declarations.statement, holds=HOLDS, shared_free=FREE)

@@ -1,0 +1,14 @@
+"""What statements of the paper suppose: sentences of hypotheses stand in `paper.toml`."""
+
+import functools
+
+from moe_theory.verify import statement as declarations
+
+HOLDS = {
+    "active-experts": lambda dims, run: (
+        1 <= int(run.params.num_active) <= int(run.params.num_experts) <= dims.max_experts
+    ),
+    "mask-dimension": lambda dims, run: not run.params.whole_router,
+    "finite-dimension": lambda dims, run: not run.params.whole_router,
+}
+statement = functools.partial(declarations.statement, holds=HOLDS)

@@ -1,0 +1,38 @@
+"""What statements of the paper suppose: sentences of hypotheses stand in `paper.toml`."""
+
+import functools
+
+import numpy as np
+
+from moe_theory.merging import theory
+from moe_theory.merging.experiments import CONFIDENCE, NUM_LAYERS, NUM_ROUNDS
+from moe_theory.merging.params import RANDOM_SPLIT, Dims
+from moe_theory.runs import Run
+from moe_theory.verify import statement as declarations
+
+
+def _is_in_range(dims: Dims, run: Run) -> bool:
+    params = run.params
+    are_positive = params.smoothness > 0 and params.split_constant > 0
+    return 0 < params.smoothness_ratio < 1 and 0 < params.confidence <= 1 and are_positive
+
+
+def _is_wide(dims: Dims, run: Run) -> bool:
+    leaves = float(theory.leaf_bound(float(NUM_ROUNDS), run.params))
+    regularization = float(run.params.regularization)
+    return dims.width >= theory.least_width(dims.width, NUM_ROUNDS, leaves, NUM_LAYERS, regularization, CONFIDENCE)
+
+
+def _merges(dims: Dims, run: Run) -> bool:
+    return run.params.num_experts >= 2 and 1 <= run.params.max_active <= run.params.num_experts
+
+
+HOLDS = {
+    "parameters-in-range": _is_in_range,
+    "no-split-left-out": lambda dims, run: not np.any(run.records.left_out),
+    "wide-network": _is_wide,
+    "rewards-in-range": lambda dims, run: np.all(np.abs(run.records.regret) <= 1 + 1e-6),
+    "random-splits": lambda dims, run: int(run.params.split_rule) == RANDOM_SPLIT,
+    "merges-experts": _merges,
+}
+statement = functools.partial(declarations.statement, holds=HOLDS)
