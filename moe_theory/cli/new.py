@@ -26,8 +26,8 @@ RESERVED = ("all", "overview", "quick")  # what commands mean something else by
 def new(kind: str, name: str, out: Path | None) -> None:
     """Begin a paper of your own: a small distribution that runs, for you to change.
 
-    Writes into OUT what pip needs (pyproject.toml), the paper in one file (NAME/__init__.py: a system, readings, a
-    statement with two claims, a figure), a sweep of it (sweep.toml) and a test. Nothing is overwritten.
+    Writes into OUT what pip needs (pyproject.toml), the paper (NAME/__init__.py: a system, readings, a statement with
+    two claims, a figure; NAME/statements.toml: its texts), a sweep of it (sweep.toml) and a test. Nothing is overwritten.
     """
     from moe_theory.report.document import of_paths
     from moe_theory.runs.files import prepare_folder, write_whole
@@ -62,6 +62,7 @@ def template(name: str) -> dict[str, str]:
     files = sorted(resources.files("moe_theory.cli").joinpath("template").iterdir(), key=lambda file: file.name)
     texts = {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
     texts[MODULE] = texts.pop(f"{TEMPLATE}.py")
+    texts[f"{TEMPLATE}/statements.toml"] = texts.pop("statements.toml")
     return {each.replace(TEMPLATE, name): text.replace(TEMPLATE, name) for each, text in texts.items()}
 
 

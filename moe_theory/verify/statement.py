@@ -48,7 +48,6 @@ from moe_theory.verify.texts import (
     Deciding,
     StatementTexts,
     folder_of,
-    hypothesis_text,
     paper_texts,
     statement_texts,
 )
@@ -290,7 +289,7 @@ class Declared(Statement):
         return self.texts.claims[id]
 
     def _hypothesis(self, asked: str | Hypothesis) -> Hypothesis:
-        return _hypothesis(asked, folder_of(self.module), self.holds)
+        return _hypothesis(asked, self.module, self.holds)
 
     def also(self, *ids: str, role: str) -> None:
         """Counts claims of other statements among its own, in this role."""
@@ -440,8 +439,8 @@ def statement(
             f"statement {shortened(id)}: name its paper, as paper=...: the module {module or 'that declares it'} is in "
             "no paper's folder."
         )
-    shared = paper_texts(folder).all if texts is not None else ()
-    checks = tuple(_hypothesis(each, folder, holds) for each in (*shared, *hypotheses))
+    shared = paper_texts(module).all if texts is not None else ()
+    checks = tuple(_hypothesis(each, module, holds) for each in (*shared, *hypotheses))
     decides = words.decides
     return Declared(
         id=id,
@@ -473,12 +472,15 @@ def statement(
     )._registered()
 
 
-def _hypothesis(asked: str | Hypothesis, package: str, holds: Mapping[str, Holds]) -> Hypothesis:
+def _hypothesis(asked: str | Hypothesis, module: str, holds: Mapping[str, Holds]) -> Hypothesis:
     if isinstance(asked, Hypothesis):
         return asked
     if asked not in holds:
         raise InvalidStatementError(f"holds=...: {unknown_name('hypothesis', asked, holds)}")
-    return Hypothesis(hypothesis_text(package, asked), holds[asked])
+    sentences = paper_texts(module).hypotheses
+    if asked not in sentences:
+        raise InvalidStatementError(f"paper.toml beside {module}: {unknown_name('hypothesis', asked, sentences)}")
+    return Hypothesis(sentences[asked], holds[asked])
 
 
 def _in_one_line(formula: str) -> str:

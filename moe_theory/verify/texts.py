@@ -9,8 +9,9 @@ LaTeX; a string that ends in `formula` is LaTeX alone.
 import functools
 import sys
 import tomllib
-from importlib import import_module, resources
+from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pydantic
@@ -84,22 +85,29 @@ class PaperTexts(Table):
 
 def statement_texts(module: str, id: str) -> StatementTexts:
     """Return the texts of a statement that a module declares. Raises: InvalidStatementError, with file and key."""
-    folder, file = _place(module)
-    tables = _tables(folder, file)
+    home = _home(module)
+    if home is None:
+        raise InvalidStatementError(
+            f"statement {id}: module={module} is no file, so that no file stands beside it. Give claim=... instead."
+        )
+    path = home.with_name("statements.toml") if home.stem == "__init__" else home.with_suffix(".toml")
+    if not path.is_file():
+        raise InvalidStatementError(
+            f"{path} is missing, which has the texts of the statements. Write it, or give claim=... to `statement`."
+        )
+    tables = _tables(path)
     if id not in tables:
-        raise InvalidStatementError(f"{folder}/{file}: {unknown_name('statement', id, tables)} Add a table [{id}].")
+        raise InvalidStatementError(f"{path}: {unknown_name('statement', id, tables)} Add a table [{id}].")
     return tables[id]
 
 
-@functools.cache
-def paper_texts(package: str) -> PaperTexts:
-    """Return what `paper.toml` of a package says. Raises: InvalidStatementError, with the file and the key."""
-    file = f"{package}/paper.toml"
-    texts = _checked(PaperTexts, _parsed(package, "paper.toml", is_needed=False), file)
-    for id in texts.premises:
-        if id in _premises_below(texts, id):
-            raise InvalidStatementError(f"{file}: premises.{id}: the proof rests on itself. Change its premises.")
-    return texts
+def paper_texts(module: str) -> PaperTexts:
+    """Return what `paper.toml` beside a module says; nothing where there is none. Raises: InvalidStatementError, with
+    the file and the key.
+    """
+    home = _home(module)
+    path = None if home is None else home.with_name("paper.toml")
+    return PaperTexts() if path is None or not path.is_file() else _shared(path)
 
 
 def import_statements(package: str) -> None:
@@ -108,17 +116,35 @@ def import_statements(package: str) -> None:
         import_module(f"{package}.{name}")
 
 
-def hypothesis_text(package: str, id: str) -> str:
-    """Return the sentence of a hypothesis. Raises: InvalidStatementError for an id without one."""
-    sentences = paper_texts(package).hypotheses
-    if id not in sentences:
-        raise InvalidStatementError(f"{package}/paper.toml: {unknown_name('hypothesis', id, sentences)}")
-    return sentences[id]
-
-
 def folder_of(module: str) -> str:
     """Return the package that a module is in, or is itself; empty for a module alone."""
     return module if hasattr(sys.modules.get(module), "__path__") else module.rpartition(".")[0]
+
+
+def _home(module: str) -> Path | None:
+    """Return the file of a module, which need not be imported yet; None where it has none."""
+    loaded = sys.modules.get(module)
+    if loaded is not None:
+        file = getattr(loaded, "__file__", None)
+    else:
+        spec = find_spec(module) if module else None
+        file = None if spec is None else spec.origin
+    return None if file is None else Path(file)
+
+
+@functools.cache
+def _tables(path: Path) -> dict[str, StatementTexts]:
+    tables = _parsed(path)
+    return {id: _checked(StatementTexts, table, path, id) for id, table in tables.items()}
+
+
+@functools.cache
+def _shared(path: Path) -> PaperTexts:
+    texts = _checked(PaperTexts, _parsed(path), path)
+    for id in texts.premises:
+        if id in _premises_below(texts, id):
+            raise InvalidStatementError(f"{path}: premises.{id}: the proof rests on itself. Change its premises.")
+    return texts
 
 
 def _premises_below(texts: PaperTexts, id: str) -> set[str]:
@@ -133,44 +159,17 @@ def _premises_below(texts: PaperTexts, id: str) -> set[str]:
     return below
 
 
-def _place(module: str) -> tuple[str, str]:
-    folder = folder_of(module)
-    stem = "statements" if folder == module else module.rpartition(".")[2]
-    return folder, f"{stem}.toml"
-
-
-@functools.cache
-def _tables(folder: str, file: str) -> dict[str, StatementTexts]:
-    tables = _parsed(folder, file)
-    return {id: _checked(StatementTexts, table, f"{folder}/{file}", id) for id, table in tables.items()}
-
-
-def _parsed(folder: str, file: str, is_needed: bool = True) -> dict[str, Any]:
-    if not folder or find_spec(folder) is None:
-        raise InvalidStatementError(
-            f"{file}: the module that declares its statements is in no package. Move it into one, or give claim=... "
-            "to `statement`."
-        )
-    path = resources.files(folder).joinpath(file)
-    if not path.is_file():
-        if not is_needed:
-            return {}
-        raise InvalidStatementError(
-            f"{folder}/{file} is missing, and has the texts of the statements. Write it, or give claim=... to "
-            "`statement`."
-        )
+def _parsed(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # no TOML, or not UTF-8
-        raise InvalidStatementError(f"{folder}/{file}: {error}. Correct the file.") from None
+    except (OSError, ValueError) as error:  # ValueError: no TOML, or not UTF-8
+        raise InvalidStatementError(f"{path}: {error}. Correct the file.") from None
 
 
-def _checked(kind: type[T], table: Any, file: str, *key: str) -> T:
+def _checked(kind: type[T], table: Any, path: Path, *key: str) -> T:
     try:
         return kind.model_validate(table)
     except pydantic.ValidationError as failure:
         fault = failure.errors()[0]
         place = ".".join(map(str, (*key, *fault["loc"])))
-        raise InvalidStatementError(
-            f"{file}: {place}={shortened(fault['input'])}: {fault['msg']}. Known: {', '.join(kind.model_fields)}."
-        ) from None
+        raise InvalidStatementError(f"{path}: {place}: {fault['msg']}, not {shortened(fault['input'])}.") from None

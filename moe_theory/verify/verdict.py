@@ -329,7 +329,7 @@ class Statement(Shown, JsonRecord):
     corrected_formula: str = ""
     untestable: str = ""  # why no claim can decide it
     note: str = ""
-    witness: str = ""  # "package:witnesses/NAME.py"
+    witness: str = ""  # "package:counterexamples/NAME.py"
     disproof: Proof | None = None  # that the sentence as printed is violated at its instance
     proof: Proof | None = None  # that it holds, under the hypotheses that the proof names, or is vacuous
     derivation: Proof | None = None  # of what holds instead

@@ -18,11 +18,11 @@ runs = mt.Experiment(
     observe=lambda state, info: info.generalization_error,
 )
 mine = mt.statement(
-    "error", paper="continual", where="my notes", says="Errors are small.", free=[Scale("truth_scale", 0.01, 4)]
+    "error", paper="continual", where="my notes", claim="Errors are small.", free=[Scale("truth_scale", 0.01, 4)]
 )
-@mine.claim("mine.error", runs.at("one"), bound(at_most=3), role="charitable")
+@mine.claim("mine.error", runs.at("one"), bound(at_most=3), role="charitable",
+    says="The error after two rounds is at most 3.")
 def error(run):
-    "The error after two rounds is at most 3."
     return run.records[-1]
 """
 COMMAND = ["challenge", "continual.error", "--reading", "weak-signal", "--seconds", "200", "--module"]

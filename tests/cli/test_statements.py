@@ -182,12 +182,11 @@ from moe_theory import statement
 from moe_theory.continual.experiments import HISTORY
 from moe_theory.verify.statement import bound
 
-FAIR = statement("fair", paper="continual", where="my notes", says="Loads are fair.")
+FAIR = statement("fair", paper="continual", where="my notes", claim="Loads are fair.")
 
 
-@FAIR.claim("mine.fair", HISTORY.at("M = 5"), bound(at_most=1), role="charitable")
+@FAIR.claim("mine.fair", HISTORY.at("M = 5"), bound(at_most=1), role="charitable", says="No expert has more than all.")
 def share(run):
-    "No expert has more than all."
     return run.records.update_norm[-1]
 """
 

@@ -17,25 +17,24 @@ pytestmark = pytest.mark.usefixtures("forgotten")
 VERIFY = ["verify", "continual.lemma-4", "--reading", "unit-signal", "--replicates", "32"]
 
 
-OWN_CLAIMS = '''
+OWN_CLAIMS = """
 from moe_theory import statement
 from moe_theory.continual.experiments import HISTORY
 from moe_theory.verify.statement import bound, identity
 
-SMALL_STEPS = statement("small-steps", paper="continual", where="my notes", says="Experts move in small steps.")
+SMALL_STEPS = statement("small-steps", paper="continual", where="my notes", claim="Experts move in small steps.")
 
 
-@SMALL_STEPS.claim("mine.moves", HISTORY.at("M = 5"), bound(at_most=10.0), role="charitable")
+@SMALL_STEPS.claim("mine.moves", HISTORY.at("M = 5"), bound(at_most=10.0), role="charitable",
+    says="An expert moves by less than 10 a round.")
 def last_move(run):
-    """An expert moves by less than 10 a round."""
     return run.records.update_norm[-1]
 
 
-@SMALL_STEPS.claim("mine.broken", HISTORY, identity(within=0.0), role="ours")
+@SMALL_STEPS.claim("mine.broken", HISTORY, identity(within=0.0), role="ours", says="Its code does not work.")
 def broken(runs):
-    """Its code does not work."""
     return runs["no such cell"]
-'''
+"""
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ REPEATED_LINES = 10  # so many lines in a row, but for blank ones and indentatio
 def test_nothing_is_written_twice():
     first: dict[tuple[str, ...], tuple[Path, int]] = {}
     twice = []
-    for path in (path for path in FILES if path.parent.name not in ("witnesses", "proofs")):  # which stand alone
+    for path in (path for path in FILES if path.parent.name not in ("counterexamples", "proofs")):  # which stand alone
         lines = [(row, line.strip()) for row, line in enumerate(path.read_text().splitlines(), 1) if line.strip()]
         for start in range(len(lines) - REPEATED_LINES + 1):
             run = tuple(line for _, line in lines[start : start + REPEATED_LINES])

@@ -449,11 +449,11 @@ from moe_theory import statement
 from moe_theory.continual.experiments import HISTORY
 from moe_theory.verify.statement import bound
 
-MOVES = statement("moves", paper="continual", where=WORDS, says=WORDS)
+MOVES = statement("moves", paper="continual", where=WORDS, claim=WORDS)
 
-@MOVES.claim("mine.moves", HISTORY.at("M = 5"), bound(at_most=10.0), role="charitable")
+@MOVES.claim("mine.moves", HISTORY.at("M = 5"), bound(at_most=10.0), role="charitable",
+    says="An expert moves by less than 10 a round.")
 def last_move(run):
-    'An expert moves by less than 10 a round.'
     return run.records.update_norm[-1]
 """
 WORDS = ("'my notes'", "SAID", "'a' * 10**5", "'\\ud800'", "'$$x'", "''", "1")
@@ -642,7 +642,7 @@ def preload() -> None:
         cli.command(name)
     for path in sorted((Path(cli.__file__).parents[1]).rglob("*.py")):
         name = ".".join(path.relative_to(Path(cli.__file__).parents[2]).with_suffix("").parts)
-        if not any(part in name for part in ("__main__", "witnesses", ".proofs.", "cli.template")):
+        if not any(part in name for part in ("__main__", "counterexamples", ".proofs.", "cli.template")):
             importlib.import_module(name.removesuffix(".__init__"))
     for name in ("matplotlib.pyplot", "scipy.optimize", "scipy.stats", "jax.numpy", "rich.live"):
         importlib.import_module(name)

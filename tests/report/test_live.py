@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pages" / "live.md"
 STYLE = PAGE.parent / "style"
 REGIMES = ROOT / "figures" / "continual" / "regimes.csv"
-WITNESS = ROOT / "moe_theory" / "continual" / "statements" / "witnesses" / "lemma_11.py"
+WITNESS = ROOT / "moe_theory" / "continual" / "statements" / "counterexamples" / "lemma_11.py"
 DELTA, FEATURES, EXPERTS, SEED = 0.05, 10, 3, 7
 REPLICATES = {
     "regimes": 1,

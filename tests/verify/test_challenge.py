@@ -69,12 +69,13 @@ def declare(monkeypatch) -> Callable[..., Declared]:
     monkeypatch.setattr(statements, "_DECLARED", dict(statements._DECLARED))
 
     def declare(truth: Truth, free=FREE, **about) -> Declared:
-        declared = mt.statement("region", paper="planted", where="here", says="Small.", free=free, **about)
+        declared = mt.statement("region", paper="planted", where="here", claim="Small.", free=free, **about)
         of = experiment(truth)
 
-        @declared.charitable("planted.small", of.at("only"), bound(at_most=0, scale=1, margin=0))
+        @declared.charitable(
+            "planted.small", of.at("only"), bound(at_most=0, scale=1, margin=0), says="It is at most 0."
+        )
         def value(run):
-            "It is at most 0."
             return run.records[-1]
 
         return declared
@@ -341,11 +342,11 @@ def test_a_region_that_is_none_is_refused(free, message, declare):
 
 
 def test_what_an_experiment_cannot_vary_is_refused(declare):
-    declared = declare(where(bool), ())
+    declare(where(bool), ())
     of = dataclasses.replace(experiment(where(bool)), of=None, dims=SimpleNamespace(num_samples=6))
-    twin = declared.twin("other", where="there", says="Small.", free=[Size("num_samples", 1, 9)])
+    other = mt.statement("other", paper="planted", where="there", claim="Small.", free=[Size("num_samples", 1, 9)])
     with pytest.raises(InvalidStatementError, match=r"built with num_samples=6 alone.*of="):
-        twin.charitable("planted.other", of.at("only"), identity(within=1))
+        other.charitable("planted.other", of.at("only"), identity(within=1), says="Small.")
 
 
 def test_a_setting_outside_the_region_is_refused_and_one_inside_reaches_the_cells(declare):
@@ -360,7 +361,7 @@ def test_a_setting_outside_the_region_is_refused_and_one_inside_reaches_the_cell
 def test_claims_whose_runs_cannot_be_had_at_a_setting_do_not_apply_there(declare):
     declared = declare(where(lambda p: p.scale > 1.5), (LAWS,))
     fixed = dataclasses.replace(experiment(where(bool)), name="fixed", of=None)
-    declared.competitor("planted.rival", fixed.at("only"), bound(at_most=0, scale=1, margin=0)).says("It is, too.")(
+    declared.competitor("planted.rival", fixed.at("only"), bound(at_most=0, scale=1, margin=0), says="It is, too.")(
         lambda run: run.records[-1]
     )
     found = mt.verify("planted.region", readings=PLAIN, settings={"law": "slow"}, replicates=64, progress=quiet)

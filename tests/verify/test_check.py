@@ -26,15 +26,21 @@ def declared(monkeypatch):
     monkeypatch.setattr(claim_module, "_REGISTERED", claim_module.registered())
     monkeypatch.setattr(statements, "_DECLARED", dict(statements._DECLARED))
     never = Hypothesis("there are no experts", lambda dims, run: run.params.num_experts == 0)
-    return mt.statement("checked", paper="continual", where="here", says="Something.", hypotheses=[never])
+    return mt.statement("checked", paper="continual", where="here", claim="Something.", hypotheses=[never])
 
 
 def test_it_shows_shapes_names_of_runs_and_means(declared):
     runs = experiment()
 
-    @declared.claim("mine.checked", runs.together("one", "three"), bound(at_most=2.0), role="ours", labels=["a", "b"])
+    @declared.claim(
+        "mine.checked",
+        runs.together("one", "three"),
+        bound(at_most=2.0),
+        role="ours",
+        labels=["a", "b"],
+        says="Something.",
+    )
     def measured(one, three):
-        """Something."""
         return np.stack([one.records["loads"][-1, 0], three.records["loads"][-1].sum(axis=0)])
 
     found = mt.check("mine.checked", reading="weak-signal", replicates=5)
@@ -49,9 +55,10 @@ def test_it_shows_shapes_names_of_runs_and_means(declared):
 
 
 def test_a_rate_is_compared_with_its_exponent(declared):
-    @declared.claim("mine.rate", experiment().over({"one": 1.0, "three": 3.0}), rate(at_most=-1), role="ours")
+    @declared.claim(
+        "mine.rate", experiment().over({"one": 1.0, "three": 3.0}), rate(at_most=-1), role="ours", says="Something."
+    )
     def measured(run):
-        """Something."""
         return run.records["loads"][-1, 0] + 1.0
 
     found = mt.check("mine.rate")
@@ -60,14 +67,12 @@ def test_a_rate_is_compared_with_its_exponent(declared):
 
 
 def test_faults_of_the_claim_are_told_with_their_line(declared, monkeypatch):
-    @declared.claim("mine.wrong", experiment().at("one"), bound(at_most=2.0), role="ours")
+    @declared.claim("mine.wrong", experiment().at("one"), bound(at_most=2.0), role="ours", says="Something.")
     def measured(run):
-        """Something."""
         return run.records["loads"].mean(axis=-1)  # not one number a replicate
 
-    @declared.claim("mine.missing", experiment().at("one"), bound(at_most=2.0), role="ours")
+    @declared.claim("mine.missing", experiment().at("one"), bound(at_most=2.0), role="ours", says="Something.")
     def missing(run):
-        """Something."""
         return run.records["lods"]
 
     with pytest.raises(InvalidClaimError, match="replicates"):
@@ -80,6 +85,7 @@ def test_faults_of_the_claim_are_told_with_their_line(declared, monkeypatch):
         experiment(lambda state, info: jnp.dot(info.error, state.gates, 1, 2, 3)).at("one"),
         bound(at_most=2.0),
         role="ours",
+        says="Something.",
     )
     def never(run):
         """Something."""

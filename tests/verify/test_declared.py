@@ -175,7 +175,7 @@ def test_the_margin_is_part_of_what_is_bounded(scale):
 def test_a_range_stands_beside_its_function():
     """Catches a range that is lost on the way from a function to its claim, or a number's that is not seen."""
     share, fixed = ranged(0, 1)(lambda run: DRAWN), constant(lambda run: 0.9)
-    of = statement("declared", paper="continual", where="here", says="Shares are small.")
+    of = statement("declared", paper="continual", where="here", claim="Shares are small.")
     found = {}
     for name, criterion in {
         "number": bound(at_most=0.9),
@@ -184,7 +184,7 @@ def test_a_range_stands_beside_its_function():
         "scaled": equality(0.5, margin=0.1, scale=share),
         "unknown": bound(at_most=lambda run: 0.9),
     }.items():
-        of.ours(f"declared.{name}", RUNS["cost"].at("M=1"), criterion).says("It is.")(share)
+        of.ours(f"declared.{name}", RUNS["cost"].at("M=1"), criterion, says="It is.")(share)
         found[name] = registered()[f"declared.{name}"].ranges
     assert {name: set(each) for name, each in found.items()} == {
         "number": {"observed", "predicted"},
@@ -204,13 +204,12 @@ def test_a_range_stands_beside_its_function():
 @pytest.mark.usefixtures("forgotten")
 def test_a_range_that_a_claim_would_not_see_is_refused():
     """Catches `@ranged` above the claim's own decorator, where it would be ignored without a word."""
-    of = statement("declared", paper="continual", where="here", says="Shares are small.")
+    of = statement("declared", paper="continual", where="here", claim="Shares are small.")
     with pytest.raises(ValueError, match="share is a claim already: declare its range below"):
 
         @ranged(0, 1)
-        @of.ours("declared.share", RUNS["cost"].at("M=1"), bound(at_most=0.5))
+        @of.ours("declared.share", RUNS["cost"].at("M=1"), bound(at_most=0.5), says="It is.")
         def share(run):
-            "It is."
             return run.records[-1]
 
 

@@ -185,11 +185,11 @@ MODULE = """
 
     SWEPT = Experiment.from_sweep({folder!r})
     PAIR = SWEPT.together("num_experts = 2", "num_experts = 3")
-    RISES = statement("rises", paper="mine", where="my notes", says="More experts forget more.")
+    RISES = statement("rises", paper="mine", where="my notes", claim="More experts forget more.")
 
-    @RISES.claim("mine.rises", PAIR, ordering(below=lambda two, three: three.records.forgetting[-1]), role="charitable")
+    @RISES.claim("mine.rises", PAIR, ordering(below=lambda two, three: three.records.forgetting[-1]), role="charitable",
+        says="Three experts forget more than two.")
     def forgetting_of_two(two, three):
-        '''Three experts forget more than two.'''
         return two.records.forgetting[-1]
 """
 

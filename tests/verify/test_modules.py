@@ -19,11 +19,11 @@ OWN = """
     from moe_theory.continual.experiments import HISTORY
     from moe_theory.verify.statement import bound
 
-    MOVES = statement("moves", paper="continual", where="my notes", says="Experts move in small steps.")
+    MOVES = statement("moves", paper="continual", where="my notes", claim="Experts move in small steps.")
 
-    @MOVES.claim("mine.moves", HISTORY.at("M = 5"), bound(at_most=10.0), role="charitable")
+    @MOVES.claim("mine.moves", HISTORY.at("M = 5"), bound(at_most=10.0), role="charitable",
+        says="An expert moves by less than 10 a round.")
     def last_move(run):
-        '''An expert moves by less than 10 a round.'''
         return run.records.update_norm[-1]
 """
 BROKEN = """
@@ -32,10 +32,10 @@ BROKEN = """
     from moe_theory.continual.experiments import HISTORY
     from moe_theory.verify.statement import bound, ranged
 
-    MINE, FIVE = statement("mine", paper="continual", where="my notes", says="Some work."), HISTORY.at("M = 5")
+    MINE, FIVE = statement("mine", paper="continual", where="my notes", claim="Some work."), HISTORY.at("M = 5")
 
     def add(name, runs, function):
-        MINE.ours(name, runs, bound(at_most=1.0)).says("Broken.")(function)
+        MINE.ours(name, runs, bound(at_most=1.0), says="Broken.")(function)
 
     def stacked(run):
         return np.stack([run.records.error, run.rounds])
@@ -143,18 +143,19 @@ TWO = (
     + """
     BELOW = 10.0
 
-    @MOVES.claim("mine.errors", HISTORY.at("M = 1"), bound(at_most=LARGE, margin=0.5), role="charitable")
+    @MOVES.claim("mine.errors", HISTORY.at("M = 1"), bound(at_most=LARGE, margin=0.5), role="charitable",
+        says="An error is below a bound.")
     def last_error(run):
-        '''An error is below a bound.'''
         return scaled(run.records.error[-1])
 
     def scaled(error):
+        'An error, scaled.'
         return 2 * error
 """
 )
 NEIGHBOUR = "LARGE = 10.0\nSMALL = 0.1\n"
 KEEPING = {
-    "a docstring": ("An error is below a bound.", "What an error is."),
+    "a docstring": ("An error, scaled.", "Twice an error."),
     "a comment": ("def scaled", "# twice\n    def scaled"),
 }
 LOSING = {
@@ -179,7 +180,7 @@ FAULTY = """
 
     READINGS = {name: mt.Reading(name, name, Params(scale)) for name, scale in (("plain", 1.0), ("large", 2.0))}
     PAPER = mt.Paper("mine", __name__, "mine", READINGS)
-    MINE = mt.statement("mine", paper="mine", where="my notes", says="Systems run.")
+    MINE = mt.statement("mine", paper="mine", where="my notes", claim="Systems run.")
 
     def begin(key, params):
         return State(jnp.zeros(2), jnp.int32(0))
@@ -187,8 +188,8 @@ FAULTY = """
     def add(name, init=begin, step=lambda key, state, params: (State(state.value, state.round + 1), ())):
         seen = lambda state, info: state.value.max()
         runs = mt.Experiment(name, None, mt.System(init, step), {"run": {}}, 4, observe=seen, replicates=64)
-        small = MINE.ours(f"mine.{name}", runs.at("run"), bound(at_most=1.0), exact=True)  # no key is used
-        small.says("Small.")(lambda run: run.records[-1])
+        small = MINE.ours(f"mine.{name}", runs.at("run"), bound(at_most=1.0), exact=True, says="Small.")  # no key
+        small(lambda run: run.records[-1])
 
     add("dict", lambda key, params: {"round": jnp.int32(0)})
     add("array", lambda key, params: jnp.zeros(2))
@@ -235,8 +236,10 @@ def test_an_edit_of_a_new_paper_loses_what_it_decides(what, tmp_path, monkeypatc
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # an edit of the same length in the same second is an edit
     kept = []
     for edit in (("", ""), (PAPER_KEEPING | PAPER_LOSING)[what]):
-        text = new.template("mine")["mine/__init__.py"]
+        files = new.template("mine")
+        text = files["mine/__init__.py"]
         assert edit[0] in text
+        (tmp_path / "my_claims.toml").write_text(files["mine/statements.toml"])
         forget("theorem-1", "mine.theorem-1.peak", "mine.theorem-1.gain")
         ids = load_claims(written(tmp_path, text.replace(*edit)))
         store = archive.Archive(tmp_path / "samples")

@@ -1,24 +1,16 @@
-"""What proofs rest on: catches a premise that is no statement, a circle, a fault declared for what does not fail, and a
-root that is taken for what follows from another.
-"""
+"""What proofs rest on: catches a premise that is no statement, and a root that is taken for what follows."""
 
 import re
 
 import pytest
 
-from moe_theory.core.errors import InvalidStatementError
+from moe_theory.core.papers import paper_names
 from moe_theory.verify import premises
-from moe_theory.verify.premises import conflicts_of, footings, rest_on
+from moe_theory.verify.premises import conflicts_of, footings, premises_of
 from moe_theory.verify.recorded import judged_statements
 from moe_theory.verify.status import Finding, Judged, StatementStatus
+from moe_theory.verify.texts import PaperTexts
 from moe_theory.verify.verdict import Statement
-
-
-@pytest.fixture
-def alone(monkeypatch):
-    """Nothing is declared but what the test declares."""
-    monkeypatch.setattr(premises, "_PREMISES", {})
-    monkeypatch.setattr(premises, "_OWN_FAULTS", set())
 
 
 def known(**statuses: str) -> list[Judged]:
@@ -26,8 +18,10 @@ def known(**statuses: str) -> list[Judged]:
     return [Judged(about[id], {"a": Finding(StatementStatus(status))}) for id, status in statuses.items()]
 
 
-def test_what_fails_by_itself_is_told_from_what_fails_with_another(alone):
-    rest_on("p", {"b": "a", "c": "b", "d": "a", "e": "a b", "f": "e"}, own_faults="d")
+def test_what_fails_by_itself_is_told_from_what_fails_with_another(monkeypatch):
+    premises_by_id = {"b": ["a"], "c": ["b"], "d": ["a"], "e": ["a", "b"], "f": ["e"]}
+    texts = PaperTexts(premises=premises_by_id, own_faults=["d"])
+    monkeypatch.setattr(premises, "_texts", {"p": texts}.__getitem__)
     found = footings(known(a="false", b="false", c="holds", d="false", e="vacuous", f="holds amended"))
     assert [each.is_root for each in found] == [True, False, False, True, False, False]
     assert [each.follows for each in found] == [False, True, False, False, True, False]
@@ -35,19 +29,18 @@ def test_what_fails_by_itself_is_told_from_what_fails_with_another(alone):
     assert found[4].failing == ("p.a", "p.b")
 
 
-def test_a_circle_is_refused(alone):
-    with pytest.raises(InvalidStatementError, match="rests on itself"):
-        rest_on("p", {"a": "b", "b": "c", "c": "a"})
-
-
 def test_the_papers_name_statements_and_faults_of_what_fails_with_others():
     """Guards the tree of what fails: no root is counted twice, and none is hidden."""
     every = judged_statements()
     names = {each.statement.name for each in every}
-    declared = premises._PREMISES
-    assert {*declared, *(name for each in declared.values() for name in each)} <= names
+    own_faults = []
+    for paper in paper_names():
+        texts = premises._texts(paper)
+        ids = {*texts.premises, *(id for premise_ids in texts.premises.values() for id in premise_ids)}
+        assert {f"{paper}.{id}" for id in ids} <= names
+        own_faults += [f"{paper}.{id}" for id in texts.own_faults]
     by_name = {each.known.statement.name: each for each in footings(every)}
-    for name in premises._OWN_FAULTS:
+    for name in own_faults:
         assert by_name[name].known.fails, name
         assert by_name[name].failing, f"{name} rests on nothing that fails: it is a root anyway"
     roots = [each for each in by_name.values() if each.is_root]
@@ -72,6 +65,9 @@ def test_what_its_why_says_a_statement_rests_on_is_declared():
         said = re.findall(r"rests on (Lemma|Proposition|Theorem) (\d+)", each.statement.why) if each.fails else []
         for kind, number in said:
             start = f"{each.statement.paper}.{kind.lower()}-{number}"
-            assert any(f"{name}-".startswith(f"{start}-") for name in premises._below(each.statement.name)), (
-                each.statement.name
-            )
+            assert any(f"{name}-".startswith(f"{start}-") for name in below(each.statement.name)), each.statement.name
+
+
+def below(name: str) -> set[str]:
+    """All that the proof of a statement rests on, directly or not."""
+    return {name for premise in premises_of(name) for name in (premise, *below(premise))}

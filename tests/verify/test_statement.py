@@ -42,13 +42,13 @@ def nothing_is_declared(monkeypatch):
 
 
 def made(**changes) -> statement.Declared:
-    about = {"where": "Lemma 0", "says": "Something falls.", "paper": "continual"} | changes
+    about = {"where": "Lemma 0", "claim": "Something falls.", "paper": "continual"} | changes
     return statement.statement("lemma-0", **about)
 
 
 def claimed(runs, criterion, function, of: statement.Declared | None = None, **options):
     """The claim that a function makes about a selection of the runs."""
-    (of or made()).claim("mine.claim", runs, criterion, **{"role": "literal"} | options).says("It falls.")(function)
+    (of or made()).claim("mine.claim", runs, criterion, **{"role": "literal"} | options, says="It falls.")(function)
     return registered()["mine.claim"]
 
 
@@ -212,15 +212,12 @@ def test_runs_that_break_a_hypothesis_are_named(runs, own, reason):
 
 
 def test_claims_of_one_function_have_roles_in_their_order():
-    of = made(says="Something falls. $$x$$", where="Lemma 0, Eq. (1)")
+    of = made(formula="x", where="Lemma 0, Eq. (1)")
     options: dict[str, Any] = {"where": "Lemma 0, at 4", "instead": "mine.three", "exact": True}
 
-    @of.claim("mine.one", PAIR, bound(at_most=1.0), role="charitable")
-    @of.step("mine.two", PAIR, probability(at_least=0.9), **options).says("It falls at 4. $$z$$")
+    @of.claim("mine.one", PAIR, bound(at_most=1.0), role="charitable", says="It falls.", formula=r"y \le 1")
+    @of.step("mine.two", PAIR, probability(at_least=0.9), **options, says="It falls at 4.", formula="z")
     def falls(run):
-        r"""It falls.  $$y
-        \le 1$$
-        """
         return first(run)
 
     of.also("theirs.three", role="corrected")
@@ -240,7 +237,7 @@ def test_claims_of_one_function_have_roles_in_their_order():
         (lambda of: of.claim("mine.a", PAIR, rate(), role="step"), InvalidStatementError, "exactly one of at_most"),
         (lambda of: bound(at_most=1, at_least=0), InvalidStatementError, "not 2 of them"),
         (lambda of: of.claim("mine.a", PAIR, bound(at_most=1), role="steps"), InvalidStatementError, "charitable, lit"),
-        (lambda of: of.claim("mine.a", PAIR, bound(at_most=1), role="step")(first), InvalidClaimError, "docstring"),
+        (lambda of: of.claim("mine.a", PAIR, bound(at_most=1), role="step"), InvalidStatementError, "as says="),
         (lambda of: claimed(PAIR, bound(at_most=1), first, of), InvalidClaimError, "registered already"),
     ],
     ids=["no side", "two sides", "role", "nothing said", "twice"],
@@ -253,29 +250,12 @@ def test_an_incomplete_claim_is_refused_and_has_no_role(declare, error, message)
     assert list(of.roles) == ["mine.claim"]
 
 
-@pytest.mark.parametrize("role", ["intervention", "suspect", "competitor"])
-def test_a_claim_on_other_runs_has_words_of_its_own(role):
-    """Would catch a card on which what happens without a cause reads as the statement itself."""
-    of, criterion = made(), bound(at_most=1)
-
-    def falls(run):
-        """It falls."""
-        return first(run)
-
-    of.charitable("mine.claim", PAIR, criterion)(falls)
-    again = getattr(of, role)("mine.again", PAIR, criterion)
-    with pytest.raises(InvalidStatementError, match=rf"claim mine.again, role {role}: .* end .* with \.says\("):
-        again(falls)
-    again.says("Without friction it falls.")(falls)
-    assert registered()["mine.again"].statement == "Without friction it falls."
-
-
 def test_a_claim_without_a_formula_has_that_of_its_statement():
     """Would catch a formula of what holds instead beside a claim of what is printed, or one that is lost."""
-    of = made(says="It falls. $$y \\le 1$$", corrected="It falls to 2. $$y \\le 2$$")
+    of = made(formula=r"y \le 1", correction="It falls to 2.", correction_formula=r"y \le 2")
     for role in Role:
-        of.claim(f"mine.{role}", RUNS.at("two"), bound(at_most=1), role=role).says("It falls.")(first)
-    of.claim("mine.own", RUNS.at("two"), bound(at_most=1), role="corrected").says("It stays. $$y = 3$$")(first)
+        of.claim(f"mine.{role}", RUNS.at("two"), bound(at_most=1), role=role, says="It falls.")(first)
+    of.claim("mine.own", RUNS.at("two"), bound(at_most=1), role="corrected", says="It stays.", formula="y = 3")(first)
     formulas = {id: claim.formula for id, claim in registered().items()}
     assert formulas == {f"mine.{role}": r"y \le 1" for role in Role} | {
         "mine.corrected": r"y \le 2",
@@ -283,25 +263,9 @@ def test_a_claim_without_a_formula_has_that_of_its_statement():
     }
 
 
-def test_a_twin_has_what_is_not_said_of_it_and_no_claim():
-    """Would catch a case that shares its claims with the first, or keeps what it declares otherwise."""
-    small = Hypothesis("size is small", lambda dims, run: run.params.size < 3)
-    of = made(hypotheses=[small], why="It is so.", corrected="It rises. $$z$$", witness="w.py")
-    claimed(PAIR, bound(at_most=1), first, of)
-    twin = of.twin("lemma-0-few", where="Lemma 0, 2", says="It falls too. $$y$$", hypotheses=[], instance="M = 1.")
-    assert (twin.where, twin.says, twin.formula, twin.instance) == ("Lemma 0, 2", "It falls too.", "y", "M = 1.")
-    assert (twin.why, twin.corrected, twin.corrected_formula, twin.witness) == (of.why, "It rises.", "z", of.witness)
-    assert (twin.hypotheses, twin.checks, twin.roles, twin.paper) == ([], (), {}, of.paper)
-    same = twin.twin("lemma-0-more", where="Lemma 0, 3", says="So does it.", why="It is not.")
-    assert (same.checks, same.formula, same.why) == ((), "", "It is not.")
-    assert [each.id for each in statement.declared()] == ["lemma-0", "lemma-0-few", "lemma-0-more"]
-    with pytest.raises(InvalidStatementError, match="lemma-0-few of continual is declared already"):
-        of.twin("lemma-0-few", where="Lemma 0", says="It falls.")
-
-
 def test_what_is_measured_on_a_run_that_is_not_read_is_computed():
     """Would catch a formula's claim that counts as simulated, or a simulated one that does not."""
     of = made()
     for name, runs in (("read", RUNS.at("two")), ("unread", dataclasses.replace(RUNS.at("two"), is_computed=True))):
-        of.claim(f"mine.{name}", runs, bound(at_most=1), role="step").says("It is 1.")(lambda run: alike(run, 1.0))
+        of.claim(f"mine.{name}", runs, bound(at_most=1), role="step", says="It is 1.")(lambda run: alike(run, 1.0))
     assert [claim.is_computed for claim in registered().values()] == [False, True]

@@ -71,19 +71,17 @@ def declared(forgotten):
     blind = Experiment(
         **{**vars(runs), "name": "blind", "system": continual.system(DIMS, router=interventions.by_habit)}
     )
-    of = statement("shared-work", paper="continual", where="my notes", says="All experts have some work.")
+    of = statement("shared-work", paper="continual", where="my notes", claim="All experts have some work.")
 
-    @of.charitable("mine.work", runs.at("M = 3"), probability(at_least=0.9))
+    @of.charitable("mine.work", runs.at("M = 3"), probability(at_least=0.9), says="All experts have some work.")
     def is_shared(run):
-        """All experts have some work."""
         return (run.state.visits > 0).all(axis=0)
 
-    @of.charitable("mine.all", runs.at("M = 3"), probability(at_least=0.9))
+    @of.charitable("mine.all", runs.at("M = 3"), probability(at_least=0.9), says="Every task goes to an expert.")
     def is_done(run):
-        """Every task goes to an expert."""
         return run.state.visits.sum(axis=0) == 20
 
-    of.competitor("mine.blind", blind.at("M = 3"), probability(at_least=0.9)).says("The same of the first.")(is_shared)
+    of.competitor("mine.blind", blind.at("M = 3"), probability(at_least=0.9), says="The same of the first.")(is_shared)
     return of
 
 
@@ -287,11 +285,10 @@ def test_parts_and_claims_of_one_file_are_read_together(forgotten, own, no_work)
     from moe_theory.continual.experiments import HISTORY
     from moe_theory.verify.statement import bound, statement
 
-    M = statement("m", paper="continual", where="here", says="Small.")
+    M = statement("m", paper="continual", where="here", claim="Small.")
 
-    @M.ours("mine.m", HISTORY.at("M = 5"), bound(at_most=9))
+    @M.ours("mine.m", HISTORY.at("M = 5"), bound(at_most=9), says="Moves are small.")
     def moved(run):
-        "Moves are small."
         return run.records.update_norm[-1]
     """
     own.write_text(own.read_text() + textwrap.dedent(claims))

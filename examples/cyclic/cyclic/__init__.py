@@ -158,68 +158,45 @@ TURNING = mt.Experiment(
 
 CYCLES = mt.statement(
     "cyclic-order",
-    paper="cyclic",
-    where="abstract",
-    says="Tasks in turn are forgotten by this at most, whatever they are. $$F(k) \\le T^2 \\min(1/\\sqrt{k}, d/k)$$",
+    module=__name__,
     free=(
         Scale("angle", 0.01, 3.13),
         Scale("alikeness", 0, 0.99),
         Size("num_tasks", 2, 12),
         Size("num_features", 2, 20),
     ),
-    note="Their theorem is about all tasks. Runs look at chains in a plane, which are hard, and at random directions.",
 )
 
 
 @CYCLES.charitable("cyclic.cyclic-order.bound", IN_CYCLES.together("chain", "drawn"), identity(within=1e-5))
 def beyond_the_bound(chain, drawn):
-    """What forgetting has above its bound, the larger of two laws of tasks, wherever a cycle ends."""
     num_tasks, num_features = chain.state.tasks.shape[:2]
     allowed = num_tasks**2 * np.minimum(chain.rounds**-0.5, num_features / chain.rounds)
     worse = np.maximum(chain.records.forgetting, drawn.records.forgetting)
     return np.max(np.maximum(worse - allowed[:, None], 0), axis=0)
 
 
-PAIRS = mt.statement(
-    "two-tasks",
-    paper="cyclic",
-    where="our statement on two tasks in turn",
-    says="Two tasks in turn are forgotten by this at most, at every angle, and one angle comes up to it. "
-    "$$F(k) \\le \\frac{(1 - 1/k)^k}{2 (k - 1)} < \\frac{1}{2 e (k - 1)}$$",
-    proof="two_tasks.py",
-    free=Scale("angle", 0.01, 3.13),
-)
+PAIRS = mt.statement("two-tasks", module=__name__, free=Scale("angle", 0.01, 3.13))
 
 
 @PAIRS.charitable("cyclic.two-tasks.bound", PAIR.over("angle"), bound(at_most=0, margin=1e-5, scale=1.0), exact=True)
 def beyond_the_worst(run):
-    """Forgetting after 2, 4, ..., 20 rounds less its largest value, the largest difference."""
     return np.max(run.records.forgetting - worst_of_two(run.rounds)[:, None], axis=0)
 
 
 ANYWHERE = mt.statement(
     "random-order",
-    paper="cyclic",
-    where="our statement on random orders",
-    says="After k tasks in random order, whatever they are, one drawn afresh has this loss at most, in the mean over "
-    "directions of w*. $$\\mathbb{E} \\ell \\le k^k / (k + 1)^{k + 1} < 1 / (e k)$$",
-    proof="random_order.py",
+    module=__name__,
     free=(Scale("alikeness", 0, 0.99), Size("num_tasks", 2, 12), Size("num_features", 2, 20)),
 )
 
 
 @ANYWHERE.charitable("cyclic.random-order.loss", RANDOMLY.over("alikeness"), bound(at_most=0, margin=0.002, scale=1.0))
 def beyond_its_mean(run):
-    """Loss of a fresh task after 40 random ones less its bound."""
     return run.records.loss[-1] - fresh_loss(40)
 
 
-TURN = mt.statement(
-    "catastrophe",
-    paper="cyclic",
-    where="our statement on tasks that all differ",
-    says="Some k tasks, no two alike, are forgotten but for a share of this order. $$1 - F(k) = O(k^{-1/2})$$",
-)
+TURN = mt.statement("catastrophe", module=__name__)
 
 
 @TURN.charitable(
@@ -229,21 +206,10 @@ TURN = mt.statement(
     exact=True,
 )
 def what_is_kept(run):
-    """1 - F(k), where the last sqrt(k) tasks turn by a right angle."""
     return 1 - run.records.forgetting[-1]
 
 
-ALIKE = mt.statement(
-    "alike-tasks",
-    paper="cyclic",
-    where="a temptation of ours",
-    says="Of two tasks that come in turn, the more alike they are, the less is forgotten.",
-    why="Equal tasks and orthogonal ones forget nothing, so that forgetting rises with the angle and falls again.",
-    instance="After two rounds, tasks at cosine 4/5 have forgotten 72/625, those at 5/13, farther apart, 1800/28561.",
-    corrected="It is largest at cos(theta)^2 = 1 - 1/k. $$F(k) = \\tfrac12 \\sin^2 \\theta \\cos^{2 (k - 1)} \\theta$$",
-    disproof="alike_tasks.py",
-    witness="alike_tasks.py",
-)
+ALIKE = mt.statement("alike-tasks", module=__name__)
 
 
 @ALIKE.charitable(
@@ -253,13 +219,11 @@ ALIKE = mt.statement(
     exact=True,
 )
 def of_the_nearer(near, far):
-    """The nearer of two pairs has forgotten less after two rounds."""
     return near.records.forgetting[0]
 
 
 @ALIKE.claim("cyclic.alike-tasks.form", PAIR.over("angle"), bound(at_most=1e-5), role="corrected", exact=True)
 def off_the_form(run):
-    """Largest distance of forgetting from its form, at three angles."""
     stated = two_tasks(run.params.angle, run.rounds)
     return np.max(abs(run.records.forgetting - stated[:, None]), axis=0)
 

@@ -142,15 +142,7 @@ FREE = (
     Size("num_samples", 1, 6),
 )
 
-GENERALIZATION = mt.statement(
-    "generalization",
-    paper="single",
-    where="our closed form of the generalization error",
-    says="After T tasks the mean error over all is this. $$\\mathbb{E} G_T = \\frac1T \\sum_i \\Big( r^T |w^*_i|^2 "
-    "+ (1 - r) \\sum_t r^{T - t} D_{ti} \\Big) + N \\frac{1 - r^T}{1 - r}, \\quad D_{ti} = |w^*_t - w^*_i|^2$$",
-    proof="closed_forms.py",
-    free=FREE,
-)
+GENERALIZATION = mt.statement("generalization", module=__name__, free=FREE)
 SCALE = {"margin": 0.02, "scale": lambda run: of_run(generalization_error, run)}
 
 
@@ -160,44 +152,20 @@ SCALE = {"margin": 0.02, "scale": lambda run: of_run(generalization_error, run)}
     equality(lambda run: of_run(generalization_error, run), **SCALE),
 )
 def error_at_the_end(run):
-    """Mean squared distance of the last model to the models of all tasks."""
     return run.records.generalization[-1]
 
 
-FORGETTING = mt.statement(
-    "forgetting",
-    paper="single",
-    where="our closed form of forgetting",
-    says="Tasks before the last lose this on the way, in mean: what r^T - r^i, distances and noise make of it. "
-    "$$\\mathbb{E} F_T = \\frac{1}{T - 1} \\sum_{i < T} \\Big( (r^T - r^i) |w^*_i|^2 + (1 - r) \\sum_t r^{T - t} "
-    "D_{ti} - (1 - r) \\sum_{t < i} r^{i - t} D_{ti} + N \\frac{r^i - r^T}{1 - r} \\Big)$$",
-    proof="closed_forms.py",
-    free=FREE,
-)
+FORGETTING = mt.statement("forgetting", module=__name__, free=FREE)
 
 
 @FORGETTING.charitable(
     "single.forgetting.form", LEARNING.over("alikeness"), equality(lambda run: of_run(forgetting, run), **SCALE)
 )
 def lost_at_the_end(run):
-    """How much farther from the models of the tasks before it the learner is than when it left them, in mean."""
     return run.records.forgetting[-1]
 
 
-APART = mt.statement(
-    "farther-apart",
-    paper="single",
-    where="a temptation of ours",
-    says="The farther apart two tasks are, all else alike, the more is forgotten.",
-    why="Two early tasks that are alike help each other when they are learned, and what was learned together is lost "
-    "together. Their distance has the weight r^(T - i) + r^(T - j) - r^(j - i), negative where many tasks follow.",
-    instance="With p = 4, n = 2 and T = 4 tasks of which the last two are 0, F_4 falls from 11/48 to 7/48 as the first "
-    "two, of length 1, go from equal to opposite.",
-    corrected="Forgetting rises with the distance of tasks i < j < T where $$r^{T - i} + r^{T - j} > r^{j - i}$$ and "
-    "always with that of the last task to any other.",
-    disproof="farther_apart.py",
-    witness="farther_apart.py",
-)
+APART = mt.statement("farther-apart", module=__name__)
 
 
 @APART.charitable(
@@ -206,29 +174,14 @@ APART = mt.statement(
     ordering(below=lambda alike, opposite: opposite.records.forgetting[-1]),
 )
 def lost_where_alike(alike, opposite):
-    """Four tasks forget less where the first two are alike than where they are opposite."""
     return alike.records.forgetting[-1]
 
 
-LOSING = mt.statement(
-    "never-negative",
-    paper="single",
-    where="a temptation of ours",
-    says="Forgetting is not negative: what comes later does not help.",
-    why="A task that comes again is learned further, as one pass leaves a share r of its error.",
-    instance="Two equal tasks with |w*| = 1, r = 1/2 and no noise: F_2 = -1/4.",
-    corrected="With orthogonal models of one length it is positive, whatever p, n, T and the noise. $$\\mathbb{E} F_T "
-    "= \\frac{1}{T - 1} \\sum_{i < T} \\Big( |w^*|^2 \\big( 2 (1 - r) (1 - r^{T - i}) + r^i - r^T \\big) + "
-    "N \\frac{r^i - r^T}{1 - r} \\Big)$$",
-    amendment="if the models of tasks are orthogonal and of equal length",
-    disproof="never_negative.py",
-    derivation="orthogonal.py",
-)
+LOSING = mt.statement("never-negative", module=__name__)
 
 
 @LOSING.charitable("single.never-negative.unrelated", LEARNING.together("unrelated"), bound(at_least=0))
 def lost_of_unrelated(unrelated):
-    """Four unrelated tasks."""
     return unrelated.records.forgetting[-1]
 
 

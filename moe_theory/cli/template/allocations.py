@@ -54,14 +54,11 @@ READINGS = {f"best-of-{d}": mt.Reading(f"best-of-{d}", f"{d} are drawn", Params(
 CELLS = {"as read": {}, "one drawn": {"num_choices": 1}}  # by name, what each sets beside the reading
 FILL = mt.Experiment("fill", Dims(), system(Dims()), CELLS, num_rounds=256, record_every=16, observe=peak)
 
-THEOREM_1 = mt.statement(
-    "theorem-1", paper="allocations", where="Theorem 1", says="Of M tasks some expert gets log2(log(M)) + O(1) at most."
-)
+THEOREM_1 = mt.statement("theorem-1", module=__name__)
 
 
 @THEOREM_1.literal("allocations.theorem-1.peak", FILL.at("as read"), probability(at_least=0.9))
 def loads_stay_small(run):
-    """Of 256 tasks the fullest of 256 experts has log2(log(256)) + 2 = 4.47 at most: the constants are ours."""
     return run.records[-1] <= 4.47
 
 
@@ -69,7 +66,6 @@ def loads_stay_small(run):
     "allocations.theorem-1.gain", FILL.together("as read", "one drawn"), ordering(below=lambda _, one: one.records[-1])
 )
 def load_with_choice(read, one):
-    """The fullest expert has less to do than where a task goes to the one expert that is drawn."""
     return read.records[-1]
 
 
