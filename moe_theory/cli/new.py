@@ -27,7 +27,8 @@ def new(kind: str, name: str, out: Path | None) -> None:
     """Begin a paper of your own: a small distribution that runs, for you to change.
 
     Writes into OUT what pip needs (pyproject.toml), the paper (NAME/__init__.py: a system, readings, a statement with
-    two claims, a figure; NAME/statements.toml: its texts), a sweep of it (sweep.toml) and a test. Nothing is overwritten.
+    two claims, a figure), the texts of the statement (NAME/statements.toml), a sweep (sweep.toml) and a test. Nothing
+    is overwritten.
     """
     from moe_theory.report.document import of_paths
     from moe_theory.runs.files import prepare_folder, write_whole

@@ -24,7 +24,6 @@ from moe_theory.core.errors import (
     UndeclaredError,
     described,
     frames,
-    require_docstrings,
     shortened,
     unknown_name,
 )
@@ -132,9 +131,8 @@ class Paper:
 
     def import_claims(self) -> None:
         """Import the module that declares its statements and their claims, unless that is its own. Raises:
-        InvalidPaperError where it cannot be imported; InvalidRunError where Python leaves docstrings out.
+        InvalidPaperError where it cannot be imported.
         """
-        require_docstrings()
         if self.statements:
             self._import("statements", f"{self.statements}:")
 

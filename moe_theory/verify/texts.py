@@ -18,16 +18,16 @@ import pydantic
 
 from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
 
-T = TypeVar("T", bound="Table")
+T = TypeVar("T", bound="TextTable")
 
 
-class Table(pydantic.BaseModel):
+class TextTable(pydantic.BaseModel):
     """A table of a text file: an entry that is not listed is refused."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True, str_strip_whitespace=True)
 
 
-class ClaimTexts(Table):
+class ClaimTexts(TextTable):
     """Texts of a claim, under its full id."""
 
     claim: str  # in one sentence
@@ -36,7 +36,7 @@ class ClaimTexts(Table):
     where: str = ""  # the statement's unless given
 
 
-class Deciding(Table):
+class Deciding(TextTable):
     """What decides a statement's status: files beside the module, and two texts."""
 
     proof: str = ""  # file in `proofs`: it holds, or it is vacuous
@@ -47,7 +47,7 @@ class Deciding(Table):
     untestable: str = ""  # why no claim can decide it
 
 
-class StatementTexts(Table):
+class StatementTexts(TextTable):
     """Texts of a statement, under its id."""
 
     where: str  # "Lemma 8, Eq. (32)"
@@ -65,14 +65,14 @@ class StatementTexts(Table):
     claims: dict[str, ClaimTexts] = {}
 
 
-class ConflictTexts(Table):
+class ConflictTexts(TextTable):
     """Statements that cannot all be true where the hypotheses of all are met: ids against other ids."""
 
     one: list[str]
     other: list[str]
 
 
-class PaperTexts(Table):
+class PaperTexts(TextTable):
     """What the statements of a paper share, in `paper.toml`."""
 
     order: list[str] = []  # modules, in the order of their claims in reports

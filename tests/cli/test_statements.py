@@ -196,7 +196,7 @@ def test_a_folder_of_one_s_own_holds_a_disproof_that_is_run(ran, refused, tmp_pa
     monkeypatch.chdir(tmp_path)
     proof = tmp_path / "mine" / "proofs" / "fair.py"
     proof.parent.mkdir(parents=True)
-    fair = OWN_CLAIM.replace('fair."', 'fair.", disproof="fair.py"')
+    fair = OWN_CLAIM.replace('fair."', 'fair.", disproof="fair.py", module=__name__')
     (tmp_path / "mine" / "__init__.py").write_text(fair)
     program = '"""Fair: one is not.\n\nSee 2."""\n\nimport sys\n\nis_violated = 2 > {}\nprint(2)\n'
     proof.write_text(program.format(1) + 'print("violated: 2")\nsys.exit(not is_violated)\n')

@@ -118,11 +118,10 @@ DECLARED = [each for each in declarations.declared() if each.paper in (*PAPERS, 
 WITNESSES = [each for each in EVERY if each.witness]
 # Witnesses of two seconds and more: these, and the texts that have their numbers, are left to `make thorough`.
 LONG = [
-    *(
-        f"moe_theory.continual.statements:counterexamples/{name}.py"
-        for name in ("proposition_2", "proposition_2_same_set")
-    ),
-    *(f"moe_theory.continual.statements:counterexamples/{name}.py" for name in ("lemma_08", "lemma_15")),
+    "moe_theory.continual.statements:counterexamples/proposition_2.py",
+    "moe_theory.continual.statements:counterexamples/proposition_2_same_set.py",
+    "moe_theory.continual.statements:counterexamples/lemma_08.py",
+    "moe_theory.continual.statements:counterexamples/lemma_15.py",
     "moe_theory.edge.statements:counterexamples/figure_3.py",
 ]
 
