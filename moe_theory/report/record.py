@@ -15,7 +15,7 @@ from moe_theory.report.pages import as_report, merged, read_printed
 from moe_theory.runs.files import made_folder, write_whole
 from moe_theory.verify import challenges, recorded
 from moe_theory.verify.challenged import Challenge
-from moe_theory.verify.exactness import require_proofs
+from moe_theory.verify.proofs import require_proofs
 from moe_theory.verify.recorded import Recorded, parsed, written
 from moe_theory.verify.registry import select_claims
 from moe_theory.verify.statement import answered, statements

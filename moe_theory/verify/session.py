@@ -25,8 +25,8 @@ from moe_theory.runs.workers import WorkerPool, num_device_workers
 from moe_theory.verify.archive import Archive
 from moe_theory.verify.claim import Claim, Experiment, Runs
 from moe_theory.verify.evidence import find_overflows, sourced_runs
-from moe_theory.verify.exactness import require_proofs
 from moe_theory.verify.interim import SequentialTest, is_of_study
+from moe_theory.verify.proofs import require_proofs
 from moe_theory.verify.remote import RemoteSampler, SampleBatch, remote_pool, remote_sampler
 from moe_theory.verify.request import Request, Study, blank_verdict, check_request
 from moe_theory.verify.statement import bearing

@@ -11,11 +11,13 @@ import pytest
 
 from moe_theory.core.errors import InvalidStatementError
 from moe_theory.core.papers import paper_names, paper_package
-from moe_theory.verify import exactness, recorded, verdict
-from moe_theory.verify.exactness import require_proof
+from moe_theory.verify import proofs, recorded, verdict
+from moe_theory.verify.proofs import require_proof
 from moe_theory.verify.statement import statements
 from moe_theory.verify.status import StatementStatus
 from moe_theory.verify.verdict import source_of
+
+from . import exactness
 
 EVERY = [each for paper in paper_names() for each in statements(paper)]
 PROVED = {proof.path: kind for each in EVERY for kind, proof in each.proofs.items()}
@@ -30,6 +32,7 @@ VACUOUS = {
 def test_a_proof_is_exact_and_shows_what_it_is_of(path):
     assert len(source_of(path).splitlines()) <= 60
     require_proof(path, PROVED[path], "a statement")
+    exactness.require_exact(path, PROVED[path])
 
 
 @pytest.mark.parametrize("each", [each for each in EVERY if each.proofs], ids=lambda each: each.name)
@@ -115,19 +118,17 @@ FAILING = {
     "how it ends": ("not is_violated", "0", "its last line must be sys.exit"),
     "its last line": ("violated: more", "more", "a line that begins with 'violated: '"),
     "two sides": ("print(2, 1)", "", "it must print both sides"),
-    "a module": ("import sys", "import sys, numpy", "it imports numpy"),
-    "an error": ("1 + 1 > 1", "x > 1", "line 2: NameError: name 'x'"),
-    "rounding": ("1 + 1 > 1", "1 / 3 > 0", "line 2: Div of 1 and 3 is rounded"),
-    "its syntax": ("1 + 1 > 1", "1 +", "SyntaxError"),
+    "an error": ("1 + 1 > 1", "x > 1", "NameError: name"),
+    "its syntax": ("1 + 1 > 1", "1 +", "invalid syntax"),
 }
 
 
 @pytest.mark.parametrize("what", FAILING)
 def test_a_proof_that_shows_nothing_says_which_check_failed(what, monkeypatch):
     before, after, message = FAILING[what]
-    monkeypatch.setattr(exactness, "source_of", lambda path: FINE)
+    monkeypatch.setattr(proofs, "source_of", lambda path: FINE)
     require_proof("mine:proofs/x.py", "disproof", "mine.x")
-    monkeypatch.setattr(exactness, "source_of", lambda path: FINE.replace(before, after))
+    monkeypatch.setattr(proofs, "source_of", lambda path: FINE.replace(before, after))
     with pytest.raises(InvalidStatementError, match=rf"mine.x is not proved: its disproof, .*{re.escape(message)}"):
         require_proof("mine:proofs/x.py", "disproof", "mine.x")
 

@@ -60,7 +60,6 @@ DYNAMIC = {
     "runs/progress.py",  # asks for IPython
     "sweep/dataset.py",  # what writes other formats
     "verify/__init__.py",  # makes itself callable
-    "verify/exactness.py",  # runs proofs
     "verify/recorded.py",  # asks where a paper's files are
     "verify/registry.py",  # a user's claims, whose functions are in keys as values
     "verify/statement.py",  # asks for the name of a package
