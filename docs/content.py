@@ -42,8 +42,8 @@ from moe_theory.report import bibliography, citations, rendering, roots, sweeps,
 from moe_theory.report import pages as reports
 from moe_theory.report.standing import standing
 from moe_theory.verify import challenged, explore, recorded, registry
+from moe_theory.verify.catalog import answered, statements
 from moe_theory.verify.claim import Claim
-from moe_theory.verify.statement import answered, statements
 from moe_theory.verify.status import Judged, StatementStatus, judged
 from moe_theory.verify.verdict import Role, Status, Verdict
 

@@ -19,12 +19,12 @@ from .verify import Claim as Claim
 from .verify import Experiment as Experiment
 from .verify import Status as Status
 from .verify import Verdict as Verdict
+from .verify.catalog import statements as statements
 from .verify.challenge import challenge as challenge
 from .verify.check import check as check
 from .verify.explore import explore as explore
 from .verify.registry import claims as claims
 from .verify.statement import statement as statement
-from .verify.statement import statements as statements
 
 __version__: str
 

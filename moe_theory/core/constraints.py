@@ -21,6 +21,7 @@ from jax.core import Tracer
 from jaxtyping import Bool, Float, Int
 
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, shortened
+from moe_theory.core.errors import shown as shown
 from moe_theory.core.numerics import Scalar
 
 Values = Mapping[str, np.ndarray]  # parameters that are not traced, by name
@@ -347,11 +348,3 @@ def typed(name: str, value: Any, defaults: Any) -> bool | int | float:
     if not number.is_integer():
         raise InvalidParamsError(f"{name}={text} must be a whole number. Change {name}.")
     return int(number)
-
-
-def shown(value: Any) -> str:
-    """A value as short as it can be and still be read back as the same."""
-    if isinstance(value, (bool, np.bool_)):
-        return str(bool(value)).lower()
-    short = f"{value:.6g}"
-    return short if float(short) == value else repr(value)

@@ -143,6 +143,15 @@ def shortened(value: Any) -> str:
     return " ".join(_BRIEF.repr(value).split())
 
 
+def shown(value: Any) -> str:
+    """A number as short as it can be and still be read back as the same."""
+    text = str(value)
+    if text in ("True", "False"):
+        return text.lower()
+    short = f"{value:.6g}"
+    return short if float(short) == value else repr(value)
+
+
 def require_docstrings() -> None:
     """Raise InvalidRunError where Python leaves docstrings out, which say what a claim states."""
     if sys.flags.optimize > 1:

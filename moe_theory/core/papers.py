@@ -15,6 +15,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import (
@@ -179,6 +180,23 @@ def paper_of(module: str) -> str | None:
     return next((name for name in paper_names() if f"{module}.".startswith(f"{paper_package(name)}.")), None)
 
 
+def ordered_names() -> list[str]:
+    """Names of the installed papers in the order of reports; none of them is imported."""
+    return sorted(paper_names(), key=lambda name: (declaration_of(name).get("rank", Paper.rank), name))
+
+
+def paper_folder(name: str) -> Path:
+    """The folder of a paper's records: that which its module is or is in, or one of its name beside a module alone. The
+    paper is not imported.
+    """
+    module = paper_package(name)
+    spec = find_spec(module)
+    if spec is not None and spec.submodule_search_locations:
+        return Path(next(iter(spec.submodule_search_locations)))
+    file = Path(str(spec and spec.origin))
+    return file.parent if "." in module else file.with_suffix("")
+
+
 @functools.cache
 def declared_commands() -> dict[str, tuple[str, str]]:
     """The commands that papers bring: by name the paper and its "module:function", in the order of reports. No paper is
@@ -186,10 +204,9 @@ def declared_commands() -> dict[str, tuple[str, str]]:
 
     Raises: InvalidPaperError where two papers bring commands of one name.
     """
-    papers = {name: _declared(point) for name, point in _entry_points().items()}
     found: dict[str, tuple[str, str]] = {}
-    for name in sorted(papers, key=lambda name: (papers[name].get("rank", Paper.rank), name)):
-        for command, place in papers[name].get("commands", {}).items():
+    for name in ordered_names():
+        for command, place in declaration_of(name).get("commands", {}).items():
             other, _ = found.setdefault(command, (name, place))
             if other != name:
                 raise InvalidPaperError(f"papers {other!r} and {name!r} have a command {command!r}. Rename one.")
@@ -215,8 +232,10 @@ def import_command(command: str) -> Any:
         raise _not_imported(paper, f"commands[{command!r}]", place, failure) from failure
 
 
-def _declared(point: metadata.EntryPoint) -> dict[str, Any]:
-    """The plain values that a paper is declared with, by the names of its fields."""
+@functools.cache
+def declaration_of(name: str) -> dict[str, Any]:
+    """The plain values that an installed paper is declared with, by the names of its fields, read from its source."""
+    point = _entry_points()[name]
     for node in parsed_source(point.module).body:
         if (
             isinstance(node, ast.Assign)

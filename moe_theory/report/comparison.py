@@ -18,8 +18,9 @@ from moe_theory.report.document import Document, ruled
 from moe_theory.report.pages import read_reports
 from moe_theory.report.verdicts import STATUS_STYLES
 from moe_theory.report.wording import claimed, decisive, measured, statement_status, summary
+from moe_theory.verify.catalog import matching
 from moe_theory.verify.recorded import recorded_searches, recorded_verdicts
-from moe_theory.verify.statement import declared, matching
+from moe_theory.verify.statement import declared
 from moe_theory.verify.status import Judged, StatementStatus, deciding, judged
 from moe_theory.verify.variant import Variant
 from moe_theory.verify.verdict import OWN_SYSTEM, Report, Statement, Status, Verdict

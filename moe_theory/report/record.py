@@ -14,11 +14,11 @@ from moe_theory.report.document import Document
 from moe_theory.report.pages import as_report, merged, read_printed
 from moe_theory.runs.files import made_folder, write_whole
 from moe_theory.verify import challenges, recorded
+from moe_theory.verify.catalog import answered, statements
 from moe_theory.verify.challenged import Challenge
 from moe_theory.verify.proofs import require_proofs
 from moe_theory.verify.recorded import Recorded, parsed, written
 from moe_theory.verify.registry import select_claims
-from moe_theory.verify.statement import answered, statements
 from moe_theory.verify.verdict import FIELDS, Report
 
 MOST_CHANGES = 12  # that are named

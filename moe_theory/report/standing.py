@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from moe_theory.core.errors import InvalidReportError, UnknownNameError, unknown_name
 from moe_theory.report.pages import NUMBERS, read_printed, read_reports
+from moe_theory.verify.catalog import matching, statements
 from moe_theory.verify.recorded import judged_with_searches, recorded_verdicts
 from moe_theory.verify.registry import load_claims
-from moe_theory.verify.statement import bearing, matching, statements
+from moe_theory.verify.statement import bearing
 from moe_theory.verify.status import Judged
 from moe_theory.verify.verdict import Report, Statement, Verdict
 

@@ -1,24 +1,23 @@
-"""Claims and verdicts. The module itself is callable: `moe_theory.verify("continual.*")`."""
+"""Claims and verdicts. The module itself is callable: `moe_theory.verify("continual.*")`.
+
+Names are loaded on first use, from where `__init__.pyi` says: what is recorded can be read without JAX.
+"""
 
 import sys
 from types import ModuleType
 from typing import Any
 
-from moe_theory.verify.claim import KINDS as KINDS
-from moe_theory.verify.claim import Claim as Claim
-from moe_theory.verify.claim import Experiment as Experiment
-from moe_theory.verify.registry import all_claims as all_claims
-from moe_theory.verify.registry import select_claims as select_claims
-from moe_theory.verify.session import verify as verify
-from moe_theory.verify.verdict import Status as Status
-from moe_theory.verify.verdict import Verdict as Verdict
-from moe_theory.verify.verdict import Verdicts as Verdicts
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 class _CallableModule(ModuleType):
     """The package's name is also the public function's, and importing a package binds its name to the module."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Verdicts:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from moe_theory.verify.session import verify
+
         return verify(*args, **kwargs)
 
 

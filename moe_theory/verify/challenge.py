@@ -24,12 +24,13 @@ from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.workers import num_device_workers
 from moe_theory.verify import registry
+from moe_theory.verify.catalog import matching, statements
 from moe_theory.verify.challenged import Challenge, Clause, ClauseBound, Flip, Looked
 from moe_theory.verify.claim import ReadingLike, registered
 from moe_theory.verify.region import FreeAxis, described
 from moe_theory.verify.request import FAMILY_ERROR, at_setting, check_request, resolve
 from moe_theory.verify.session import StudyMonitor, take_looks
-from moe_theory.verify.statement import declared, free_of, matching, statements
+from moe_theory.verify.statement import declared, free_of
 from moe_theory.verify.status import deciding
 from moe_theory.verify.verdict import Statement, Status, Verdict
 

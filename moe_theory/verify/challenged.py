@@ -5,14 +5,12 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
-from moe_theory.core.constraints import shown
-from moe_theory.core.errors import InvalidReportError, shortened
+from moe_theory.core.errors import InvalidReportError, shortened, shown
 from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Shown
 from moe_theory.runs.files import plain
-from moe_theory.verify.claim import Claim, whole_verdict
 from moe_theory.verify.records import Count, Finite, read_record
-from moe_theory.verify.verdict import FIELDS, FreeQuantity, Status, Verdict
+from moe_theory.verify.verdict import FIELDS, FreeQuantity, Status, Verdict, whole_verdict
 
 SCHEMA = "moe-theory/challenge/3"
 Values = dict[str, Any]  # by the name of what is free
@@ -129,7 +127,7 @@ class Challenge(Shown):
         return plain({"schema": SCHEMA, **dataclasses.asdict(self), "flips": flips})
 
     @classmethod
-    def of_json(cls, document: Mapping[str, Any], claims: Mapping[str, Claim]) -> "Challenge":
+    def of_json(cls, document: Mapping[str, Any], claims: Mapping[str, Any]) -> "Challenge":
         """Return the search that `to_json` wrote. Raises: InvalidReportError, KeyError or TypeError for another."""
         if document["schema"] != SCHEMA:
             raise InvalidReportError(f"schema={shortened(document['schema'])} is not {SCHEMA!r}")

@@ -18,7 +18,7 @@ from moe_theory.core.system import Observe, System, observe_info
 from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell, Start
 from moe_theory.verify.region import Choice, FreeAxis, Setting
-from moe_theory.verify.verdict import ID_WORDS, Status, Stop, Verdict, is_id
+from moe_theory.verify.verdict import ID_WORDS, is_id
 
 if TYPE_CHECKING:
     from moe_theory.sweep.results import Results
@@ -536,12 +536,3 @@ Values = Callable[[Runs], np.ndarray]  # one number a replicate (B,), or a row o
 def excess(observed: np.ndarray, bound: Any) -> np.ndarray:
     """How far beyond its bound a number is; 0 for one that is not."""
     return np.maximum(observed - bound, 0)
-
-
-def whole_verdict(claim: Claim, known: Mapping[str, Any]) -> Verdict:
-    """A verdict of a record, with what its claim says."""
-    shared = ("paper", "where", "statement", "formula", "kind", "replaced_by", "side", "is_computed")
-    numbers = {name: math.nan if value is None else value for name, value in known.items()}
-    low, high = (math.nan if end is None else end for end in known["interval"])
-    about = {"interval": (low, high), "status": Status(known["status"]), "stopped": Stop(known["stopped"])}
-    return Verdict(**{**{name: getattr(claim, name) for name in shared}, **numbers, **about})

@@ -8,19 +8,16 @@ searches of the statements' free regions have found. The folder of `mine`, wheth
 import dataclasses
 import functools
 import json
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from moe_theory.core.errors import InvalidReportError
-from moe_theory.core.papers import Paper, all_papers, find_paper, paper_names
+from moe_theory.core.papers import ordered_names, paper_folder, paper_names
+from moe_theory.verify.catalog import ClaimFacts, catalog_of, statements
 from moe_theory.verify.challenged import Challenge
-from moe_theory.verify.claim import whole_verdict
-from moe_theory.verify.registry import declared_claims
-from moe_theory.verify.statement import statements
 from moe_theory.verify.status import Judged, judged
-from moe_theory.verify.verdict import Statement, Verdict
+from moe_theory.verify.verdict import Statement, Verdict, whole_verdict
 
 NAME = "recorded.json"
 SEARCHES = "challenged.json"
@@ -48,8 +45,7 @@ class Recorded:
 
     def whole(self) -> list[Verdict]:
         """The verdicts, with what their claims say; those on claims that are gone are left out."""
-        find_paper(self.paper).import_claims()
-        claims = declared_claims()
+        claims = catalog_of(self.paper).claims
         return [whole_verdict(claims[each["claim"]], each) for each in self.verdicts if each["claim"] in claims]
 
 
@@ -58,20 +54,14 @@ def read() -> dict[str, Recorded]:
 
     Raises: InvalidReportError for a file that is damaged or of another schema.
     """
-    paths = {name: file_of(paper) for name, paper in all_papers().items()}
+    paths = {name: file_of(name) for name in ordered_names()}
     found = {name: kept_at(path) for name, path in paths.items() if path.is_file()}
     return {name: run for name, run in found.items() if run.paper == name}  # `record` refuses another paper's file
 
 
-def file_of(paper: Paper, name: str = NAME) -> Path:
-    """The file of a paper's record, which need not be there, or of one beside it: in the folder that its module is or
-    is in, or, for a module alone, in one of its name beside it.
-    """
-    module = sys.modules[paper.package]
-    if hasattr(module, "__path__"):
-        return Path(next(iter(module.__path__))) / name
-    file = Path(str(module.__file__))
-    return (file.parent if "." in paper.package else file.with_suffix("")) / name
+def file_of(paper: str, name: str = NAME) -> Path:
+    """The file of a paper's record, which need not be there, or of one beside it."""
+    return paper_folder(paper) / name
 
 
 def kept_at(path: Path) -> Recorded:
@@ -81,8 +71,7 @@ def kept_at(path: Path) -> Recorded:
 
 def on_other_data() -> list[Verdict]:
     """The verdicts of recorded runs on other data than the papers' own runs are on."""
-    patterns = [file_of(paper, "recorded-*.json") for paper in all_papers().values()]
-    found = [path for pattern in patterns for path in sorted(pattern.parent.glob(pattern.name))]
+    found = [path for name in ordered_names() for path in sorted(paper_folder(name).glob("recorded-*.json"))]
     return [verdict for path in found for verdict in kept_at(path).whole()]
 
 
@@ -138,11 +127,10 @@ def recorded_searches(of: Iterable[Statement]) -> dict[str, Challenge]:
 @functools.cache
 def searches_of(paper: str) -> list[Challenge]:
     """The searches that a paper has recorded; those of claims that are gone are left out."""
-    path = file_of(find_paper(paper), SEARCHES)
+    path = file_of(paper, SEARCHES)
     if not path.is_file():
         return []
-    find_paper(paper).import_claims()
-    found = searches_parsed(path.read_text(encoding="utf-8"), str(path))
+    found = searches_parsed(path.read_text(encoding="utf-8"), str(path), catalog_of(paper).claims)
     return [each for each in found if each.statement.partition(".")[0] == paper]
 
 
@@ -152,10 +140,12 @@ def searches_written(searches: Iterable[Challenge]) -> str:
     return "[\n " + ",\n ".join(lines) + "\n]\n"
 
 
-def searches_parsed(text: str, where: str) -> list[Challenge]:
-    """Parse the output of `searches_written`. Raises: InvalidReportError that names `where`, for anything else."""
+def searches_parsed(text: str, where: str, claims: Mapping[str, ClaimFacts]) -> list[Challenge]:
+    """Parse the output of `searches_written`, of claims by id. Raises: InvalidReportError that names `where`, for
+    anything else.
+    """
     try:
-        documents, claims = json.loads(text), declared_claims()
+        documents = json.loads(text)
         known = [each for each in documents if all(v["claim"] in claims for f in each["flips"] for v in f["verdicts"])]
         return [Challenge.of_json(each, claims) for each in known]
     except (KeyError, TypeError, AttributeError, ValueError) as failure:

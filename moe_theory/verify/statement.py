@@ -10,17 +10,14 @@ A statement's status is derived from the verdicts on its claims by their roles (
 """
 
 import dataclasses
-import fnmatch
 import functools
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
-from moe_theory.core.notebook import Listing
-from moe_theory.core.papers import all_papers, find_paper, paper_names, paper_of, undeclared
+from moe_theory.core.papers import find_paper, paper_names, paper_of
 from moe_theory.runs import Run
 from moe_theory.verify.claim import (
     CLAIMED,
@@ -47,11 +44,12 @@ from moe_theory.verify.texts import (
     ClaimTexts,
     Deciding,
     StatementTexts,
-    folder_of,
+    claim_words,
     paper_texts,
+    plain_statement,
     statement_texts,
 )
-from moe_theory.verify.verdict import ID_WORDS, Proof, Role, Statement, is_id
+from moe_theory.verify.verdict import ID_WORDS, Role, Statement, is_id
 
 F = TypeVar("F", bound=Callable[..., Any])
 Holds = Callable[[Any, Run], Any]  # (dims, run) -> bool, or one a replicate
@@ -243,14 +241,10 @@ class Declared(Statement):
         its = {name: None if value is None else selection.values(value) for name, value in calls.items()}
         words = self._claim_texts(self._whole(id), says, formula, where)
         checks = (*self.checks, *(self._hypothesis(each) for each in hypotheses))
-        is_corrected = role == Role.CORRECTED
-        place = self.where if self.paper == self.judged_under else f"{self.paper}, {self.where}"
         about = {
             "id": self._whole(id),
             "paper": self.judged_under,
-            "where": words.where or (f"replaces {place}" if is_corrected else place),
-            "statement": "\n\n".join(filter(None, (words.claim, words.note))),
-            "formula": words.formula or (self.corrected_formula if is_corrected else self.formula),
+            **claim_words(words, self, self.judged_under, role),
             "kind": criterion.kind,
             "margin": criterion.margin,
             "experiment": selection.experiment,
@@ -432,7 +426,7 @@ def statement(
         raise InvalidStatementError(
             f"statement {shortened(id)}: give claim=..., or module=__name__ where a file has its texts."
         )
-    home, folder = paper_of(module), folder_of(module)
+    home = paper_of(module)
     owner = words.paper or home
     if owner is None:
         raise InvalidStatementError(
@@ -441,25 +435,9 @@ def statement(
         )
     shared = paper_texts(module).all if texts is not None else ()
     checks = tuple(_hypothesis(each, module, holds) for each in (*shared, *hypotheses))
-    decides = words.decides
+    plain = plain_statement(id, owner, module, words, [each.text for each in checks])
     return Declared(
-        id=id,
-        paper=owner,
-        where=words.where,
-        says=words.claim,
-        formula=_in_one_line(words.formula),
-        hypotheses=[each.text for each in checks],
-        why=words.why,
-        instance=words.example,
-        corrected=words.correction,
-        corrected_formula=_in_one_line(words.correction_formula),
-        note=words.note,
-        untestable=decides.untestable,
-        amendment=decides.condition,
-        witness=f"{folder}:counterexamples/{decides.counterexample}" if decides.counterexample else "",
-        disproof=_proof(folder, decides.disproof),
-        proof=_proof(folder, decides.proof),
-        derivation=_proof(folder, decides.derivation),
+        **{field.name: getattr(plain, field.name) for field in dataclasses.fields(Statement)},
         checks=checks,
         judged_under=home or owner,
         is_of_a_paper=home is not None,
@@ -483,14 +461,6 @@ def _hypothesis(asked: str | Hypothesis, module: str, holds: Mapping[str, Holds]
     return Hypothesis(sentences[asked], holds[asked])
 
 
-def _in_one_line(formula: str) -> str:
-    return " ".join(formula.split())
-
-
-def _proof(folder: str, file: str) -> Proof | None:
-    return Proof.of(f"{folder}:proofs/{file}") if file else None
-
-
 def free_of(of: Statement) -> tuple[FreeAxis, ...]:
     """What a statement leaves free that every claim that decides it can vary; none where only literal claims decide,
     whose constants are ours.
@@ -508,65 +478,6 @@ def bearing(claims: Iterable[str]) -> list[Statement]:
     """The statements declared so far that any of these claims, by id, is of."""
     ids = set(claims)
     return [each.plain for each in declared() if ids & each.roles.keys()]
-
-
-def statements(pattern: str = "*") -> Listing[Statement]:
-    """The statements whose names match, paper after paper: a name such as "continual.lemma-8", also
-    of several cases, "continual.lemma-11"; one without its paper, "lemma-11", for those of all papers; a glob over
-    names; the paper's own name for it, "Lemma 11" or "continual.Lemma 11"; a paper's name; or a claim's id, for what it
-    is of.
-
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested.
-
-    Examples:
-        >>> import moe_theory as mt
-        >>> [each.where for each in mt.statements("edge.proposition-3")]
-        ['Proposition 3, Eq. (18)']
-    """
-    if pattern in paper_names():
-        return Listing(_of_paper(pattern))
-    head = pattern.partition(".")[0]
-    every = [each for paper in ([head] if head in paper_names() else all_papers()) for each in _of_paper(paper)]
-    found = matching(pattern, every)
-    if not found:
-        raise undeclared("statement", pattern, [*(each.name for each in every), *paper_names()])
-    return Listing(found)
-
-
-def matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
-    """Those of the statements whose names match, as `statements` has it."""
-    papers = dict.fromkeys(each.paper for each in every)
-    if pattern in papers:
-        return [each for each in every if each.paper == pattern]
-    return _matching(pattern, every) or [each for paper in papers for each in _matching(f"{paper}.{pattern}", every)]
-
-
-def _matching(pattern: str, every: Sequence[Statement]) -> list[Statement]:
-    found = [each for each in every if fnmatch.fnmatchcase(each.name, pattern) or pattern in each.roles]
-    found = found or [each for each in every if each.name.startswith(f"{pattern}-")]  # the cases of one number
-    return found or [each for each in every if _is_at(pattern.removeprefix(f"{each.paper}."), each.where)]
-
-
-def _is_at(printed: str, where: str) -> bool:
-    """Whether a part of `where` begins with these words, as "Lemma 8, Eq. (32)" does with "lemma 8" and "Eq. (32)"."""
-    return bool(re.search(rf"(?:^|, )(?=\w){re.escape(printed)}(?!\w)", where, re.IGNORECASE))
-
-
-def answered(paper: str) -> list[Statement]:
-    """A paper's statements in its order, or, where its claims answer for other papers', those that they are of."""
-    others = find_paper(paper).answers_for
-    found = [each for name in others or (paper,) for each in statements(name)]
-    return [each for each in found if not others or any(id.startswith(f"{paper}.") for id in each.roles)]
-
-
-def _of_paper(paper: str) -> Sequence[Statement]:
-    find_paper(paper).import_claims()
-    for other in all_papers().values():
-        if paper in other.answers_for:
-            other.import_claims()
-    found = [each for each in declared() if each.paper == paper]
-    found.sort(key=lambda each: each.judged_under != paper)  # its own first, whichever paper was imported first
-    return [each.plain for each in found]
 
 
 def alike(run: Run, numbers: Any) -> np.ndarray:

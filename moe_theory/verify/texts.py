@@ -9,14 +9,16 @@ LaTeX; a string that ends in `formula` is LaTeX alone.
 import functools
 import sys
 import tomllib
+from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pydantic
 
 from moe_theory.core.errors import InvalidStatementError, shortened, unknown_name
+from moe_theory.core.papers import find_spec
+from moe_theory.verify.verdict import Proof, Role, Statement
 
 T = TypeVar("T", bound="TextTable")
 
@@ -110,6 +112,45 @@ def paper_texts(module: str) -> PaperTexts:
     return PaperTexts() if path is None or not path.is_file() else _shared(path)
 
 
+def plain_statement(id: str, paper: str, module: str, texts: StatementTexts, hypotheses: Sequence[str]) -> Statement:
+    """Return the statement of a paper that a module declares with these texts, without claims and free parameters.
+
+    Args:
+        hypotheses: sentences.
+    """
+    folder, decides = folder_of(module), texts.decides
+    return Statement(
+        id=id,
+        paper=paper,
+        where=texts.where,
+        says=texts.claim,
+        formula=_in_one_line(texts.formula),
+        hypotheses=list(hypotheses),
+        why=texts.why,
+        instance=texts.example,
+        corrected=texts.correction,
+        corrected_formula=_in_one_line(texts.correction_formula),
+        untestable=decides.untestable,
+        note=texts.note,
+        witness=f"{folder}:counterexamples/{decides.counterexample}" if decides.counterexample else "",
+        disproof=_proof(folder, decides.disproof),
+        proof=_proof(folder, decides.proof),
+        derivation=_proof(folder, decides.derivation),
+        amendment=decides.condition,
+    )
+
+
+def claim_words(texts: ClaimTexts, of: Statement, judged_under: str, role: str) -> dict[str, str]:
+    """Return `where`, `statement` and `formula` of a claim in a role for a statement, with the readings of a paper."""
+    is_corrected = role == Role.CORRECTED
+    place = of.where if of.paper == judged_under else f"{of.paper}, {of.where}"
+    return {
+        "where": texts.where or (f"replaces {place}" if is_corrected else place),
+        "statement": "\n\n".join(filter(None, (texts.claim, texts.note))),
+        "formula": _in_one_line(texts.formula) or (of.corrected_formula if is_corrected else of.formula),
+    }
+
+
 def import_statements(package: str) -> None:
     """Import the modules that declare a paper's statements, in the order of `paper.toml`."""
     for name in paper_texts(package).order:
@@ -117,8 +158,9 @@ def import_statements(package: str) -> None:
 
 
 def folder_of(module: str) -> str:
-    """Return the package that a module is in, or is itself; empty for a module alone."""
-    return module if hasattr(sys.modules.get(module), "__path__") else module.rpartition(".")[0]
+    """Return the package that a module is in, or is itself; empty for a module alone. It need not be imported."""
+    home = _home(module)
+    return module if home is not None and home.stem == "__init__" and _is_package(module) else module.rpartition(".")[0]
 
 
 def _home(module: str) -> Path | None:
@@ -130,6 +172,20 @@ def _home(module: str) -> Path | None:
         spec = find_spec(module) if module else None
         file = None if spec is None else spec.origin
     return None if file is None else Path(file)
+
+
+def _is_package(module: str) -> bool:
+    """Whether a name is that of a package, and not of a file `__init__.py` that is run by itself."""
+    loaded = sys.modules.get(module)
+    return loaded is None or hasattr(loaded, "__path__")
+
+
+def _in_one_line(formula: str) -> str:
+    return " ".join(formula.split())
+
+
+def _proof(folder: str, file: str) -> Proof | None:
+    return Proof.of(f"{folder}:proofs/{file}") if file else None
 
 
 @functools.cache

@@ -8,7 +8,6 @@ import math
 import os
 import re
 from collections.abc import Container, Mapping
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from moe_theory.core.errors import InvalidStatementError, shortened
 from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Listing, Shown, shortest
 from moe_theory.core.pages import pages
+from moe_theory.core.papers import find_spec
 from moe_theory.runs.files import plain
 from moe_theory.verify.records import Count, Flag, JsonRecord, Number, read_record
 
@@ -245,6 +245,15 @@ class Verdict(Shown, JsonRecord):
         return read_record(cls, document)
 
 
+def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
+    """A verdict of a record, with what its claim says: a `Claim`, or the facts that a catalog has of it."""
+    shared = ("paper", "where", "statement", "formula", "kind", "replaced_by", "side", "is_computed")
+    numbers = {name: math.nan if value is None else value for name, value in known.items()}
+    low, high = (math.nan if end is None else end for end in known["interval"])
+    about = {"interval": (low, high), "status": Status(known["status"]), "stopped": Stop(known["stopped"])}
+    return Verdict(**{**{name: getattr(claim, name) for name in shared}, **numbers, **about})
+
+
 @dataclasses.dataclass(frozen=True)
 class Proof(JsonRecord):
     """A few lines that an author checks by hand, and the program of exact arithmetic that they open."""
@@ -286,18 +295,26 @@ def _docstring(path: str) -> str:
 
 
 def source_of(path: str) -> str:
-    """The text of "package:folder/NAME.py". Raises: InvalidStatementError where there is none."""
+    """The text of "package:folder/NAME.py"; the package is not imported. Raises: InvalidStatementError where there is
+    none.
+    """
     package, _, place = path.partition(":")
-    try:
-        return resources.files(package).joinpath(place).read_text(encoding="utf-8")
-    except ImportError:  # as of a file of the user's, run once by --module
+    if not package:
+        raise InvalidStatementError(
+            f"{place} is not in any package, as the module that names it is in none. Put it into a folder, with the "
+            "module as its __init__.py, and give `statement` module=__name__."
+        )
+    spec = find_spec(package)
+    if spec is None:  # as of a file of the user's, run once by --module
         raise InvalidStatementError(
             f"{place} is in {package}, which cannot be imported. Name the file that declares it with --module."
-        ) from None
-    except (OSError, TypeError, ValueError):
-        home = f"package {package}" if package else "any package, as the module that names it is in none"
-        way = "beside the package's module" if package else "into a folder, with the module as its __init__.py"
-        raise InvalidStatementError(f"{place} is not in {home}. Put it {way}.") from None
+        )
+    folders = spec.submodule_search_locations or ()
+    for folder in folders:
+        file = Path(folder) / place
+        if file.is_file():
+            return file.read_text(encoding="utf-8")
+    raise InvalidStatementError(f"{place} is not in package {package}. Put it beside the package's module.")
 
 
 @dataclasses.dataclass(frozen=True)

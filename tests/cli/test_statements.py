@@ -13,7 +13,7 @@ from moe_theory.report import pages, wording
 from moe_theory.report.standing import Standing
 from moe_theory.report.verdicts import failing_premises, statement_lines, why_card
 from moe_theory.verify import claim, recorded, statement
-from moe_theory.verify.statement import statements
+from moe_theory.verify.catalog import statements
 from moe_theory.verify.verdict import Report, Role, Statement, Status, Verdict
 
 SCREEN = 40  # lines of 120 columns

@@ -12,8 +12,8 @@ import pytest
 from moe_theory.core.errors import InvalidStatementError
 from moe_theory.core.papers import paper_names, paper_package
 from moe_theory.verify import proofs, recorded, verdict
+from moe_theory.verify.catalog import statements
 from moe_theory.verify.proofs import require_proof
-from moe_theory.verify.statement import statements
 from moe_theory.verify.status import StatementStatus
 from moe_theory.verify.verdict import source_of
 

@@ -16,7 +16,8 @@ from moe_theory.core.errors import InvalidStatementError, UnknownNameError
 from moe_theory.core.papers import paper_package
 from moe_theory.verify import recorded, registry
 from moe_theory.verify import statement as declarations
-from moe_theory.verify.statement import statement, statements
+from moe_theory.verify.catalog import statements
+from moe_theory.verify.statement import statement
 from moe_theory.verify.status import DECIDING, StatementStatus, deciding
 from moe_theory.verify.verdict import Role
 
