@@ -242,7 +242,8 @@ def declaration_of(name: str) -> dict[str, Any]:
             and isinstance(node.value, ast.Call)
             and point.attr in map(ast.unparse, node.targets)
         ):
-            return {each.arg: value for each in node.value.keywords if each.arg and (value := _plain(each.value))}
+            values = {keyword.arg: _plain(keyword.value) for keyword in node.value.keywords if keyword.arg}
+            return {name: value for name, value in values.items() if value is not None}
     return {}
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from moe_theory.core.errors import InvalidReportError
-from moe_theory.core.papers import find_paper, paper_names
+from moe_theory.core.papers import paper_names
 from moe_theory.report.challenge import headline
 from moe_theory.report.document import Document
 from moe_theory.report.pages import as_report, merged, read_printed
 from moe_theory.runs.files import made_folder, write_whole
 from moe_theory.verify import challenges, recorded
-from moe_theory.verify.catalog import answered, statements
+from moe_theory.verify.catalog import answered, catalog_of, statements
 from moe_theory.verify.challenged import Challenge
 from moe_theory.verify.proofs import require_proofs
 from moe_theory.verify.recorded import Recorded, parsed, written
@@ -73,7 +73,8 @@ class SearchRecord(NamedTuple):
     def changed(self) -> list[Change]:
         """What it says otherwise than that file does, which need not be there."""
         text = self.path.read_bytes().decode() if self.path.is_file() else "[]"
-        return _changes(_found(recorded.searches_parsed(text, str(self.path))), _found(self.searches))
+        before = recorded.searches_parsed(text, str(self.path), catalog_of(self.paper).claims)
+        return _changes(_found(before), _found(self.searches))
 
     @property
     def about(self) -> dict[str, Any]:
@@ -160,7 +161,7 @@ def of_searches(folders: Sequence[Path]) -> list[SearchRecord]:
     for paper in dict.fromkeys(name.partition(".")[0] for name in found):
         known = {each.statement: each for each in recorded.searches_of(paper)} | found
         its = [known[each.name] for each in statements(paper) if each.name in known and each.free]
-        kept.append(SearchRecord(recorded.file_of(find_paper(paper), recorded.SEARCHES), paper, its))
+        kept.append(SearchRecord(recorded.file_of(paper, recorded.SEARCHES), paper, its))
     return kept
 
 
@@ -224,7 +225,7 @@ def of_other_data(folders: Sequence[Path]) -> PaperRecord:
         raise InvalidReportError(f"these have verdicts on {found}, not on one paper's claims on one data set.")
     ((paper, data),) = about
     name = f"recorded-{re.sub('[^a-z0-9]+', '-', data.lower())}.json"
-    path, new = recorded.file_of(find_paper(paper), name), {verdict.claim for verdict in report.verdicts}
+    path, new = recorded.file_of(paper, name), {verdict.claim for verdict in report.verdicts}
     if path.is_file():
         before = as_report(recorded.kept_at(path))
         others = [verdict for verdict in before.verdicts if verdict.claim not in new]
@@ -254,7 +255,7 @@ def _kept(report: Report, paper: str, error: float, seconds: float | None, name:
         readings=_readings(report, paper),
         verdicts=[{field: found[pair][field] for field in FIELDS} for pair in _wanted(report, paper) if pair in found],
     )
-    return PaperRecord(recorded.file_of(find_paper(paper), name), run)
+    return PaperRecord(recorded.file_of(paper, name), run)
 
 
 def _missing(report: Report, paper: str) -> list[tuple[str, str]]:

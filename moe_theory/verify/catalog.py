@@ -1,8 +1,9 @@
 """Statements and claims of the installed papers, read from files: neither a paper nor JAX is imported.
 
-A statement is made of its texts in TOML and of the paper's `index.json`, which `moe-theory record` writes. The index has
-roles, kinds, and what the statements leave free, and a digest of the paper's Python files. Where the digest differs,
-where there is no index, or where the paper is imported already, the statements are those that the modules declare.
+A statement is made of its texts in TOML and of the paper's `index.json`, which `moe-theory record` writes. The index
+has roles, kinds, and what the statements leave free, and a digest of the paper's Python files. Where the digest
+differs, where there is no index, or where the paper is imported already, the statements are those that the modules
+declare.
 """
 
 import dataclasses

@@ -7,6 +7,7 @@ import itertools
 import math
 import os
 import re
+import sys
 from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -304,7 +305,8 @@ def source_of(path: str) -> str:
             f"{place} is not in any package, as the module that names it is in none. Put it into a folder, with the "
             "module as its __init__.py, and give `statement` module=__name__."
         )
-    spec = find_spec(package)
+    loaded = sys.modules.get(package)
+    spec = find_spec(package) if loaded is None else loaded.__spec__
     if spec is None:  # as of a file of the user's, run once by --module
         raise InvalidStatementError(
             f"{place} is in {package}, which cannot be imported. Name the file that declares it with --module."

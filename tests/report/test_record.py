@@ -3,18 +3,17 @@ and a statement that cannot be recorded without its whole paper.
 """
 
 import dataclasses
-import importlib
 import json
 from pathlib import Path
 
 import pytest
 
 from moe_theory import cli
+from moe_theory.core import papers
 from moe_theory.core.errors import InvalidReportError, InvalidStatementError
-from moe_theory.core.papers import Paper, find_paper
 from moe_theory.report import pages, record
 from moe_theory.runs.store import Store
-from moe_theory.verify import Status, Verdict, challenges, recorded, registry
+from moe_theory.verify import Status, Verdict, challenges, proofs, recorded, registry
 from moe_theory.verify.challenged import Challenge, Looked
 from moe_theory.verify.verdict import Proof, Report, Statement
 
@@ -142,6 +141,7 @@ def test_a_proof_that_fails_is_not_recorded(tmp_path, empty, monkeypatch):
     proof = Proof("mine:proofs/x.py", "", [], "", "", "")
     monkeypatch.setattr(record, "answered", lambda paper: [Statement("x", paper, "", "", proof=proof)])
     run = folder_of(tmp_path, *[verdict(each.id) for each in CLAIMS])
+    monkeypatch.setattr(proofs, "source_of", lambda path: "print(1)")
     with pytest.raises(
         InvalidStatementError, match=r"deep\.x is not proved: its proof, mine:proofs/x\.py, fails a check"
     ):
@@ -157,9 +157,10 @@ def test_a_record_stays_where_it_is_when_a_module_becomes_a_folder(file, tmp_pat
     path.write_text("")
     monkeypatch.syspath_prepend(tmp_path)
     package = name if path.stem in (name, "__init__") else f"{name}.{path.stem}"
-    importlib.import_module(package)
-    assert recorded.file_of(Paper("queues", package, "Queues", {})) == tmp_path / name / "recorded.json"
-    folder = recorded.file_of(find_paper("edge"))
+    monkeypatch.setattr(papers, "paper_package", lambda name: package)
+    assert recorded.file_of("queues") == tmp_path / name / "recorded.json"
+    monkeypatch.undo()
+    folder = recorded.file_of("edge")
     assert (folder.name, folder.parent.name) == ("recorded.json", "edge")
 
 
