@@ -1,6 +1,9 @@
 """Writes docs/beside.csv: statements of a paper as printed and for Algorithm 1 against a baseline, as runs found them.
 
-python docs/beside.py runs/beside/continual runs/beside/edge    # what `make beside` runs
+For each of the papers continual and edge, up to 25 minutes of a core:
+
+    moe-theory verify PAPER --system examples/repaired.py:repaired --reading orthogonal-signal --out runs/beside/PAPER
+    python docs/beside.py runs/beside/continual runs/beside/edge
 """
 
 import csv

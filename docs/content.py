@@ -319,7 +319,7 @@ def decided_of(paper: str) -> list[tuple[Judged, Verdict | None]]:
 
 
 def orders(of_eta: bool = False) -> tuple[list[str], list[tuple[str, str, list[str]]]]:
-    """Statuses over the orders of alpha and Gamma, or of eta and alpha, as `make orders` wrote them: the orders, and of
+    """Statuses over the orders of alpha and Gamma, or of eta and alpha, as `docs/orders.py` wrote them: the orders, and of
     each statement its id, where it stands and its statuses there."""
     table = pd.read_csv(gallery.ROOT / "docs" / "orders.csv").sort_values(["eta", "alpha", "gamma"], kind="stable")
     if of_eta:
@@ -339,7 +339,7 @@ def orders(of_eta: bool = False) -> tuple[list[str], list[tuple[str, str, list[s
 
 
 def beside() -> list[tuple[str, list[dict[str, Any]]]]:
-    """Statements of each paper as printed and for Algorithm 1 against a baseline, as `make beside` wrote them."""
+    """Statements of each paper as printed and for Algorithm 1 against a baseline, as `docs/beside.py` wrote them."""
     table = pd.read_csv(gallery.ROOT / "docs" / "beside.csv", keep_default_na=False, dtype={"differs": bool})
     table["id"] = table.statement.str.partition(".")[2]
     return [

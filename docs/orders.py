@@ -1,6 +1,6 @@
 """Writes docs/orders.csv: which statement holds at which orders in sigma_0 that Algorithm 1 leaves open, as runs found.
 
-python docs/orders.py              # what `make orders` runs
+python docs/orders.py              # an hour of a core
 python docs/orders.py STATEMENT    # its rows alone
 """
 

@@ -1,6 +1,6 @@
 """The command line on hostile documents, files, modules, options and environments: does it end as promised?
 
-python tests/hostile/commands.py --seconds 300     (a part of `make fuzz`; --only CLASS for some of it, --seed S again)
+python tests/hostile/commands.py --seconds 300     (--only CLASS for some of it, --seed S to repeat a run)
 
 Of each input: no traceback; what is refused is told in a line or two and replaces nothing; it ends within 10 s of
 processor time, or had begun to compute, and then ends within 10 s of Ctrl-C; nothing is written outside the places that

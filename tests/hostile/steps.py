@@ -1,6 +1,6 @@
 """Random step functions, by the engine and by `jax.vmap` and `lax.scan` alone: do they give the same?
 
-python tests/hostile/steps.py --seconds 3600     (a part of `make fuzz`; --seed repeats a run)
+python tests/hostile/steps.py --seconds 3600     (--seed repeats a run)
 
 A program is Python source: a system over a state of many types, whose step is a list of operations drawn from `TABLE`
 and of control flow around more of them, each on values that are there. Of each program, in float32 and with x64:

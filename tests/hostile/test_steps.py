@@ -1,6 +1,6 @@
 """Random steps over many primitives: the engine gives what `jax.vmap` and `lax.scan` give: a batch, alone, in pieces.
 
-The programs are those of `make fuzz` (`steps.py`), a few of them, always the same.
+The programs are those of `tests/hostile` (`steps.py`), a few of them, always the same.
 """
 
 import pytest
