@@ -11,6 +11,7 @@ import importlib
 import io
 import os
 import sys
+import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from click.shell_completion import CompletionItem
 
 from moe_theory import __version__
 from moe_theory.cli.output import EXITS, FAILED, UNREAD, brief, discard, insistent, refuse, stop
+from moe_theory.cli.papers import command_of
 from moe_theory.core.errors import InvalidPaperError, InvalidRunError, MoeTheoryError, OutputError, require_docstrings
 from moe_theory.core.papers import declared_commands, import_command, parsed_source
 
@@ -178,11 +180,11 @@ def commands() -> list[str]:
 def command(name: str) -> click.Command:
     """The command, imported. Raises: InvalidPaperError for a paper's that cannot be."""
     if name not in _COMMANDS:
-        found = import_command(name)
-        if not isinstance(found, click.Command):
-            (paper, _), kind = declared_commands()[name], type(found).__name__
-            raise InvalidPaperError(f"paper {paper!r}: the command {name!r} is of type {kind}. Add @click.command().")
-        return found
+        function = import_command(name)
+        if not isinstance(function, types.FunctionType):
+            (paper, _), kind = declared_commands()[name], type(function).__name__
+            raise InvalidPaperError(f"paper {paper!r}: the command {name!r} is of type {kind}. Make it a function.")
+        return command_of(name, function)
     module, _, function = _place(name).partition(":")
     return getattr(importlib.import_module(module), function)
 

@@ -93,8 +93,8 @@ def figures(
 
 
 def _list(paper: str | None) -> None:
+    from moe_theory.plot.document import Document
     from moe_theory.report import plots
-    from moe_theory.report.document import Document
 
     titles = plots.all_titles() if paper is None else plots.titles_of(paper)
     of_papers = {"": titles} if paper is not None else {f"{of} ": each for of, each in plots.all_titles().items()}

@@ -93,9 +93,9 @@ def set_option(what: str) -> Decorator:
     return click.option("--set", "settings", cls=Listed, metavar="NAME=VALUE", help=told)
 
 
-def out_option(what: str, default: str | None = None, told: str | None = None) -> Decorator:
-    """--out, for `what`: at `default`, or else at the place that `told` describes."""
-    return click.option("--out", type=PATH, default=default, help=what, show_default=told or True)
+def out_option(what: str, default: str | None = None, default_words: str | None = None) -> Decorator:
+    """--out, for `what`: at `default`, or else at the place that `default_words` describes."""
+    return click.option("--out", type=PATH, default=default, help=what, show_default=default_words or True)
 
 
 def json_option(document: str) -> Decorator:

@@ -9,16 +9,16 @@ import signal
 import sys
 import threading
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.segment import Segment
 
-    from moe_theory.report.document import Document
+    from moe_theory.plot.document import Document
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 EXITS = {
@@ -132,13 +132,47 @@ def show_document(document: "Document") -> None:
     if wants_json():
         click.echo(json.dumps(document.to_json(), indent=2))
     else:
-        for part in document.parts(console.width):
+        parts = (drawn for part in document.parts(console.width) for drawn in _renderables(part, console.width))
+        for part in parts:
             if isinstance(part, str):
                 style = "yellow" if part.startswith("WARNING") else None
                 console.print(part, highlight=False, soft_wrap=True, style=style)
             else:
                 console.print(part)
     print_lines(console, *document.beside)
+
+
+def _renderables(part: Any, width: int) -> "Sequence[RenderableType]":
+    """Return a part of a document as Rich prints it."""
+    from moe_theory.plot.document import Headed, TextTable, VerdictTable
+    from moe_theory.report.document import headed, ruled
+
+    if isinstance(part, TextTable):
+        return [ruled(**part._asdict())]
+    if isinstance(part, Headed):
+        return [headed(part.rows)]
+    if isinstance(part, VerdictTable):
+        from moe_theory.report import verdicts  # imports JAX
+
+        return [verdicts.live_table(part.report.verdicts, width), *verdicts.closing_lines(part.report)]
+    return [part]
+
+
+def write_files(document: "Document") -> None:
+    """Write the files of a document into its folder, all or none. Raises: OutputError."""
+    if document.folder is None:
+        return
+    from moe_theory.plot.document import VerdictTable
+    from moe_theory.runs.files import whole_set
+
+    with whole_set(document.folder, document.files) as paths:
+        for path, content in zip(paths.values(), document.files.values(), strict=True):
+            if isinstance(content, VerdictTable):
+                from moe_theory.report import pages  # imports JAX
+
+                path.write_text(pages.to_json(content.report))
+            else:
+                content(path)
 
 
 def command_line() -> str:

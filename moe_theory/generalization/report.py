@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from rich.table import Table
 from rich.text import Text
 
 from moe_theory.generalization import calculator
 from moe_theory.generalization.calculator import EvaluatedBound, Setting
 from moe_theory.generalization.theory import MOST_SAMPLES
-from moe_theory.report.document import Document, Picture, headed, ruled
-from moe_theory.report.numbers import count
+from moe_theory.plot.document import Document, Headed, Picture, TextTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +25,8 @@ POINTS = 129  # of a curve
 SPAN = 30  # factor by which the picture extends beyond its marks
 LOWEST, HIGHEST = 1e-6, 10.0  # values shown at most
 HEIGHT = 3.9  # inches of the picture
+PICTURE = "bounds.svg"
+MOST_DIGITS = 9  # of a count that is shown in full
 TITLE = "Bounds on the generalization error of a sparse mixture of experts over the number of samples"
 
 
@@ -91,19 +91,24 @@ RESTS_ON = {
 
 
 def document(
-    setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str] = (), drawn: Path | None = None
+    setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str] = (), folder: Path | None = None
 ) -> Document:
-    """The setting, the table, a line on each form, and the hypotheses, with the path of a picture that was drawn."""
+    """The setting, the table, a line on each form, and the hypotheses, with a picture for the folder."""
     bounded = sorted({bound.form.bounds for bound in bounds})
     parts = (
         *map(Text, (*facts(setting), *notes, *(f"Bounded is {BOUNDED[each]}." for each in bounded))),
         table(bounds),
-        headed(remarks(setting, bounds)),
+        Headed(remarks(setting, bounds)),
         Text("Hypotheses, by their letters:" if bounds else "No bound applies."),
-        headed((letter, f"{sentence}.") for letter, sentence in hypotheses(setting, bounds)),
+        Headed([(letter, f"{sentence}.") for letter, sentence in hypotheses(setting, bounds)]),
     )
     return Document(
-        lambda: _body(setting, bounds, notes), lambda _: parts, SCHEMA, [f"picture: {drawn}"] if drawn else []
+        lambda: _body(setting, bounds, notes),
+        lambda _: parts,
+        schema=SCHEMA,
+        beside=[] if folder is None else [f"picture: {folder / PICTURE}"],
+        folder=folder,
+        files={PICTURE: picture(setting, bounds).write},
     )
 
 
@@ -141,7 +146,7 @@ def facts(setting: Setting) -> list[str]:
     ]
 
 
-def table(bounds: Sequence[EvaluatedBound]) -> Table:
+def table(bounds: Sequence[EvaluatedBound]) -> TextTable:
     """A row for each bound: its value, whether and from how many samples on it is informative, and its status."""
     dimensions = ["d_N"] if any(bound.form.natarajan is not None for bound in bounds) else []
     numbers = (*dimensions, "value", "informs", "from m =")
@@ -153,7 +158,7 @@ def table(bounds: Sequence[EvaluatedBound]) -> Table:
         found = (*([natarajan] if dimensions else []), _value(bound.value), informs, _least(bound))
         rows.append((WORDS[bound.form.name].title, *found, status(bound)))
         styles.append("bold green" if bound.is_best else "red" if bound.form.status == calculator.REFUTED else None)
-    return ruled(columns, rows, numbers, whole=columns, styles=styles)
+    return TextTable(columns, rows, numbers, whole=columns, styles=styles)
 
 
 def remarks(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
@@ -276,6 +281,12 @@ def _router_words(setting: Setting) -> str:
         return "a network"
     widths = "-".join(map(str, (setting.num_features, *setting.router_widths, setting.num_experts)))
     return f"network {widths} of {count(setting.num_parameters)} weights"
+
+
+def count(value: float) -> str:
+    """A count in full, or to three digits where it is large or not whole."""
+    is_short = value == int(value) and abs(value) < 10**MOST_DIGITS if math.isfinite(value) else False
+    return f"{int(value):,}" if is_short else f"{value:.3g}"
 
 
 def _is_true_here(bound: EvaluatedBound) -> bool:

@@ -1,0 +1,136 @@
+"""Click commands of the functions that papers bring, made from their signatures."""
+
+import dataclasses
+import functools
+import inspect
+import math
+import types
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from moe_theory.cli.options import PATH, Listed, examples, json_option, out_option
+from moe_theory.cli.output import (
+    command_line,
+    open_console,
+    print_lines,
+    show_document,
+    stop_at_once,
+    stoppable,
+    write_files,
+)
+from moe_theory.core.commands import Interruption, Terminal, option_of
+from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, InvalidRunError, shortened
+
+
+class _Count(click.ParamType):
+    """A whole number, also written as 60_000 or 1e6. Raises: InvalidParamsError for anything else."""
+
+    name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return int(value)
+        except ValueError:
+            pass
+        try:
+            number = float(value)
+            if math.isfinite(number) and number == int(number):
+                return int(number)
+        except ValueError:
+            pass
+        option = param.opts[0] if param else ""
+        raise InvalidParamsError(f"{option} {shortened(value)} must be a whole number, such as 8 or 1e6.")
+
+
+class _Counts(Listed):
+    """Whole numbers, by commas or by repetition."""
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[int, ...]:
+        try:
+            return tuple(int(number) for number in super().type_cast_value(ctx, value))
+        except ValueError:
+            raise InvalidRunError(
+                f"{self.opts[0]} {','.join(value)} must be whole numbers with commas between them, such as 2,4,8."
+            ) from None
+
+
+_UNSET = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
+_KINDS: dict[Any, Callable[..., click.Option]] = {  # makes the option of a parameter, by its type
+    bool: functools.partial(click.Option, is_flag=True),
+    int: functools.partial(click.Option, type=_Count()),
+    float: functools.partial(click.Option, type=float),
+    str: click.Option,
+    Path: functools.partial(click.Option, type=PATH),
+    tuple[int, ...]: _Counts,
+    tuple[str, ...]: Listed,
+}
+
+
+def command_of(name: str, function: Callable[..., Any]) -> click.Command:
+    """Return the command of a function that returns a `plot.document.Document`. Its docstring is the command's help.
+
+    Raises: InvalidPaperError for a parameter whose type no option has.
+    """
+    hints = typing.get_type_hints(function, include_extras=True)
+    parameters = inspect.signature(function).parameters
+    arguments = [key for key, parameter in parameters.items() if parameter.kind is parameter.POSITIONAL_ONLY]
+    terminals = [key for key in parameters if hints.get(key) is Terminal]
+
+    def run(**values: Any) -> None:
+        context = click.get_current_context()
+        given = {key: value for key, value in values.items() if context.get_parameter_source(key) not in _UNSET}
+        console = open_console()
+        terminal = Terminal(console, functools.partial(print_lines, console), command_line())
+        given |= dict.fromkeys(terminals, terminal)
+        out = None if "out" in parameters else given.pop("out", None)
+        with stoppable():
+            try:
+                document = function(*(given.pop(key) for key in arguments if key in given), **given)
+                if out is not None:
+                    paths = [f"wrote {out / file}" for file in document.files]
+                    document = dataclasses.replace(document, folder=out, beside=[*document.beside, *paths])
+                write_files(document)
+            except Interruption as interruption:
+                stop_at_once(f"interrupted; {interruption}")
+            show_document(document)
+        if document.is_interrupted:
+            raise KeyboardInterrupt
+
+    text, _, lines = (inspect.getdoc(function) or "").partition("\n\nExamples:\n")
+    options = [
+        _parameter(name, parameter, hints.get(key)) for key, parameter in parameters.items() if key not in terminals
+    ]
+    epilog = examples(*map(str.strip, lines.splitlines()))
+    command = click.Command(name, callback=run, params=options, help=text, epilog=epilog)
+    if "out" not in parameters:
+        command = out_option("Folder for the files of the result.", default_words="no files")(command)
+    return json_option(option_of(hints.get("return")).help)(command)
+
+
+def _parameter(command: str, parameter: inspect.Parameter, hint: Any) -> click.Parameter:
+    """Return the argument or the option of a parameter."""
+    is_required = parameter.default is parameter.empty
+    option = option_of(hint)
+    if parameter.kind is parameter.POSITIONAL_ONLY:
+        return click.Argument([parameter.name], required=is_required, metavar=option.metavar)
+    hint = typing.get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
+    is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
+    (kind, *others) = [part for part in typing.get_args(hint) if part is not types.NoneType] if is_union else [hint]
+    if others or kind not in _KINDS:
+        raise InvalidPaperError(
+            f"the command {command!r}: {parameter} has a type that no option has. Make it bool, int, float, str, Path, "
+            "tuple[int, ...] or tuple[str, ...], or one of these or None."
+        )
+    return _KINDS[kind](
+        [*(option.names or [f"--{parameter.name.replace('_', '-')}"]), parameter.name],
+        default=option.default if is_required or parameter.default is None else parameter.default,
+        required=is_required,
+        help=option.help,
+        metavar=option.metavar,
+        show_default=option.default_words or True,
+    )
