@@ -144,18 +144,13 @@ def show_document(document: "Document") -> None:
 
 def _renderables(part: Any, width: int) -> "Sequence[RenderableType]":
     """Return a part of a document as Rich prints it."""
-    from moe_theory.plot.document import Headed, TextTable, VerdictTable
-    from moe_theory.report.document import headed, ruled
+    from moe_theory.plot.document import VerdictTable
 
-    if isinstance(part, TextTable):
-        return [ruled(**part._asdict())]
-    if isinstance(part, Headed):
-        return [headed(part.rows)]
-    if isinstance(part, VerdictTable):
-        from moe_theory.report import verdicts  # imports JAX
+    if not isinstance(part, VerdictTable):
+        return [part]
+    from moe_theory.report import verdicts  # imports JAX
 
-        return [verdicts.live_table(part.report.verdicts, width), *verdicts.closing_lines(part.report)]
-    return [part]
+    return [verdicts.live_table(part.report.verdicts, width), *verdicts.closing_lines(part.report)]
 
 
 def write_files(document: "Document") -> None:

@@ -29,7 +29,7 @@ class Terminal(NamedTuple):
     """Where a command reports while it works. A parameter of this type is no option: the command line passes it."""
 
     console: "Console"
-    say: Callable[..., object]  # prints plain lines, each an argument
+    say: Callable[..., None]  # prints plain lines, each an argument
     command: str  # the line that repeats the command
 
 

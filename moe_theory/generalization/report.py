@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from rich.table import Table
 from rich.text import Text
 
 from moe_theory.generalization import calculator
 from moe_theory.generalization.calculator import EvaluatedBound, Setting
 from moe_theory.generalization.theory import MOST_SAMPLES
-from moe_theory.plot.document import Document, Headed, Picture, TextTable
+from moe_theory.plot.document import Document, Picture, headed, ruled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,9 +99,9 @@ def document(
     parts = (
         *map(Text, (*facts(setting), *notes, *(f"Bounded is {BOUNDED[each]}." for each in bounded))),
         table(bounds),
-        Headed(remarks(setting, bounds)),
+        headed(remarks(setting, bounds)),
         Text("Hypotheses, by their letters:" if bounds else "No bound applies."),
-        Headed([(letter, f"{sentence}.") for letter, sentence in hypotheses(setting, bounds)]),
+        headed((letter, f"{sentence}.") for letter, sentence in hypotheses(setting, bounds)),
     )
     return Document(
         lambda: _body(setting, bounds, notes),
@@ -146,7 +147,7 @@ def facts(setting: Setting) -> list[str]:
     ]
 
 
-def table(bounds: Sequence[EvaluatedBound]) -> TextTable:
+def table(bounds: Sequence[EvaluatedBound]) -> Table:
     """A row for each bound: its value, whether and from how many samples on it is informative, and its status."""
     dimensions = ["d_N"] if any(bound.form.natarajan is not None for bound in bounds) else []
     numbers = (*dimensions, "value", "informs", "from m =")
@@ -158,7 +159,7 @@ def table(bounds: Sequence[EvaluatedBound]) -> TextTable:
         found = (*([natarajan] if dimensions else []), _value(bound.value), informs, _least(bound))
         rows.append((WORDS[bound.form.name].title, *found, status(bound)))
         styles.append("bold green" if bound.is_best else "red" if bound.form.status == calculator.REFUTED else None)
-    return TextTable(columns, rows, numbers, whole=columns, styles=styles)
+    return ruled(columns, rows, numbers, whole=columns, styles=styles)
 
 
 def remarks(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:

@@ -7,34 +7,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
 from moe_theory.core.errors import OutputError
 from moe_theory.runs.files import plain, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
-    from rich.console import RenderableType
 
     from moe_theory.verify.verdict import Report
 
 FORMS: dict[str, Literal["svg", "png"]] = {".svg": "svg", ".png": "png"}  # of a picture, by the suffix of its file
-
-
-class TextTable(NamedTuple):
-    """A table of texts, with a rule below its header and no other lines."""
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    numbers: Sequence[str] = ()  # columns that are justified on the right
-    whole: Sequence[str] = ()  # columns that are never broken
-    folded: Sequence[str] = ()  # columns whose words are broken where there is no room, not cut
-    styles: Sequence[str | None] | None = None  # Rich styles of the rows
-    title: str | None = None
-
-
-class Headed(NamedTuple):
-    """Texts with a heading before each."""
-
-    rows: Sequence[tuple[str, str]]
 
 
 class VerdictTable(NamedTuple):
@@ -52,7 +38,7 @@ class Document:
 
     body: Callable[[], Any]  # the JSON document, in which numbers that do not exist are null
     # For a terminal of so many columns. A str is a plain line.
-    parts: Callable[[int], Iterable["TextTable | Headed | VerdictTable | RenderableType"]]
+    parts: Callable[[int], Iterable[VerdictTable | RenderableType]]
     schema: str = ""  # name and version of the JSON document, which it begins with
     beside: Sequence[str] = ()  # last lines, on standard error where standard output has JSON
     folder: Path | None = None  # of the files
@@ -99,3 +85,41 @@ def to_csv(rows: Sequence[Mapping[str, Any]], form: str = "{!r}") -> str:
     for row in plain(rows):
         writer.writerow({name: form.format(each) if isinstance(each, float) else each for name, each in row.items()})
     return document.getvalue()
+
+
+def ruled(
+    columns: Iterable[str],
+    rows: Iterable[Sequence[RenderableType]],
+    numbers: Iterable[str] = (),
+    whole: Iterable[str] = (),
+    folded: Iterable[str] = (),
+    styles: Iterable[str | None] | None = None,
+    **further: Any,
+) -> Table:
+    """A table with a rule below its header and no other lines, for Rich to print.
+
+    Args:
+        numbers: the columns that are justified on the right.
+        whole: the columns that are never broken.
+        folded: the columns whose words are broken where there is no room, not cut.
+        styles: of the rows.
+        further: of `rich.table.Table`, such as its title.
+    """
+    look: dict[str, Any] = {"header_style": "bold", "box": box.SIMPLE_HEAD, "pad_edge": False, "collapse_padding": True}
+    table, numbers, whole, folded = Table(**look, title_justify="left", **further), *map(set, (numbers, whole, folded))
+    for name in columns:
+        cut = "fold" if name in folded else "ellipsis"
+        table.add_column(name, justify="right" if name in numbers else "left", no_wrap=name in whole, overflow=cut)
+    for row, style in zip(rows, styles or iter(lambda: None, ""), strict=False):
+        table.add_row(*row, style=style)
+    return table
+
+
+def headed(rows: Iterable[tuple[str, str]], padding: tuple[int, ...] = (0, 1)) -> Table:
+    """Texts with a heading before each, without lines."""
+    table = Table.grid(padding=padding)  # pyright: ignore[reportArgumentType]
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
+    for heading, text in rows:
+        table.add_row(Text(heading), Text(text))
+    return table
