@@ -87,10 +87,11 @@ def command_of(name: str, function: Callable[..., Any]) -> click.Command:
         console = open_console()
         terminal = Terminal(console, functools.partial(print_lines, console), command_line())
         given |= dict.fromkeys(terminals, terminal)
+        positional = [given.pop(key) for key in arguments if key in given]
         out = None if "out" in parameters else given.pop("out", None)
         with stoppable():
             try:
-                document = function(*(given.pop(key) for key in arguments if key in given), **given)
+                document = function(*positional, **given)
                 if out is not None:
                     paths = [f"wrote {out / file}" for file in document.files]
                     document = dataclasses.replace(document, folder=out, beside=[*document.beside, *paths])

@@ -1,7 +1,9 @@
 """Runs of a deep preset: tables, warnings, a picture, and the same as JSON."""
 
 import dataclasses
+import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,14 +15,13 @@ from moe_theory.deep.datasets import DATASETS
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.figures import draw_runs
 from moe_theory.deep.fitting import words
-from moe_theory.deep.judging import FILES as NAMES
-from moe_theory.deep.judging import Judgement
+from moe_theory.deep.judging import FILES, Judgement
 from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset
-from moe_theory.deep.runs import Plan
+from moe_theory.deep.runs import Plan, RunProgress, Stored
 from moe_theory.deep.summary import LEAST_CHANGE, Estimate, Summary
-from moe_theory.report import pages, verdicts
-from moe_theory.report.document import Document, Picture, ruled, written
-from moe_theory.runs.files import plain, sealed, whole_set
+from moe_theory.plot.document import Document, Picture, VerdictTable, ruled
+from moe_theory.runs.files import plain, sealed
+from moe_theory.sweep.dataset import to_netcdf
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.request import MIN_REPLICATES
 from moe_theory.verify.verdict import Verdict
@@ -211,35 +212,34 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
     return Picture(title, height, lambda figure: draw_runs(plan.preset, title, runs, figure), caption)
 
 
-def write(found: Judgement, folder: Path) -> list[Path]:
-    """Write records, numbers, verdicts and picture into the folder, all or none; their paths. Raises: OutputError."""
-    from moe_theory.sweep.dataset import to_netcdf
+def document(judgement: Judgement, folder: Path, log: Sequence[str]) -> Document:
+    """Each cell's errors, how they differ, and the verdicts on the figure's claims, with files for the folder.
 
-    plan, paths = found.plan, [folder / name for name in NAMES]
-    with whole_set(folder, NAMES) as temporaries:
-        results, numbers, verdicts, drawn = temporaries.values()
-        to_netcdf(found.to_xarray(), results)
-        numbers.write_text(sealed(summary_json(plan, found.summary, found.verdicts, paths)))
-        verdicts.write_text(pages.to_json(found.verdicts.source))
-        drawn.write_bytes(picture(plan, found.runs, found.summary).rendered())
-    return paths
+    Args:
+        log: lines on runs that the folder had.
+    """
+    plan, summary = judgement.plan, judgement.summary
+    verdicts = VerdictTable(judgement.verdicts.source)
+    paths = [folder / name for name in FILES]
+    numbers = sealed(summary_json(plan, summary, judgement.verdicts, paths))
 
-
-def document(found: Judgement, paths: Sequence[Path], stored: Sequence[str]) -> Document:
-    """Each cell's errors, how they differ, and the verdicts on the figure's claims; with lines on what was `stored`."""
-    plan, summary, report = found.plan, found.summary, found.verdicts.source
-
-    def parts(width: int) -> Iterator[RenderableType]:
+    def parts(width: int) -> Iterator[VerdictTable | RenderableType]:
         yield from tables(summary, width)
         yield from closing_lines(summary)
         if claims_for(plan.preset, plan.data.title):
             yield from verdict_warnings(summary)
-        if report.verdicts:
-            yield verdicts.live_table(report.verdicts, width)
-            yield from verdicts.closing_lines(report)
-        yield from (*stored, *(f"wrote {path}" for path in paths))
+        if judgement.verdicts:
+            yield verdicts
+        yield from log
+        yield from (f"wrote {path}" for path in paths)
 
-    return Document(lambda: written(paths[1]), parts)
+    contents = (
+        lambda path: to_netcdf(judgement.to_xarray(), path),
+        lambda path: path.write_text(numbers),
+        verdicts,
+        picture(plan, judgement.runs, summary).write,
+    )
+    return Document(lambda: json.loads(numbers), parts, folder=folder, files=dict(zip(FILES, contents, strict=True)))
 
 
 def verdict_warnings(summary: Summary) -> list[str]:
@@ -284,3 +284,40 @@ def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
     digits = 3 if measure.startswith("accuracy") else 4
     mean = f"{estimate.mean:{sign}.{digits}f}"
     return f"{mean} ± {estimate.standard_error:.{digits}f}" if math.isfinite(estimate.standard_error) else mean
+
+
+class RunLog:
+    """Which of a plan's runs its folder had, and whether any has come to a checkpoint since."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._num_runs = len(plan.preset.cells()) * plan.replicates
+        self._counts: Counter[Stored] = Counter()
+        self._has_stored = False
+
+    def record(self, step: RunProgress) -> None:
+        """Note a run that begins, or a part of a run that is stored."""
+        if step.stored is None:
+            self._has_stored = True
+        else:
+            self._counts[step.stored] += 1
+
+    def saved_rounds(self, folder: Path) -> str:
+        """Return a line on what an interrupt leaves."""
+        if self._has_stored or self._counts[Stored.PARTIAL] or self._counts[Stored.COMPLETE]:
+            return f"rounds up to each run's last checkpoint are kept in {folder}: the same command resumes from them"
+        return f"no run had reached its first checkpoint, round {self._plan.every}: nothing is kept"
+
+    def lines(self) -> list[str]:
+        """Return lines on runs that were resumed or computed again."""
+        complete, ended, damaged = (self._counts[kind] for kind in (Stored.COMPLETE, Stored.ENDED, Stored.DAMAGED))
+        resumed = self._counts[Stored.PARTIAL] + complete
+        lines = []
+        if resumed:
+            lines.append(f"resumed {resumed} of {self._num_runs} runs, {complete} of which were complete")
+        if ended:
+            verb = "had ended, and was" if ended == 1 else "had ended, and were"
+            lines.append(f"{ended} of {self._num_runs} runs {verb} computed again: their weights were not saved")
+        if damaged:
+            lines.append(f"{damaged} {'run was' if damaged == 1 else 'runs were'} damaged: computed again")
+        return lines

@@ -1,14 +1,16 @@
 """What a folder of data holds, what of it is read and how: lines, a table of classes, and JSON."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from moe_theory.deep import datasets
 from moe_theory.deep.datasets import DataSet
 from moe_theory.deep.datasets.files import md5_of
 from moe_theory.deep.runs import digest_of
-from moe_theory.report.document import Document, ruled
+from moe_theory.plot.document import Document, ruled
 
 SCHEMA = "moe-theory/data/1"
 SHOWN = 6  # kinds of files, and reasons, that a line names
@@ -35,6 +37,14 @@ def further_lines(data: DataSet) -> list[str]:
     said = [f"  {kind}s: {_listed(counts, SHOWN)}" for kind, counts in data.inventory.kinds.items()]
     said += [f"  MD5 {md5}: {name}" for name, md5 in _digests(data).items()]
     return [*said, f"  SHA-256 {digest_of(data)}: what networks see, with labels"]
+
+
+def folder_document(folder: Path) -> Document:
+    """Return what a folder holds, and what `--data` reads of it. Raises: MissingDataError; DamagedDataError."""
+    names = datasets.found_in(folder)
+    if not names:
+        raise datasets.missing(folder)
+    return document(datasets.load(names[0], folder), names[1:])
 
 
 def document(data: DataSet, others: Sequence[str] = ()) -> Document:
