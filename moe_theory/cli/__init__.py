@@ -180,11 +180,12 @@ def commands() -> list[str]:
 def command(name: str) -> click.Command:
     """The command, imported. Raises: InvalidPaperError for a paper's that cannot be."""
     if name not in _COMMANDS:
+        paper, _ = declared_commands()[name]
         function = import_command(name)
         if not isinstance(function, types.FunctionType):
-            (paper, _), kind = declared_commands()[name], type(function).__name__
+            kind = type(function).__name__
             raise InvalidPaperError(f"paper {paper!r}: the command {name!r} is of type {kind}. Make it a function.")
-        return command_of(name, function)
+        return command_of(paper, name, function)
     module, _, function = _place(name).partition(":")
     return getattr(importlib.import_module(module), function)
 

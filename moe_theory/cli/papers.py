@@ -25,6 +25,7 @@ from moe_theory.cli.output import (
 )
 from moe_theory.core.commands import Interruption, Terminal, option_of
 from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, InvalidRunError, shortened
+from moe_theory.plot.document import Document
 
 
 class _Count(click.ParamType):
@@ -60,23 +61,20 @@ class _Counts(Listed):
 
 
 _UNSET = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
-_KINDS: dict[Any, Callable[..., click.Option]] = {  # makes the option of a parameter, by its type
-    bool: functools.partial(click.Option, is_flag=True),
-    int: functools.partial(click.Option, type=_Count()),
-    float: functools.partial(click.Option, type=float),
-    str: click.Option,
-    Path: functools.partial(click.Option, type=PATH),
-    tuple[int, ...]: _Counts,
-    tuple[str, ...]: Listed,
-}
+_TYPES: dict[Any, click.ParamType] = {int: _Count(), float: click.FLOAT, str: click.STRING, Path: PATH}  # Click's
+_LISTS = {tuple[int, ...]: _Counts, tuple[str, ...]: Listed}
 
 
-def command_of(name: str, function: Callable[..., Any]) -> click.Command:
+def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Command:
     """Return the command of a function that returns a `plot.document.Document`. Its docstring is the command's help.
 
     Raises: InvalidPaperError for a parameter whose type no option has.
     """
-    hints = typing.get_type_hints(function, include_extras=True)
+    place = f"paper {paper!r}: the command {name!r}"
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except NameError as failure:
+        raise InvalidPaperError(f"{place} has a type that is not imported: {failure}. Import it.") from None
     parameters = inspect.signature(function).parameters
     arguments = [key for key, parameter in parameters.items() if parameter.kind is parameter.POSITIONAL_ONLY]
     terminals = [key for key in parameters if hints.get(key) is Terminal]
@@ -92,6 +90,8 @@ def command_of(name: str, function: Callable[..., Any]) -> click.Command:
         with stoppable():
             try:
                 document = function(*positional, **given)
+                if not isinstance(document, Document):
+                    raise InvalidPaperError(f"{place} returned {shortened(document)}. Return a Document.")
                 if out is not None:
                     paths = [f"wrote {out / file}" for file in document.files]
                     document = dataclasses.replace(document, folder=out, beside=[*document.beside, *paths])
@@ -103,32 +103,33 @@ def command_of(name: str, function: Callable[..., Any]) -> click.Command:
             raise KeyboardInterrupt
 
     text, _, lines = (inspect.getdoc(function) or "").partition("\n\nExamples:\n")
-    options = [
-        _parameter(name, parameter, hints.get(key)) for key, parameter in parameters.items() if key not in terminals
-    ]
-    epilog = examples(*map(str.strip, lines.splitlines()))
+    options = [_parameter(place, each, hints.get(key)) for key, each in parameters.items() if key not in terminals]
+    epilog = examples(*map(str.strip, lines.splitlines())) if lines else None
     command = click.Command(name, callback=run, params=options, help=text, epilog=epilog)
     if "out" not in parameters:
         command = out_option("Folder for the files of the result.", default_words="no files")(command)
     return json_option(option_of(hints.get("return")).help)(command)
 
 
-def _parameter(command: str, parameter: inspect.Parameter, hint: Any) -> click.Parameter:
+def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Parameter:
     """Return the argument or the option of a parameter."""
-    is_required = parameter.default is parameter.empty
     option = option_of(hint)
-    if parameter.kind is parameter.POSITIONAL_ONLY:
-        return click.Argument([parameter.name], required=is_required, metavar=option.metavar)
     hint = typing.get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
     is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
-    (kind, *others) = [part for part in typing.get_args(hint) if part is not types.NoneType] if is_union else [hint]
-    if others or kind not in _KINDS:
+    kinds = [part for part in typing.get_args(hint) if part is not types.NoneType] if is_union else [hint]
+    if len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_LISTS):
         raise InvalidPaperError(
-            f"the command {command!r}: {parameter} has a type that no option has. Make it bool, int, float, str, Path, "
+            f"{place}: {parameter} has a type that no option has. Make it bool, int, float, str, Path, "
             "tuple[int, ...] or tuple[str, ...], or one of these or None."
         )
-    return _KINDS[kind](
+    kind = kinds[0]
+    is_required = parameter.default is parameter.empty
+    if parameter.kind is parameter.POSITIONAL_ONLY:
+        return click.Argument([parameter.name], type=_TYPES.get(kind), required=is_required, metavar=option.metavar)
+    return _LISTS.get(kind, click.Option)(
         [*(option.names or [f"--{parameter.name.replace('_', '-')}"]), parameter.name],
+        type=_TYPES.get(kind),
+        is_flag=kind is bool,
         default=option.default if is_required or parameter.default is None else parameter.default,
         required=is_required,
         help=option.help,
