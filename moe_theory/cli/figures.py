@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from moe_theory.cli.options import Listed, examples, json_option, out_option, seed_option, set_option, whole_numbers
+from moe_theory.cli.options import Listed, WholeNumbers, examples, json_option, out_option, seed_option, set_option
 from moe_theory.cli.output import open_console, show_document
 from moe_theory.core.errors import InvalidRunError
 
@@ -22,7 +22,7 @@ from moe_theory.core.errors import InvalidRunError
 @set_option("the reading's own choices, such as truth_scale=.2")
 @click.option(
     "--experts",
-    callback=whole_numbers,
+    cls=WholeNumbers,
     metavar="M,...",
     help="Numbers of experts to draw, such as 2,4,8.",
     show_default="the paper's",

@@ -31,6 +31,19 @@ class Listed(click.Option):
         return super().type_cast_value(ctx, [part.strip() for each in value or () for part in str(each).split(",")])
 
 
+class WholeNumbers(Listed):
+    """Whole numbers, by commas or by repetition; None where there are none."""
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[int, ...] | None:
+        texts = super().type_cast_value(ctx, value)
+        try:
+            return tuple(int(text) for text in texts) or None
+        except ValueError:
+            raise InvalidRunError(
+                f"{self.opts[0]} {','.join(texts)} must be whole numbers with commas between them, such as 2,4,8."
+            ) from None
+
+
 PATH = _Path(path_type=Path)
 LAST_RUN = "runs/verify"  # where `verify` writes unless told otherwise, and other commands look
 OWN_RUN = "runs/system"  # likewise, of an algorithm of one's own
@@ -75,16 +88,6 @@ def cluster_option(what: str) -> Decorator:
         "Whoever controls the scheduler can run any code here and on its workers."
     )
     return click.option("--dask", metavar="ADDRESS", help=told)
-
-
-def whole_numbers(context: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
-    """The callback of an option that is whole numbers between commas. Raises: InvalidRunError for anything else."""
-    try:
-        return None if text is None else tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise InvalidRunError(
-            f"{option.opts[0]} {text} must be whole numbers with commas between them, such as 2,4,8."
-        ) from None
 
 
 def set_option(what: str) -> Decorator:

@@ -13,7 +13,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from moe_theory.cli.options import PATH, Listed, examples, json_option, out_option
+from moe_theory.cli.options import PATH, Listed, WholeNumbers, examples, json_option, out_option
 from moe_theory.cli.output import (
     command_line,
     open_console,
@@ -24,7 +24,7 @@ from moe_theory.cli.output import (
     write_files,
 )
 from moe_theory.core.commands import Interruption, Terminal, option_of
-from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, InvalidRunError, shortened
+from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, shortened
 from moe_theory.plot.document import Document
 
 
@@ -48,21 +48,9 @@ class _Count(click.ParamType):
         raise InvalidParamsError(f"{option} {shortened(value)} must be a whole number, such as 8 or 1e6.")
 
 
-class _Counts(Listed):
-    """Whole numbers, by commas or by repetition."""
-
-    def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[int, ...]:
-        try:
-            return tuple(int(number) for number in super().type_cast_value(ctx, value))
-        except ValueError:
-            raise InvalidRunError(
-                f"{self.opts[0]} {','.join(value)} must be whole numbers with commas between them, such as 2,4,8."
-            ) from None
-
-
 _UNSET = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 _TYPES: dict[Any, click.ParamType] = {int: _Count(), float: click.FLOAT, str: click.STRING, Path: PATH}  # Click's
-_LISTS = {tuple[int, ...]: _Counts, tuple[str, ...]: Listed}
+_LISTS = {tuple[int, ...]: WholeNumbers, tuple[str, ...]: Listed}
 
 
 def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Command:
