@@ -1,6 +1,7 @@
 """Printing and exit codes of all commands."""
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -39,7 +40,7 @@ def harmless(text: str) -> str:
     """Text of whoever wrote it, in which no character controls the terminal, turns the direction of a line or is there
     without being seen: such ones are escaped, but for tabs and ends of lines.
     """
-    return text if text.isascii() and text.isprintable() else text.translate(_ESCAPES)
+    return text if text.isascii() and text.isprintable() else "".join(map(_visible, text))
 
 
 def brief(text: str) -> str:
@@ -48,22 +49,15 @@ def brief(text: str) -> str:
     return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 2 :]}"
 
 
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # categories of Unicode
 # Letters and marks that nothing is drawn for: fillers, joiners and selectors of variants.
 _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 
 
-class _Escapes(dict[int, str]):
-    """Displayed form of each character, by its code."""
-
-    def __missing__(self, code: int) -> str:
-        letter = chr(code)
-        is_hidden = letter not in "\t\n" and (unicodedata.category(letter) in _HIDDEN or _BLANK.match(letter))
-        self[code] = ascii(letter)[1:-1] if is_hidden else letter
-        return self[code]
-
-
-_ESCAPES = _Escapes()
+@functools.cache
+def _visible(letter: str) -> str:
+    """Return a letter, or its escape where it is not seen."""
+    is_drawn = letter.isprintable() or letter in "\t\n" or unicodedata.category(letter) == "Zs"
+    return letter if is_drawn and not _BLANK.match(letter) else ascii(letter)[1:-1]
 
 
 def wants_json() -> bool:
@@ -151,23 +145,6 @@ def _renderables(part: Any, width: int) -> "Sequence[RenderableType]":
     from moe_theory.report import verdicts  # imports JAX
 
     return [verdicts.live_table(part.report.verdicts, width), *verdicts.closing_lines(part.report)]
-
-
-def write_files(document: "Document") -> None:
-    """Write the files of a document into its folder, all or none. Raises: OutputError."""
-    if document.folder is None:
-        return
-    from moe_theory.plot.document import VerdictTable
-    from moe_theory.runs.files import whole_set
-
-    with whole_set(document.folder, document.files) as paths:
-        for path, content in zip(paths.values(), document.files.values(), strict=True):
-            if isinstance(content, VerdictTable):
-                from moe_theory.report import pages  # imports JAX
-
-                path.write_text(pages.to_json(content.report))
-            else:
-                content(path)
 
 
 def command_line() -> str:

@@ -21,11 +21,11 @@ from moe_theory.cli.output import (
     show_document,
     stop_at_once,
     stoppable,
-    write_files,
 )
 from moe_theory.core.commands import Interruption, Terminal, option_of
 from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, shortened
-from moe_theory.plot.document import Document
+from moe_theory.plot.document import Document, VerdictTable
+from moe_theory.runs.files import whole_set
 
 
 class _Count(click.ParamType):
@@ -83,7 +83,7 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
                 if out is not None:
                     paths = [f"wrote {out / file}" for file in document.files]
                     document = dataclasses.replace(document, folder=out, beside=[*document.beside, *paths])
-                write_files(document)
+                _write(document)
             except Interruption as interruption:
                 stop_at_once(f"interrupted; {interruption}")
             show_document(document)
@@ -97,6 +97,20 @@ def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Com
     if "out" not in parameters:
         command = out_option("Folder for the files of the result.", default_words="no files")(command)
     return json_option(option_of(hints.get("return")).help)(command)
+
+
+def _write(document: Document) -> None:
+    """Write the files of a document into its folder, all or none. Raises: OutputError."""
+    if document.folder is None:
+        return
+    with whole_set(document.folder, document.files) as paths:
+        for path, content in zip(paths.values(), document.files.values(), strict=True):
+            if isinstance(content, VerdictTable):
+                from moe_theory.report import pages  # imports JAX
+
+                path.write_text(pages.to_json(content.report))
+            else:
+                content(path)
 
 
 def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Parameter:

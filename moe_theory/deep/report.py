@@ -16,7 +16,7 @@ from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.figures import draw_runs
 from moe_theory.deep.fitting import words
 from moe_theory.deep.judging import FILES, Judgement
-from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset
+from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS
 from moe_theory.deep.runs import Plan, RunProgress, Stored
 from moe_theory.deep.summary import LEAST_CHANGE, Estimate, Summary
 from moe_theory.plot.document import Document, Picture, VerdictTable, ruled
@@ -58,13 +58,14 @@ TRANSFER = (
 
 
 def presets() -> Document:
+    """Return the presets, with the figure, the data and the sizes of each."""
     facts = [
         {
             "preset": preset.name,
             "where": preset.where,
             "paper": preset.paper,
             "data": preset.data,
-            "is_embedded": is_embedded(preset),
+            "is_embedded": not DATASETS[preset.data].layouts,
             "experts": preset.experts,
             "rounds": preset.num_rounds,
             "network": preset.dims.network,
@@ -72,18 +73,12 @@ def presets() -> Document:
         }
         for preset in PRESETS.values()
     ]
-    shown = ("preset", "where", "data", "experts", "rounds")
-    rows = ([_listed(each[name]) for name in shown] for each in facts)
+    rows = [
+        (preset.name, preset.where, preset.data, ", ".join(map(str, preset.experts)), str(preset.num_rounds))
+        for preset in PRESETS.values()
+    ]
     table = ruled(("preset", "figure", "data", "M", "T"), rows, numbers=("T",), whole=("preset",))
     return Document(lambda: facts, lambda _: (table, BEGIN))
-
-
-def _listed(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def is_embedded(preset: Preset) -> bool:
-    return not DATASETS[preset.data].layouts
 
 
 def heading(plan: Plan) -> str:
@@ -95,18 +90,26 @@ def heading(plan: Plan) -> str:
 
 
 def tables(summary: Summary, width: int) -> list[Table]:
-    """Cells with measures and paired differences to a baseline, mean ± standard error, and with tests that are routed;
-    where classes arrive one after the other with the accuracy on each after each. One table more if narrow."""
-    own, beside, routed = _measures(summary, False), _compared(summary), _measures(summary, True)
-    in_one = [first | second for first, second in zip(own, beside, strict=True)]
-    found = []
-    for rows in [in_one, routed] if width >= WIDE else [own, beside, routed]:
-        cells = ([cell.name, *row.values()] for cell, row in zip(summary.cells, rows, strict=True))
-        found.append(ruled(("cell", *rows[0]), cells, numbers=rows[0], whole=("cell",), folded=rows[0]))
-    return found + _matrices(summary)
+    """Return tables of the cells: measures, paired differences to a baseline, and tests that are routed.
+
+    Numbers are mean ± standard error. Measures and differences are one table where there is room. Where classes arrive
+    one after the other, there are tables of the accuracy on each class after each.
+    """
+    measures = _measures(summary, is_routed=False)
+    differences = _differences(summary)
+    blocks = [measures, differences]
+    if width >= WIDE:
+        blocks = [[first | second for first, second in zip(measures, differences, strict=True)]]
+    made = []
+    for block in [*blocks, _measures(summary, is_routed=True)]:
+        titles = list(block[0])
+        rows = [[cell.name, *row.values()] for cell, row in zip(summary.cells, block, strict=True)]
+        made.append(ruled(("cell", *titles), rows, numbers=titles, whole=("cell",), folded=titles))
+    return made + [_accuracies(summary, test) for test in summary.cells[0].transfer]
 
 
 def _measures(summary: Summary, is_routed: bool) -> list[dict[str, str]]:
+    """Return the measures of each cell by title."""
     titles = {name: title for name, title in TITLES.items() if name.endswith("_routed") == is_routed}
     return [
         {title: _shown(name, cell.measures[name]) for name, title in titles.items() if name in cell.measures}
@@ -114,40 +117,41 @@ def _measures(summary: Summary, is_routed: bool) -> list[dict[str, str]]:
     ]
 
 
-def _matrices(summary: Summary) -> list[Table]:
-    """The accuracy matrices and what they come to, means over seeds: a table for each setting of the test."""
-    found = []
-    for test, first in summary.cells[0].transfer.items():
-        size = len(first.matrix)
-        titles = (f"{test}: cell", "after", *(f"on {task}" for task in range(1, size + 1)), "mean", "BWT", "FWT")
-        rows = []
-        for cell in summary.cells:
-            of = cell.transfer[test]
-            blank, after_all = ["", "", ""], (of.average_accuracy, of.backward_transfer, of.forward_transfer)
-            for task, rates in enumerate(of.matrix, start=1):
-                ends = [estimate.mean for estimate in after_all] if task == size else []
-                numbers = ["" if math.isnan(value) else f"{value:.2f}" for value in (*rates, *ends)]
-                rows.append(["" if task > 1 else cell.name, str(task), *numbers, *blank[len(ends) :]])
-        found.append(ruled(titles, rows, numbers=titles[1:], whole=titles))
-    return found
-
-
-def _compared(summary: Summary) -> list[dict[str, str]]:
-    """Of each cell its differences, the gate drive, and rounds after termination, where there is a router to end."""
+def _differences(summary: Summary) -> list[dict[str, str]]:
+    """Return the differences of each cell, the gate drive, and the share of rounds after termination, by title."""
     baselines = {cell.baseline for cell in summary.cells if cell.baseline}
-    ends = "terminated" in summary.cells[0].measures
-    than = f"less {baselines.pop()}" if len(baselines) == 1 else f"less {'with termination' if ends else 'adaptive'}"
-    found = []
+    terminates = "terminated" in summary.cells[0].measures
+    baseline = "with termination" if terminates else "adaptive"
+    if len(baselines) == 1:
+        baseline = baselines.pop()
+    rows = []
     for cell in summary.cells:
-        shown = {name: _shown(name, cell.differences[name], "+") if cell.differences else "" for name in COMPARED}
-        row = {f"{TITLES[name].removeprefix('error ')} {than}": text for name, text in shown.items()}
+        row = {}
+        for name in COMPARED:
+            title = f"{TITLES[name].removeprefix('error ')} less {baseline}"
+            row[title] = _shown(name, cell.differences[name], "+") if cell.differences else ""
         row["κ"] = f"{cell.drive:.2g}"
-        if ends:
+        if terminates:
             row["ended"] = "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"
         else:
             row["dropped"] = f"{cell.measures['dropped'].mean:.1f}"
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
+
+
+def _accuracies(summary: Summary, test: str) -> Table:
+    """Return the accuracy matrices of all cells under a setting of the test, means over seeds, with their summaries."""
+    size = len(summary.cells[0].transfer[test].matrix)
+    titles = (f"{test}: cell", "after", *(f"on {task}" for task in range(1, size + 1)), "mean", "BWT", "FWT")
+    rows = []
+    for cell in summary.cells:
+        transfer = cell.transfer[test]
+        ends = (transfer.average_accuracy, transfer.backward_transfer, transfer.forward_transfer)
+        for task, rates in enumerate(transfer.matrix, start=1):
+            values = [*rates, *(end.mean if task == size else math.nan for end in ends)]
+            numbers = ["" if math.isnan(value) else f"{value:.2f}" for value in values]
+            rows.append(["" if task > 1 else cell.name, str(task), *numbers])
+    return ruled(titles, rows, numbers=titles[1:], whole=titles)
 
 
 def closing_lines(summary: Summary) -> list[str]:
