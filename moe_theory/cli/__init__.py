@@ -20,7 +20,6 @@ from click.shell_completion import CompletionItem
 
 from moe_theory import __version__
 from moe_theory.cli.output import EXITS, FAILED, UNREAD, brief, discard, insistent, refuse, stop
-from moe_theory.cli.papers import command_of
 from moe_theory.core.errors import InvalidPaperError, InvalidRunError, MoeTheoryError, OutputError, require_docstrings
 from moe_theory.core.papers import declared_commands, import_command, parsed_source
 
@@ -180,6 +179,8 @@ def commands() -> list[str]:
 def command(name: str) -> click.Command:
     """The command, imported. Raises: InvalidPaperError for a paper's that cannot be."""
     if name not in _COMMANDS:
+        from moe_theory.cli.papers import command_of  # takes longer to import than help of all commands
+
         paper, _ = declared_commands()[name]
         function = import_command(name)
         if not isinstance(function, types.FunctionType):

@@ -118,7 +118,7 @@ def deep(
         raise datasets.missing(data)
     if only_list and preset is not None:
         raise InvalidRunError(f"--list lists, and does not run {preset}. Leave one of both out.")
-    run_options: dict[str, Any] = {
+    sizes: dict[str, Any] = {
         "kappa": kappa,
         "literal": literal,
         "network": network,
@@ -129,13 +129,9 @@ def deep(
         "classes": classes,
         "test_images": test_images,
         "replicates": replicates,
-        "reading": reading,
-        "settings": settings,
-        "seed": seed,
-        "out": out,
     }
     if only_list or (preset is None and data is None):
-        _refuse(run_options)
+        _refuse(sizes | {"reading": reading, "settings": settings, "seed": seed, "out": out})
         return report.presets() if data is None else data_report.folder_document(data)
 
     chosen = judging.preset_for(preset, data)
@@ -144,19 +140,10 @@ def deep(
     plan = judging.plan(
         chosen,
         data,
-        network=network,
-        epochs=epochs,
-        samples=samples,
-        rounds=rounds,
-        experts=experts,
-        classes=classes,
-        test_images=test_images,
+        **sizes,
         reading=READING if reading is None else reading,
         settings=parsed(settings),
-        replicates=replicates,
         seed=0 if seed is None else seed,
-        kappa=kappa,
-        literal=literal,
         folder=folder,
         on_data=None if data is None else lambda read: terminal.say(*data_report.lines(read)),
         tell=terminal.say,
