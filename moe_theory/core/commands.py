@@ -26,7 +26,10 @@ class Option(NamedTuple):
 
 
 class Terminal(NamedTuple):
-    """Where a command reports while it works. A parameter of this type is no option: the command line passes it."""
+    """Where a command reports while it works. A parameter of this type is no option: the command line passes it.
+
+    In Python `Terminal(Console(), print, "")` does, with Rich's Console.
+    """
 
     console: "Console"
     say: Callable[..., None]  # prints plain lines, each an argument
