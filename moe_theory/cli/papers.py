@@ -119,7 +119,8 @@ def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Par
     hint = typing.get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
     is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
     kinds = [part for part in typing.get_args(hint) if part is not types.NoneType] if is_union else [hint]
-    if len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_LISTS):
+    is_several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    if is_several or len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_LISTS):
         raise InvalidPaperError(
             f"{place}: {parameter} has a type that no option has. Make it bool, int, float, str, Path, "
             "tuple[int, ...] or tuple[str, ...], or one of these or None."
@@ -129,7 +130,7 @@ def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Par
     if parameter.kind is parameter.POSITIONAL_ONLY:
         return click.Argument([parameter.name], type=_TYPES.get(kind), required=is_required, metavar=option.metavar)
     return _LISTS.get(kind, click.Option)(
-        [*(option.names or [f"--{parameter.name.replace('_', '-')}"]), parameter.name],
+        [*option.names_of(parameter.name), parameter.name],
         type=_TYPES.get(kind),
         is_flag=kind is bool,
         default=option.default if is_required or parameter.default is None else parameter.default,

@@ -1,6 +1,6 @@
 """Commands of papers: plain functions, of which the command line makes commands by their signatures.
 
-A positional-only parameter is an argument of the command, and a keyword-only one is an option.
+A positional-only parameter is an argument of the command, and every other one is an option.
 """
 
 import inspect
@@ -23,6 +23,10 @@ class Option(NamedTuple):
     metavar: str | None = None  # the value in help, such as FILE
     default: float | str | None = None  # the value that help shows where the parameter's default is None
     default_words: str = ""  # the default in words, where it is no value
+
+    def names_of(self, parameter: str) -> tuple[str, ...]:
+        """Return the names of the option, such as "--num-servers" of the parameter num_servers."""
+        return self.names or (f"--{parameter.replace('_', '-')}",)
 
 
 class Terminal(NamedTuple):
@@ -49,8 +53,8 @@ def option_of(hint: Any) -> Option:
 def option_names(function: Callable[..., Any]) -> dict[str, str]:
     """Return the first name of each option of a command, such as "--servers", by its parameter."""
     hints = typing.get_type_hints(function, include_extras=True)
-    names = {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind is parameter.KEYWORD_ONLY and hints[name] is not Terminal:
-            names[name] = (*option_of(hints[name]).names, f"--{name.replace('_', '-')}")[0]
-    return names
+    return {
+        name: option_of(hints[name]).names_of(name)[0]
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is not parameter.POSITIONAL_ONLY and hints[name] is not Terminal
+    }
