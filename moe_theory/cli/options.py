@@ -34,10 +34,13 @@ class Listed(click.Option):
 class WholeNumbers(Listed):
     """Whole numbers, by commas or by repetition; None where there are none."""
 
-    def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[int, ...] | None:
+    def process_value(self, ctx: click.Context, value: Any) -> tuple[int, ...] | None:
+        return super().process_value(ctx, value) or None
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[int, ...]:
         texts = super().type_cast_value(ctx, value)
         try:
-            return tuple(int(text) for text in texts) or None
+            return tuple(int(text) for text in texts)
         except ValueError:
             raise InvalidRunError(
                 f"{self.opts[0]} {','.join(texts)} must be whole numbers with commas between them, such as 2,4,8."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import pytest
 
+from moe_theory import cli
 from moe_theory.cli.papers import command_of
 from moe_theory.core.commands import Option, Terminal, option_names
 from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, InvalidRunError
@@ -66,6 +67,13 @@ def test_what_is_not_given_is_left_to_the_function(capsys):
     run("here", "--factor", "0.5", "--json")
     document = json.loads(capsys.readouterr().out)
     assert (document["count"], document["sizes"], document["names"], document["rounds"]) == (1, [], None, None)
+
+
+def test_no_numbers_are_none():
+    """Would catch figures that are refused as if numbers of experts were asked for."""
+    figures = cli.command("figures")
+    assert figures.make_context("figures", ["continual"]).params["experts"] is None
+    assert figures.make_context("figures", ["continual", "--experts", "2,4"]).params["experts"] == (2, 4)
 
 
 def test_help_is_of_the_function(capsys):
