@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from moe_theory.cli.options import Listed, examples, json_option, out_option, seed_option, set_option, whole_numbers
+from moe_theory.cli.options import Listed, WholeNumbers, examples, json_option, out_option, seed_option, set_option
 from moe_theory.cli.output import open_console, show_document
 from moe_theory.core.errors import InvalidRunError
 
@@ -22,7 +22,7 @@ from moe_theory.core.errors import InvalidRunError
 @set_option("the reading's own choices, such as truth_scale=.2")
 @click.option(
     "--experts",
-    callback=whole_numbers,
+    cls=WholeNumbers,
     metavar="M,...",
     help="Numbers of experts to draw, such as 2,4,8.",
     show_default="the paper's",
@@ -93,8 +93,8 @@ def figures(
 
 
 def _list(paper: str | None) -> None:
+    from moe_theory.plot.document import Document
     from moe_theory.report import plots
-    from moe_theory.report.document import Document
 
     titles = plots.all_titles() if paper is None else plots.titles_of(paper)
     of_papers = {"": titles} if paper is not None else {f"{of} ": each for of, each in plots.all_titles().items()}

@@ -21,7 +21,7 @@ RESERVED = ("all", "overview", "quick")  # what commands mean something else by
 @click.command(epilog=examples("moe-theory new paper queues"))
 @click.argument("kind", type=click.Choice(["paper"]), metavar="paper")
 @click.argument("name")
-@out_option("Folder that gets the files.", told="NAME")
+@out_option("Folder that gets the files.", default_words="NAME")
 @json_option("a list of the paths written.")
 def new(kind: str, name: str, out: Path | None) -> None:
     """Begin a paper of your own: a small distribution that runs, for you to change.

@@ -31,6 +31,22 @@ class Listed(click.Option):
         return super().type_cast_value(ctx, [part.strip() for each in value or () for part in str(each).split(",")])
 
 
+class WholeNumbers(Listed):
+    """Whole numbers, by commas or by repetition; None where there are none."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> tuple[int, ...] | None:
+        return super().process_value(ctx, value) or None
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[int, ...]:
+        texts = super().type_cast_value(ctx, value)
+        try:
+            return tuple(int(text) for text in texts)
+        except ValueError:
+            raise InvalidRunError(
+                f"{self.opts[0]} {','.join(texts)} must be whole numbers with commas between them, such as 2,4,8."
+            ) from None
+
+
 PATH = _Path(path_type=Path)
 LAST_RUN = "runs/verify"  # where `verify` writes unless told otherwise, and other commands look
 OWN_RUN = "runs/system"  # likewise, of an algorithm of one's own
@@ -77,25 +93,15 @@ def cluster_option(what: str) -> Decorator:
     return click.option("--dask", metavar="ADDRESS", help=told)
 
 
-def whole_numbers(context: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
-    """The callback of an option that is whole numbers between commas. Raises: InvalidRunError for anything else."""
-    try:
-        return None if text is None else tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise InvalidRunError(
-            f"{option.opts[0]} {text} must be whole numbers with commas between them, such as 2,4,8."
-        ) from None
-
-
 def set_option(what: str) -> Decorator:
     """--set NAME=VALUE, on top of `what`."""
     told = f"Set a parameter on top of {what}; repeat it for more, or put commas between."
     return click.option("--set", "settings", cls=Listed, metavar="NAME=VALUE", help=told)
 
 
-def out_option(what: str, default: str | None = None, told: str | None = None) -> Decorator:
-    """--out, for `what`: at `default`, or else at the place that `told` describes."""
-    return click.option("--out", type=PATH, default=default, help=what, show_default=told or True)
+def out_option(what: str, default: str | None = None, default_words: str | None = None) -> Decorator:
+    """--out, for `what`: at `default`, or else at the place that `default_words` describes."""
+    return click.option("--out", type=PATH, default=default, help=what, show_default=default_words or True)
 
 
 def json_option(document: str) -> Decorator:

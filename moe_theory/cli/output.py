@@ -1,6 +1,7 @@
 """Printing and exit codes of all commands."""
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -9,16 +10,16 @@ import signal
 import sys
 import threading
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.segment import Segment
 
-    from moe_theory.report.document import Document
+    from moe_theory.plot.document import Document
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 EXITS = {
@@ -39,7 +40,7 @@ def harmless(text: str) -> str:
     """Text of whoever wrote it, in which no character controls the terminal, turns the direction of a line or is there
     without being seen: such ones are escaped, but for tabs and ends of lines.
     """
-    return text if text.isascii() and text.isprintable() else text.translate(_ESCAPES)
+    return text if text.isascii() and text.isprintable() else "".join(map(_visible, text))
 
 
 def brief(text: str) -> str:
@@ -48,22 +49,15 @@ def brief(text: str) -> str:
     return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 2 :]}"
 
 
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # categories of Unicode
 # Letters and marks that nothing is drawn for: fillers, joiners and selectors of variants.
 _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 
 
-class _Escapes(dict[int, str]):
-    """Displayed form of each character, by its code."""
-
-    def __missing__(self, code: int) -> str:
-        letter = chr(code)
-        is_hidden = letter not in "\t\n" and (unicodedata.category(letter) in _HIDDEN or _BLANK.match(letter))
-        self[code] = ascii(letter)[1:-1] if is_hidden else letter
-        return self[code]
-
-
-_ESCAPES = _Escapes()
+@functools.cache
+def _visible(letter: str) -> str:
+    """Return a letter, or its escape where it is not seen."""
+    is_drawn = letter.isprintable() or letter in "\t\n" or unicodedata.category(letter) == "Zs"
+    return letter if is_drawn and not _BLANK.match(letter) else ascii(letter)[1:-1]
 
 
 def wants_json() -> bool:
@@ -132,13 +126,25 @@ def show_document(document: "Document") -> None:
     if wants_json():
         click.echo(json.dumps(document.to_json(), indent=2))
     else:
-        for part in document.parts(console.width):
+        parts = (drawn for part in document.parts(console.width) for drawn in _renderables(part, console.width))
+        for part in parts:
             if isinstance(part, str):
                 style = "yellow" if part.startswith("WARNING") else None
                 console.print(part, highlight=False, soft_wrap=True, style=style)
             else:
                 console.print(part)
     print_lines(console, *document.beside)
+
+
+def _renderables(part: Any, width: int) -> "Sequence[RenderableType]":
+    """Return a part of a document as Rich prints it."""
+    from moe_theory.plot.document import VerdictTable
+
+    if not isinstance(part, VerdictTable):
+        return [part]
+    from moe_theory.report import verdicts  # imports JAX
+
+    return [verdicts.live_table(part.report.verdicts, width), *verdicts.closing_lines(part.report)]
 
 
 def command_line() -> str:

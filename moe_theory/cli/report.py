@@ -21,7 +21,7 @@ from moe_theory.core.errors import InvalidReportError
 @click.option("--paper", metavar="NAME", help="The paper's recorded verdicts, which come with it, instead of a DIR's.")
 @click.option("--proofs", metavar="NAME", help="The paper's proofs on one page, to read or to print, instead.")
 @click.option("--cite", is_flag=True, help="Print BibTeX of this software and of the papers judged, instead.")
-@out_option("Folder for the report.", told="the first DIR, or runs/papers/NAME")
+@out_option("Folder for the report.", default_words="the first DIR, or runs/papers/NAME")
 @json_option("what report.json holds, in the form of verdicts.json; with --cite schema, papers, version and bibtex.")
 def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, cite: bool, out: Path | None) -> None:
     """Make one self-contained page of what `verify` wrote, or of a paper as it was judged.
@@ -30,8 +30,9 @@ def report(folders: tuple[Path, ...], paper: str | None, proofs: str | None, cit
     report.json, which say the same. Several folders become one report: a later verdict on a claim under a reading
     replaces an earlier one, and their errors add up. With --proofs: proofs.html.
     """
+    from moe_theory.plot.document import Document
     from moe_theory.report import citations, pages
-    from moe_theory.report.document import Document, written
+    from moe_theory.report.document import written
     from moe_theory.report.proofs import write_page
     from moe_theory.report.verdicts import counted
     from moe_theory.runs.files import prepare_folder

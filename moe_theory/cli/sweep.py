@@ -27,7 +27,7 @@ def _files_or_show(context: click.Context, parameter: click.Parameter, incomplet
     )
 )
 @click.argument("specification", required=False, metavar="[GRID.toml]", type=PATH, shell_complete=_files_or_show)
-@out_option("Folder for the chunks and the results.", told="runs/NAME of the specification")
+@out_option("Folder for the chunks and the results.", default_words="runs/NAME of the specification")
 @click.option(
     "--dry-run",
     is_flag=True,

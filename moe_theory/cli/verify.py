@@ -69,7 +69,9 @@ _JSON = (
 )
 @module_option
 @system_option
-@out_option("Folder for pages, verdicts and samples.", told=f"no pages; {LAST_RUN}, or with --system {OWN_RUN}")
+@out_option(
+    "Folder for pages, verdicts and samples.", default_words=f"no pages; {LAST_RUN}, or with --system {OWN_RUN}"
+)
 @cluster_option("Take samples")
 @click.option("--fresh", is_flag=True, help="Discard the samples in OUT and start over.")
 @click.option("--list", "only_list", is_flag=True, help="Only list what would be judged.")
@@ -128,7 +130,7 @@ def request_of(
 
 
 def _list(request: "Request", replicates: int | None) -> None:
-    from moe_theory.report.document import Document
+    from moe_theory.plot.document import Document
 
     rows = [
         {

@@ -92,8 +92,8 @@ class Paper:
     figures: str | Mapping[str, Any] = ""  # by name, each a `plot.FigureSpec`; or where they are
     overview: str = ""  # "module:attribute" of its panel in the picture of all papers, a `plot.Panel`
     systems: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # by name, each a `Sweepable` or where it is
-    # Of the command line, by name: "module:function" of a Click command. Written out, as `moe-theory --help` reads the
-    # names here and the functions' docstrings, and imports neither.
+    # Of the command line, by name: "module:function", a function that returns a `plot.document.Document`. Written out,
+    # as `moe-theory --help` reads the names here and the functions' docstrings, and imports neither.
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict)
     orders: Mapping[str, tuple[str, float]] = dataclasses.field(default_factory=dict)  # as "O", 0.5 of sigma_0^0.5
     first_look: tuple[str, ...] = ()  # globs over the ids of the claims, or tiers, that `make verify` judges
@@ -214,7 +214,7 @@ def declared_commands() -> dict[str, tuple[str, str]]:
 
 
 def import_command(command: str) -> Any:
-    """A paper's command, a `click.Command`. Its module is imported by itself and not the package that it is in, so that
+    """The function of a paper's command. Its module is imported by itself and not the package that it is in, so that
     help, and whatever needs no more, is there at once. Raises: InvalidPaperError where it cannot be imported.
     """
     paper, place = declared_commands()[command]

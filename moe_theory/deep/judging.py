@@ -4,7 +4,6 @@
 """
 
 import dataclasses
-import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,13 +16,14 @@ from moe_theory.core.fields import documented
 from moe_theory.core.machine import available_cores
 from moe_theory.deep import datasets, fitting, own, presets, runs
 from moe_theory.deep.datasets import DataSet
+from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.params import READINGS
 from moe_theory.deep.presets import Preset
 from moe_theory.deep.runs import EVERY, Plan, RunProgress
-from moe_theory.deep.summary import AccuracyMatrix, Summary, accuracy_matrices, summarize
+from moe_theory.deep.summary import Summary, accuracy_matrices, summarize
 from moe_theory.runs import Progress, automatic, shown
 from moe_theory.runs.provenance import backend, is_x64, now, versions
-from moe_theory.verify.claim import Claim, ReadingLike, Runs
+from moe_theory.verify.claim import ReadingLike, Runs
 from moe_theory.verify.interim import SequentialTest
 from moe_theory.verify.request import FAMILY_ERROR, blank_verdict
 from moe_theory.verify.verdict import Report, Verdicts
@@ -66,20 +66,18 @@ class Judgement:
 
 def with_transfer(records: "xr.Dataset", made: Runs) -> "xr.Dataset":
     """The records with the accuracy matrices of these runs, and what these come to."""
-    matrices = [accuracy_matrices(run) for run in made.values()]
-    if not all(matrices):
+    by_test = [accuracy_matrices(run) for run in made.values()]
+    if not all(by_test):
         return records
 
-    def stacked(value: Callable[[AccuracyMatrix], Any]) -> np.ndarray:
-        return np.stack([[value(matrix) for matrix in of.values()] for of in matrices])
+    def stacked(name: str) -> np.ndarray:
+        return np.stack([[getattr(matrix, name) for matrix in matrices.values()] for matrices in by_test])
 
     means = ("average_accuracy", "backward_transfer", "forward_transfer")
-    found: dict[str, Any] = {
-        name: (("cell", "test", "replicate"), stacked(operator.attrgetter(name))) for name in means
-    }
-    shape = ("cell", "test", "learned", runs.CLASS, "replicate")
-    found["accuracy_matrix"] = shape, stacked(operator.attrgetter("accuracies"))
-    return records.assign(found).assign_coords(test=[*matrices[0]], learned=records[runs.CLASS].values)
+    variables: dict[str, Any] = {name: (("cell", "test", "replicate"), stacked(name)) for name in means}
+    matrix_axes = ("cell", "test", "learned", runs.CLASS, "replicate")
+    variables["accuracy_matrix"] = matrix_axes, stacked("accuracies")
+    return records.assign(variables).assign_coords(test=[*by_test[0]], learned=records[runs.CLASS].values)
 
 
 def preset_for(name: str | None, folder: Path | str | None) -> Preset:
@@ -177,7 +175,7 @@ def plan(
         )
     if on_data is not None:
         on_data(read)
-    found = Plan(
+    request = Plan(
         preset=chosen,
         reading=READINGS[reading] if isinstance(reading, str) else reading,
         replicates=chosen.replicates if replicates is None else replicates,
@@ -188,7 +186,16 @@ def plan(
         keeps_weights=keeps_weights,
         data=fitting.thinned(read, chosen.test_images if test_images is None else test_images),
     )
-    return _fitted(found, kappa, literal, tell or (lambda line: None))
+    fitting.check(request, kappa, literal)
+    report = tell or (lambda line: None)
+    if literal:
+        request, line = fitting.literal(request)
+        report(line)
+    if kappa is not None:
+        report("pilot: looking at the gates")
+        request, line = fitting.at_drive(request, kappa)
+        report(line)
+    return request
 
 
 def judge(
@@ -239,29 +246,9 @@ def _numbers(name: str, given: Sequence[int] | None) -> tuple[int, ...] | None:
         raise InvalidRunError(f"{told}. Put it in brackets.") from None
 
 
-def _fitted(plan: Plan, kappa: float | None, literal: bool, tell: Callable[[str], object]) -> Plan:
-    """The plan with the parameters that the theorems ask for, or at a gate drive."""
-    fitting.check(plan, kappa, literal)
-    if literal:
-        plan, told = fitting.literal(plan)
-        tell(told)
-    if kappa is not None:
-        tell("pilot: looking at the gates")
-        plan, told = fitting.at_drive(plan, kappa)
-        tell(told)
-    return plan
-
-
-def _claims(plan: Plan) -> list[Claim]:
-    """About the preset's figure, on the plan's data."""
-    from moe_theory.deep.experiments import claims_for
-
-    return claims_for(plan.preset, plan.data.title)
-
-
 def _tests(plan: Plan) -> list[SequentialTest]:
     """The tests of the preset's claims, which share one error; none of a single seed, which decides nothing."""
-    claims = _claims(plan) if plan.replicates > 1 else []
+    claims = claims_for(plan.preset, plan.data.title) if plan.replicates > 1 else []
     return [
         SequentialTest(
             claim,

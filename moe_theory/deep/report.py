@@ -1,7 +1,9 @@
 """Runs of a deep preset: tables, warnings, a picture, and the same as JSON."""
 
 import dataclasses
+import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,14 +15,13 @@ from moe_theory.deep.datasets import DATASETS
 from moe_theory.deep.experiments import claims_for
 from moe_theory.deep.figures import draw_runs
 from moe_theory.deep.fitting import words
-from moe_theory.deep.judging import FILES as NAMES
-from moe_theory.deep.judging import Judgement
-from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS, Preset
-from moe_theory.deep.runs import Plan
+from moe_theory.deep.judging import FILES, Judgement
+from moe_theory.deep.presets import CONTINUAL, EDGE, PRESETS
+from moe_theory.deep.runs import Plan, RunProgress, Stored
 from moe_theory.deep.summary import LEAST_CHANGE, Estimate, Summary
-from moe_theory.report import pages, verdicts
-from moe_theory.report.document import Document, Picture, ruled, written
-from moe_theory.runs.files import plain, sealed, whole_set
+from moe_theory.plot.document import Document, Picture, VerdictTable, ruled
+from moe_theory.runs.files import plain, sealed
+from moe_theory.sweep.dataset import to_netcdf
 from moe_theory.verify.claim import Runs
 from moe_theory.verify.request import MIN_REPLICATES
 from moe_theory.verify.verdict import Verdict
@@ -57,13 +58,14 @@ TRANSFER = (
 
 
 def presets() -> Document:
+    """Return the presets, with the figure, the data and the sizes of each."""
     facts = [
         {
             "preset": preset.name,
             "where": preset.where,
             "paper": preset.paper,
             "data": preset.data,
-            "is_embedded": is_embedded(preset),
+            "is_embedded": not DATASETS[preset.data].layouts,
             "experts": preset.experts,
             "rounds": preset.num_rounds,
             "network": preset.dims.network,
@@ -71,18 +73,12 @@ def presets() -> Document:
         }
         for preset in PRESETS.values()
     ]
-    shown = ("preset", "where", "data", "experts", "rounds")
-    rows = ([_listed(each[name]) for name in shown] for each in facts)
+    rows = [
+        (preset.name, preset.where, preset.data, ", ".join(map(str, preset.experts)), str(preset.num_rounds))
+        for preset in PRESETS.values()
+    ]
     table = ruled(("preset", "figure", "data", "M", "T"), rows, numbers=("T",), whole=("preset",))
     return Document(lambda: facts, lambda _: (table, BEGIN))
-
-
-def _listed(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def is_embedded(preset: Preset) -> bool:
-    return not DATASETS[preset.data].layouts
 
 
 def heading(plan: Plan) -> str:
@@ -94,18 +90,26 @@ def heading(plan: Plan) -> str:
 
 
 def tables(summary: Summary, width: int) -> list[Table]:
-    """Cells with measures and paired differences to a baseline, mean ± standard error, and with tests that are routed;
-    where classes arrive one after the other with the accuracy on each after each. One table more if narrow."""
-    own, beside, routed = _measures(summary, False), _compared(summary), _measures(summary, True)
-    in_one = [first | second for first, second in zip(own, beside, strict=True)]
-    found = []
-    for rows in [in_one, routed] if width >= WIDE else [own, beside, routed]:
-        cells = ([cell.name, *row.values()] for cell, row in zip(summary.cells, rows, strict=True))
-        found.append(ruled(("cell", *rows[0]), cells, numbers=rows[0], whole=("cell",), folded=rows[0]))
-    return found + _matrices(summary)
+    """Return tables of the cells: measures, paired differences to a baseline, and tests that are routed.
+
+    Numbers are mean ± standard error. Measures and differences are one table where there is room. Where classes arrive
+    one after the other, there are tables of the accuracy on each class after each.
+    """
+    measures = _measures(summary, is_routed=False)
+    differences = _differences(summary)
+    blocks = [measures, differences]
+    if width >= WIDE:
+        blocks = [[first | second for first, second in zip(measures, differences, strict=True)]]
+    made = []
+    for block in [*blocks, _measures(summary, is_routed=True)]:
+        titles = list(block[0])
+        rows = [[cell.name, *row.values()] for cell, row in zip(summary.cells, block, strict=True)]
+        made.append(ruled(("cell", *titles), rows, numbers=titles, whole=("cell",), folded=titles))
+    return made + [_accuracies(summary, test) for test in summary.cells[0].transfer]
 
 
 def _measures(summary: Summary, is_routed: bool) -> list[dict[str, str]]:
+    """Return the measures of each cell by title."""
     titles = {name: title for name, title in TITLES.items() if name.endswith("_routed") == is_routed}
     return [
         {title: _shown(name, cell.measures[name]) for name, title in titles.items() if name in cell.measures}
@@ -113,40 +117,41 @@ def _measures(summary: Summary, is_routed: bool) -> list[dict[str, str]]:
     ]
 
 
-def _matrices(summary: Summary) -> list[Table]:
-    """The accuracy matrices and what they come to, means over seeds: a table for each setting of the test."""
-    found = []
-    for test, first in summary.cells[0].transfer.items():
-        size = len(first.matrix)
-        titles = (f"{test}: cell", "after", *(f"on {task}" for task in range(1, size + 1)), "mean", "BWT", "FWT")
-        rows = []
-        for cell in summary.cells:
-            of = cell.transfer[test]
-            blank, after_all = ["", "", ""], (of.average_accuracy, of.backward_transfer, of.forward_transfer)
-            for task, rates in enumerate(of.matrix, start=1):
-                ends = [estimate.mean for estimate in after_all] if task == size else []
-                numbers = ["" if math.isnan(value) else f"{value:.2f}" for value in (*rates, *ends)]
-                rows.append(["" if task > 1 else cell.name, str(task), *numbers, *blank[len(ends) :]])
-        found.append(ruled(titles, rows, numbers=titles[1:], whole=titles))
-    return found
-
-
-def _compared(summary: Summary) -> list[dict[str, str]]:
-    """Of each cell its differences, the gate drive, and rounds after termination, where there is a router to end."""
+def _differences(summary: Summary) -> list[dict[str, str]]:
+    """Return the differences of each cell, the gate drive, and the share of rounds after termination, by title."""
     baselines = {cell.baseline for cell in summary.cells if cell.baseline}
-    ends = "terminated" in summary.cells[0].measures
-    than = f"less {baselines.pop()}" if len(baselines) == 1 else f"less {'with termination' if ends else 'adaptive'}"
-    found = []
+    terminates = "terminated" in summary.cells[0].measures
+    baseline = "with termination" if terminates else "adaptive"
+    if len(baselines) == 1:
+        baseline = baselines.pop()
+    rows = []
     for cell in summary.cells:
-        shown = {name: _shown(name, cell.differences[name], "+") if cell.differences else "" for name in COMPARED}
-        row = {f"{TITLES[name].removeprefix('error ')} {than}": text for name, text in shown.items()}
+        row = {}
+        for name in COMPARED:
+            title = f"{TITLES[name].removeprefix('error ')} less {baseline}"
+            row[title] = _shown(name, cell.differences[name], "+") if cell.differences else ""
         row["κ"] = f"{cell.drive:.2g}"
-        if ends:
+        if terminates:
             row["ended"] = "" if cell.exploration_rounds is None else f"{cell.measures['terminated'].mean:.0%}"
         else:
             row["dropped"] = f"{cell.measures['dropped'].mean:.1f}"
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
+
+
+def _accuracies(summary: Summary, test: str) -> Table:
+    """Return the accuracy matrices of all cells under a setting of the test, means over seeds, with their summaries."""
+    size = len(summary.cells[0].transfer[test].matrix)
+    titles = (f"{test}: cell", "after", *(f"on {task}" for task in range(1, size + 1)), "mean", "BWT", "FWT")
+    rows = []
+    for cell in summary.cells:
+        transfer = cell.transfer[test]
+        ends = (transfer.average_accuracy, transfer.backward_transfer, transfer.forward_transfer)
+        for task, rates in enumerate(transfer.matrix, start=1):
+            values = [*rates, *(end.mean if task == size else math.nan for end in ends)]
+            numbers = ["" if math.isnan(value) else f"{value:.2f}" for value in values]
+            rows.append(["" if task > 1 else cell.name, str(task), *numbers])
+    return ruled(titles, rows, numbers=titles[1:], whole=titles)
 
 
 def closing_lines(summary: Summary) -> list[str]:
@@ -211,35 +216,34 @@ def picture(plan: Plan, runs: Runs, summary: Summary) -> Picture:
     return Picture(title, height, lambda figure: draw_runs(plan.preset, title, runs, figure), caption)
 
 
-def write(found: Judgement, folder: Path) -> list[Path]:
-    """Write records, numbers, verdicts and picture into the folder, all or none; their paths. Raises: OutputError."""
-    from moe_theory.sweep.dataset import to_netcdf
+def document(judgement: Judgement, folder: Path, log: Sequence[str]) -> Document:
+    """Each cell's errors, how they differ, and the verdicts on the figure's claims, with files for the folder.
 
-    plan, paths = found.plan, [folder / name for name in NAMES]
-    with whole_set(folder, NAMES) as temporaries:
-        results, numbers, verdicts, drawn = temporaries.values()
-        to_netcdf(found.to_xarray(), results)
-        numbers.write_text(sealed(summary_json(plan, found.summary, found.verdicts, paths)))
-        verdicts.write_text(pages.to_json(found.verdicts.source))
-        drawn.write_bytes(picture(plan, found.runs, found.summary).rendered())
-    return paths
+    Args:
+        log: lines on runs that the folder had.
+    """
+    plan, summary = judgement.plan, judgement.summary
+    verdicts = VerdictTable(judgement.verdicts.source)
+    paths = [folder / name for name in FILES]
+    numbers = sealed(summary_json(plan, summary, judgement.verdicts, paths))
 
-
-def document(found: Judgement, paths: Sequence[Path], stored: Sequence[str]) -> Document:
-    """Each cell's errors, how they differ, and the verdicts on the figure's claims; with lines on what was `stored`."""
-    plan, summary, report = found.plan, found.summary, found.verdicts.source
-
-    def parts(width: int) -> Iterator[RenderableType]:
+    def parts(width: int) -> Iterator[VerdictTable | RenderableType]:
         yield from tables(summary, width)
         yield from closing_lines(summary)
         if claims_for(plan.preset, plan.data.title):
             yield from verdict_warnings(summary)
-        if report.verdicts:
-            yield verdicts.live_table(report.verdicts, width)
-            yield from verdicts.closing_lines(report)
-        yield from (*stored, *(f"wrote {path}" for path in paths))
+        if judgement.verdicts:
+            yield verdicts
+        yield from log
+        yield from (f"wrote {path}" for path in paths)
 
-    return Document(lambda: written(paths[1]), parts)
+    contents = (
+        lambda path: to_netcdf(judgement.to_xarray(), path),
+        lambda path: path.write_text(numbers),
+        verdicts,
+        picture(plan, judgement.runs, summary).write,
+    )
+    return Document(lambda: json.loads(numbers), parts, folder=folder, files=dict(zip(FILES, contents, strict=True)))
 
 
 def verdict_warnings(summary: Summary) -> list[str]:
@@ -284,3 +288,40 @@ def _shown(measure: str, estimate: Estimate, sign: str = "") -> str:
     digits = 3 if measure.startswith("accuracy") else 4
     mean = f"{estimate.mean:{sign}.{digits}f}"
     return f"{mean} ± {estimate.standard_error:.{digits}f}" if math.isfinite(estimate.standard_error) else mean
+
+
+class RunLog:
+    """Which of a plan's runs its folder had, and whether any has come to a checkpoint since."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._num_runs = len(plan.preset.cells()) * plan.replicates
+        self._counts: Counter[Stored] = Counter()
+        self._has_stored = False
+
+    def record(self, step: RunProgress) -> None:
+        """Note a run that begins, or a part of a run that is stored."""
+        if step.stored is None:
+            self._has_stored = True
+        else:
+            self._counts[step.stored] += 1
+
+    def saved_rounds(self, folder: Path) -> str:
+        """Return a line on what an interrupt leaves."""
+        if self._has_stored or self._counts[Stored.PARTIAL] or self._counts[Stored.COMPLETE]:
+            return f"rounds up to each run's last checkpoint are kept in {folder}: the same command resumes from them"
+        return f"no run had reached its first checkpoint, round {self._plan.every}: nothing is kept"
+
+    def lines(self) -> list[str]:
+        """Return lines on runs that were resumed or computed again."""
+        complete, ended, damaged = (self._counts[kind] for kind in (Stored.COMPLETE, Stored.ENDED, Stored.DAMAGED))
+        resumed = self._counts[Stored.PARTIAL] + complete
+        lines = []
+        if resumed:
+            lines.append(f"resumed {resumed} of {self._num_runs} runs, {complete} of which were complete")
+        if ended:
+            verb = "had ended, and was" if ended == 1 else "had ended, and were"
+            lines.append(f"{ended} of {self._num_runs} runs {verb} computed again: their weights were not saved")
+        if damaged:
+            lines.append(f"{damaged} {'run was' if damaged == 1 else 'runs were'} damaged: computed again")
+        return lines

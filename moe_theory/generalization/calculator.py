@@ -133,12 +133,12 @@ class Form(NamedTuple):
     """A bound as a function of the number of samples."""
 
     name: str
-    dimension: str  # of DIMENSIONS, BOTH or OWN: whose d_N it uses; empty where it uses none
-    natarajan: float | None  # d_N
-    status: str  # of the statement, for all classifiers: HOLDS, CONDITIONAL or REFUTED
-    rests_on: tuple[str, ...]  # what it assumes: LEMMA_2, LEMMA_3, NATARAJAN or RADEMACHER
     at: Callable[[int], float]  # of m
     needs: tuple[str, ...]  # its hypotheses, from LOSS to ERROR
+    dimension: str = ""  # of DIMENSIONS, BOTH or OWN: whose d_N it uses; empty where it uses none
+    natarajan: float | None = None  # d_N
+    status: str = HOLDS  # of the statement, for all classifiers: HOLDS, CONDITIONAL or REFUTED
+    rests_on: tuple[str, ...] = ()  # what it assumes: LEMMA_2, LEMMA_3, NATARAJAN or RADEMACHER
     bounds: str = GAP  # or RISK
 
     @property
@@ -244,28 +244,40 @@ def calculate(setting: Setting) -> list[EvaluatedBound]:
 def applicable_forms(setting: Setting) -> list[Form]:
     """The paper's bounds for each d_N, then the bounds that hold. Raises: as `calculate`."""
     forms = [*_stored(setting)] if setting.experts == ANY else [*_paper_forms(setting), *_corrected_forms(setting)]
+    forms = [form._replace(at=_guarded(form.at)) for form in forms]
     if setting.training_error is None:
         return forms
-    return [*(_of_risk(form, setting.training_error) for form in forms), *_certificate(setting)]
+    forms = [_of_risk(form, setting.training_error) for form in forms]
+    if setting.code_bits is not None:
+        code = (setting.code_bits, setting.training_error)
+
+        def risk(num_samples: int) -> float:
+            return certificate.certificate(*code, num_samples, setting.delta, setting.num_choices).risk
+
+        forms.append(Form("certificate", risk, (LOSS, SAMPLES, CODE, ERROR, ONE), bounds=RISK))
+    return forms
+
+
+def _guarded(bound: Callable[[int], float]) -> Callable[[int], float]:
+    """Return the bound, infinite where it overflows."""
+
+    def at(num_samples: int) -> float:
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                value = float(bound(num_samples))
+        except OverflowError:
+            return math.inf
+        return math.inf if math.isnan(value) else value
+
+    return at
 
 
 def _of_risk(form: Form, training_error: float) -> Form:
-    """A bound on the gap, with the training error added."""
+    """Return a bound on the gap with the training error added."""
     at = form.at
     return form._replace(
         at=lambda num_samples: at(num_samples) + training_error, needs=(*form.needs, ERROR), bounds=RISK
     )
-
-
-def _certificate(setting: Setting) -> Iterator[Form]:
-    if setting.code_bits is None or setting.training_error is None:
-        return
-    bits, error = setting.code_bits, setting.training_error
-
-    def at(num_samples: int) -> float:
-        return certificate.certificate(bits, error, num_samples, setting.delta, setting.num_choices).risk
-
-    yield Form("certificate", "", None, HOLDS, (), at, (LOSS, SAMPLES, CODE, ERROR, ONE), RISK)
 
 
 def dimensions(setting: Setting) -> dict[str, float]:
@@ -349,18 +361,18 @@ def _paper_forms(setting: Setting) -> Iterator[Form]:
     for name, dimension in found.items():
         for form in theory.FORMS:
 
-            def theorem_1(num_samples: int, dimension: float = dimension, form: str = form) -> float:
+            def theorem_1(num_samples: int, dimension: float = dimension, form: str = form) -> Any:
                 sizes = (setting.num_experts, setting.num_active, num_samples)
                 terms = (rademacher(setting, num_samples), dimension, setting.lipschitz, setting.delta, form)
-                return float(theory.theorem_1(*sizes, *terms))
+                return theory.theorem_1(*sizes, *terms)
 
-            yield Form(f"theorem-1.{form}", name, dimension, REFUTED, rests_on, _guarded(theorem_1), _OF_CLASS)
+            yield Form(f"theorem-1.{form}", theorem_1, _OF_CLASS, name, dimension, REFUTED, rests_on)
     parameters = setting.num_parameters
     if setting.experts == NETWORK and parameters is not None:
         operators, rows = layer_norms(setting)
 
-        def corollary_4(num_samples: int) -> float:
-            value = theory.corollary_4(
+        def corollary_4(num_samples: int) -> Any:
+            return theory.corollary_4(
                 setting.num_experts,
                 setting.num_active,
                 num_samples,
@@ -371,66 +383,81 @@ def _paper_forms(setting: Setting) -> Iterator[Form]:
                 lipschitz=setting.lipschitz,
                 delta=setting.delta,
             )
-            return float(value)
 
         dimension = float(theory.lemma_2(parameters, setting.num_experts))
-        yield Form("corollary-4", "", dimension, REFUTED, (LEMMA_3, LEMMA_2), _guarded(corollary_4), _OF_CLASS)
+        yield Form("corollary-4", corollary_4, _OF_CLASS, "", dimension, REFUTED, (LEMMA_3, LEMMA_2))
 
 
 def _corrected_forms(setting: Setting) -> Iterator[Form]:
     """Bounds by complexities, where experts and router have them; by the number of weights, where that is known."""
-    is_linear = setting.experts == LINEAR
-    if is_linear and setting.router_kind == FIXED:
-        yield _uniform(setting, "given-router", _given_router_complexity)
+    sizes = (setting.num_experts, setting.num_active)
+    norms = (setting.expert_norm, setting.feature_norm)
+    is_linear = setting.experts == LINEAR and setting.router_kind == LINEAR
+    is_given = setting.experts == LINEAR and setting.router_kind == FIXED
+    has_norms = setting.experts != OWN and setting.natarajan is None and setting.router_kind != FREE
+
+    def given_router(num_samples: int) -> Any:
+        return corrected.fixed_router_complexity(setting.num_experts, num_samples, 1.0, *norms)  # |a(x)|^2 <= 1
+
+    def product(num_samples: int) -> Any:
+        # A in place of B c: the proof needs R(H) <= A / sqrt(n) on any n inputs of an expert. R_m(H) = A / sqrt(m) at
+        # one m is not enough: for the constants +1 and -1 it is 0.80 / sqrt(m) at m = 500, but 1 at m = 1, and with one
+        # input per cell the gap exceeds the bound with A = 0.80.
+        return corrected.product_complexity(setting.num_experts, num_samples, rademacher(setting, 1))
+
+    def lipschitz(num_samples: int) -> Any:
+        return corrected.lipschitz_complexity(*sizes, num_samples, *norms, setting.router_norm)
+
+    def covering(num_samples: int) -> Any:
+        terms = (setting.num_features, *norms, setting.router_norm, setting.lipschitz, setting.delta)
+        return corrected.covering(*sizes, num_samples, *terms)
+
+    if is_given:
+        yield _uniform(setting, "given-router", given_router)
     elif setting.num_active == 1 and (setting.experts != OWN or setting.is_uniform):
-        yield _uniform(setting, "product", _product_complexity)
-    elif is_linear and setting.router_kind == LINEAR:
-        yield _uniform(setting, "lipschitz", _lipschitz_complexity)
-    if is_linear and setting.router_kind == LINEAR:
-        covering = _guarded(lambda num_samples: _covering(setting, num_samples))
-        yield Form("covering", "", None, HOLDS, (), covering, (*_OF_CLASS, LOGITS))
-    elif not (is_linear and setting.router_kind == FIXED) and _have_norms(setting):
-        norms = _guarded(lambda num_samples: _norms(setting, num_samples))
-        yield Form("norms", "", None, HOLDS, (), norms, (*_OF_CLASS, LOGITS))
+        yield _uniform(setting, "product", product)
+    elif is_linear:
+        yield _uniform(setting, "lipschitz", lipschitz)
+    if is_linear:
+        yield Form("covering", covering, (*_OF_CLASS, LOGITS))
+    elif has_norms and not is_given:
+        yield Form("norms", lambda num_samples: _norms(setting, num_samples), (*_OF_CLASS, LOGITS))
     yield from _stored(setting)
-
-
-def _have_norms(setting: Setting) -> bool:
-    """Whether experts and router are of classes whose norms are known, and so are the masks that they can give."""
-    return setting.experts != OWN and setting.natarajan is None and setting.router_kind != FREE
 
 
 def _stored(setting: Setting) -> Iterator[Form]:
     if (bits := setting.stored_bits) is not None:
-        at = _guarded(lambda num_samples: float(corrected.stored(bits, 1, num_samples, setting.delta)))
-        yield Form("stored", "", None, HOLDS, (), at, (LOSS, SAMPLES, SIZES, ONE))
+
+        def stored(num_samples: int) -> Any:
+            return corrected.stored(bits, 1, num_samples, setting.delta)
+
+        yield Form("stored", stored, (LOSS, SAMPLES, SIZES, ONE))
 
 
-def _norms(setting: Setting, num_samples: int) -> float:
+def _norms(setting: Setting, num_samples: int) -> Any:
     """`corrected.uniform` for networks, by the Frobenius norms of their layers and patterns of their router's units."""
     sizes = (setting.num_experts, setting.num_active, num_samples)
-    of_router = {FIXED: (), LINEAR: (setting.router_norm,)}
-    routers = of_router.get(setting.router_kind, (setting.router_norm,) * (len(setting.router_widths) + 1))
+    num_layers = {FIXED: 0, LINEAR: 1}.get(setting.router_kind, len(setting.router_widths) + 1)
+    routers = (setting.router_norm,) * num_layers
     rho = corrected.network_complexity(*sizes, frobenius_norms(setting), routers, setting.feature_norm)
     if setting.router_kind == NETWORK:
         patterns = corrected.log_network_patterns(*sizes, setting.num_features, setting.router_widths)
     else:
         patterns = _log_patterns(setting, num_samples)
-    return float(corrected.uniform(rho, patterns, num_samples, setting.lipschitz, setting.delta))
+    return corrected.uniform(rho, patterns, num_samples, setting.lipschitz, setting.delta)
 
 
-def _uniform(setting: Setting, name: str, capacity: Callable[[Setting, int], float]) -> Form:
+def _uniform(setting: Setting, name: str, complexity_at: Callable[[int], Any]) -> Form:
     """`corrected.uniform` with this complexity of a class whose masks are given."""
 
-    def at(num_samples: int) -> float:
+    def at(num_samples: int) -> Any:
         patterns = _log_patterns(setting, num_samples)
-        rho = capacity(setting, num_samples)
-        return float(corrected.uniform(rho, patterns, num_samples, setting.lipschitz, setting.delta))
+        return corrected.uniform(complexity_at(num_samples), patterns, num_samples, setting.lipschitz, setting.delta)
 
     of_experts = {LINEAR: (), NETWORK: (LEMMA_3,), OWN: (RADEMACHER,)}[setting.experts]
     rests_on = (*of_experts, *_of_router(setting))
-    needs = (*_OF_CLASS, *((GIVEN,) if setting.router_kind == FIXED else (LOGITS,) if name == "lipschitz" else ()))
-    return Form(name, "", None, CONDITIONAL if rests_on else HOLDS, rests_on, _guarded(at), needs)
+    needs = {FIXED: (GIVEN,)}.get(setting.router_kind, (LOGITS,) if name == "lipschitz" else ())
+    return Form(name, at, (*_OF_CLASS, *needs), status=CONDITIONAL if rests_on else HOLDS, rests_on=rests_on)
 
 
 def _of_router(setting: Setting) -> tuple[str, ...]:
@@ -438,32 +465,6 @@ def _of_router(setting: Setting) -> tuple[str, ...]:
     if setting.router_kind not in (NETWORK, OWN):
         return ()
     return (LEMMA_2,) if setting.natarajan is None else (NATARAJAN,)
-
-
-def _given_router_complexity(setting: Setting, num_samples: int) -> float:
-    """At |a(x)|^2 = 1, its maximum."""
-    norms = (setting.expert_norm, setting.feature_norm)
-    return float(corrected.fixed_router_complexity(setting.num_experts, num_samples, 1.0, *norms))
-
-
-def _product_complexity(setting: Setting, num_samples: int) -> float:
-    """Product complexity with A in place of B c: its proof needs R(H) <= A / sqrt(n) on any n inputs of an expert.
-
-    R_m(H) = A / sqrt(m) at one m is not enough: for the constants +1 and -1 it is 0.80 / sqrt(m) at m = 500, but 1 at
-    m = 1, and with one input per cell the gap exceeds the bound with A = 0.80.
-    """
-    return float(corrected.product_complexity(setting.num_experts, num_samples, rademacher(setting, 1)))
-
-
-def _lipschitz_complexity(setting: Setting, num_samples: int) -> float:
-    norms = (setting.expert_norm, setting.feature_norm, setting.router_norm)
-    return float(corrected.lipschitz_complexity(setting.num_experts, setting.num_active, num_samples, *norms))
-
-
-def _covering(setting: Setting, num_samples: int) -> float:
-    sizes = (setting.num_experts, setting.num_active, num_samples, setting.num_features)
-    norms = (setting.expert_norm, setting.feature_norm, setting.router_norm)
-    return corrected.covering(*sizes, *norms, setting.lipschitz, setting.delta)
 
 
 def _log_patterns(setting: Setting, num_samples: int) -> float:
@@ -479,20 +480,6 @@ def _log_patterns(setting: Setting, num_samples: int) -> float:
         return most
     dimension = next(iter(dimensions(setting).values()))
     return min(most, float(theory.log_labelings(num_samples, masks, dimension)))
-
-
-def _guarded(bound: Callable[[int], float]) -> Callable[[int], float]:
-    """The bound, infinite where it overflows."""
-
-    def at(num_samples: int) -> float:
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                value = bound(num_samples)
-        except OverflowError:
-            return math.inf
-        return math.inf if math.isnan(value) else value
-
-    return at
 
 
 def _check_numbers(setting: Setting) -> None:

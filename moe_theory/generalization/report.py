@@ -14,8 +14,7 @@ from rich.text import Text
 from moe_theory.generalization import calculator
 from moe_theory.generalization.calculator import EvaluatedBound, Setting
 from moe_theory.generalization.theory import MOST_SAMPLES
-from moe_theory.report.document import Document, Picture, headed, ruled
-from moe_theory.report.numbers import count
+from moe_theory.plot.document import Document, Picture, headed, ruled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +26,9 @@ POINTS = 129  # of a curve
 SPAN = 30  # factor by which the picture extends beyond its marks
 LOWEST, HIGHEST = 1e-6, 10.0  # values shown at most
 HEIGHT = 3.9  # inches of the picture
+PICTURE = "bounds.svg"
+COLUMNS = ("bound", "d_N", "value", "informs", "from m =", "status")
+MOST_DIGITS = 9  # of a count that is shown in full
 TITLE = "Bounds on the generalization error of a sparse mixture of experts over the number of samples"
 
 
@@ -91,19 +93,24 @@ RESTS_ON = {
 
 
 def document(
-    setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str] = (), drawn: Path | None = None
+    setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str] = (), folder: Path | None = None
 ) -> Document:
-    """The setting, the table, a line on each form, and the hypotheses, with the path of a picture that was drawn."""
-    bounded = sorted({bound.form.bounds for bound in bounds})
+    """The setting, the table, a line on each form, and the hypotheses, with a picture for the folder."""
+    bounded = [f"Bounded is {BOUNDED[name]}." for name in sorted({bound.form.bounds for bound in bounds})]
     parts = (
-        *map(Text, (*facts(setting), *notes, *(f"Bounded is {BOUNDED[each]}." for each in bounded))),
+        *(Text(sentence) for sentence in (*facts(setting), *notes, *bounded)),
         table(bounds),
         headed(remarks(setting, bounds)),
         Text("Hypotheses, by their letters:" if bounds else "No bound applies."),
         headed((letter, f"{sentence}.") for letter, sentence in hypotheses(setting, bounds)),
     )
     return Document(
-        lambda: _body(setting, bounds, notes), lambda _: parts, SCHEMA, [f"picture: {drawn}"] if drawn else []
+        lambda: _body(setting, bounds, notes),
+        lambda _: parts,
+        schema=SCHEMA,
+        beside=[] if folder is None else [f"picture: {folder / PICTURE}"],
+        folder=folder,
+        files={PICTURE: picture(setting, bounds).write},
     )
 
 
@@ -114,7 +121,8 @@ def hypotheses(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple
 
 def _letters(bounds: Sequence[EvaluatedBound]) -> dict[str, str]:
     needs = {need for bound in bounds for need in _needs(bound)}
-    return dict(zip(filter(needs.__contains__, (*HYPOTHESES, *RESTS_ON)), string.ascii_lowercase, strict=False))
+    ordered = [need for need in (*HYPOTHESES, *RESTS_ON) if need in needs]
+    return dict(zip(ordered, string.ascii_lowercase, strict=False))
 
 
 def _needs(bound: EvaluatedBound) -> tuple[str, ...]:
@@ -128,11 +136,13 @@ def _words(setting: Setting, need: str) -> str:
 def facts(setting: Setting) -> list[str]:
     sizes = f"T = {count(setting.num_experts)} experts, k = {count(setting.num_active)} active"
     samples = f"m = {count(setting.num_samples)} samples, d = {count(setting.num_features)} features"
-    found = list(calculator.dimensions(setting).values())
-    is_agreed = len(found) > 1 and len(set(found)) == 1
-    agreed = f", d_N = {count(found[0])} under both readings" if is_agreed else ""
-    smooth = "" if setting.experts == calculator.ANY else f", {setting.lipschitz:g}-Lipschitz"
-    inputs = "" if setting.experts == calculator.ANY else f", |x| <= {setting.feature_norm:g}"
+    dimensions = list(calculator.dimensions(setting).values())
+    agreed, smooth, inputs = "", "", ""
+    if len(dimensions) > 1 and len(set(dimensions)) == 1:
+        agreed = f", d_N = {count(dimensions[0])} under both readings"
+    if setting.experts != calculator.ANY:
+        smooth = f", {setting.lipschitz:g}-Lipschitz"
+        inputs = f", |x| <= {setting.feature_norm:g}"
     return [
         f"{sizes}, {samples}{inputs}.",
         f"Experts: {_experts_words(setting)}.",
@@ -143,17 +153,22 @@ def facts(setting: Setting) -> list[str]:
 
 def table(bounds: Sequence[EvaluatedBound]) -> Table:
     """A row for each bound: its value, whether and from how many samples on it is informative, and its status."""
-    dimensions = ["d_N"] if any(bound.form.natarajan is not None for bound in bounds) else []
-    numbers = (*dimensions, "value", "informs", "from m =")
-    columns, rows, styles = ("bound", *numbers, "status"), [], []
-    for bound in bounds:
-        natarajan = "" if bound.form.natarajan is None else count(bound.form.natarajan)
-        natarajan += f" ({bound.form.dimension})" if natarajan and has_reading(bound) else ""
-        informs = "yes" if bound.is_informative else "no"
-        found = (*([natarajan] if dimensions else []), _value(bound.value), informs, _least(bound))
-        rows.append((WORDS[bound.form.name].title, *found, status(bound)))
-        styles.append("bold green" if bound.is_best else "red" if bound.form.status == calculator.REFUTED else None)
-    return ruled(columns, rows, numbers, whole=columns, styles=styles)
+    rows = [
+        {
+            "bound": WORDS[bound.form.name].title,
+            "d_N": _dimension(bound),
+            "value": _value(bound.value),
+            "informs": "yes" if bound.is_informative else "no",
+            "from m =": _least(bound),
+            "status": status(bound),
+        }
+        for bound in bounds
+    ]
+    has_dimensions = any(bound.form.natarajan is not None for bound in bounds)
+    columns = [name for name in COLUMNS if name != "d_N" or has_dimensions]
+    colours = {calculator.REFUTED: "red"}
+    styles = ["bold green" if bound.is_best else colours.get(bound.form.status) for bound in bounds]
+    return ruled(columns, [[row[name] for name in columns] for row in rows], columns[1:-1], columns, styles=styles)
 
 
 def remarks(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
@@ -161,7 +176,7 @@ def remarks(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple[st
     lines, letters = [], _letters(bounds)
     for bound in {bound.form.name: bound for bound in bounds}.values():
         words = WORDS[bound.form.name]
-        taken = " and ".join(RESTS_ON[each] for each in bound.form.rests_on)
+        taken = " and ".join(RESTS_ON[source] for source in bound.form.rests_on)
         is_assumed = taken and bound.form.status == calculator.CONDITIONAL
         needs = f"; needs {', '.join(sorted(letters[need] for need in _needs(bound)))}"
         lines.append((words.title, words.remark + (f", assuming {taken}" if is_assumed else "") + needs))
@@ -180,7 +195,7 @@ def remarks(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple[st
     else:
         since = f"informs from m = {_least(best)} on" if best.smallest_num_samples else "never informs"
         lines.append(("best", f"{WORDS[best.form.name].title}: {_value(best.value)}; it {since}"))
-        holding = [each for each in bounds if each.form.status == calculator.HOLDS and each.smallest_num_samples]
+        holding = [bound for bound in bounds if bound.form.status == calculator.HOLDS and bound.smallest_num_samples]
         first = min(holding, key=_samples_needed, default=best)
         if _samples_needed(first) < _samples_needed(best):
             lines.append(("first to inform", f"{WORDS[first.form.name].title}, from m = {_least(first)} on"))
@@ -278,6 +293,19 @@ def _router_words(setting: Setting) -> str:
     return f"network {widths} of {count(setting.num_parameters)} weights"
 
 
+def count(value: float) -> str:
+    """A count in full, or to three digits where it is large or not whole."""
+    is_short = value == int(value) and abs(value) < 10**MOST_DIGITS if math.isfinite(value) else False
+    return f"{int(value):,}" if is_short else f"{value:.3g}"
+
+
+def _dimension(bound: EvaluatedBound) -> str:
+    """Return d_N, with the reading that it is of."""
+    if bound.form.natarajan is None:
+        return ""
+    return count(bound.form.natarajan) + (f" ({bound.form.dimension})" if has_reading(bound) else "")
+
+
 def _is_true_here(bound: EvaluatedBound) -> bool:
     return bound.is_implied and bound.is_informative
 
@@ -295,7 +323,7 @@ def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[EvaluatedBoun
     counts = sample_counts(setting, bounds)
     lowest = setting.threshold
     for bound in bounds:
-        values = np.array([bound.form.at(int(each)) for each in counts])
+        values = np.array([bound.form.at(int(num_samples)) for num_samples in counts])
         lowest = min(lowest, values.min())
         _draw_curve(axes, setting, bound, counts, values)
     floor = 10.0 ** math.floor(math.log10(max(lowest, LOWEST)))

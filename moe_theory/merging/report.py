@@ -11,8 +11,7 @@ from rich.table import Table
 
 from moe_theory.core.routes import num_late
 from moe_theory.merging.online import Row
-from moe_theory.report.document import Document, Picture, ruled, to_csv
-from moe_theory.runs.files import write_together
+from moe_theory.plot.document import Content, Document, Picture, ruled, to_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
@@ -80,11 +79,27 @@ def summary(rows: Sequence[Row], policy: str, equal: Sequence[float] | None) -> 
     return f"{policy}: {own}.{beside} A choice took {seconds:.2f} ms (median)."
 
 
-def document(rows: Sequence[Row], policy: str, equal: Sequence[float] | None, paths: Sequence[Path]) -> Document:
-    """Slots served by a policy, which were written to these paths."""
-    written = [str(path) for path in paths]
-    parts = (summary(rows, policy, equal), *(f"wrote {path}" for path in written))
-    return Document(lambda: _body(rows, policy, equal) | {"files": written}, lambda _: parts)
+def document(
+    rows: Sequence[Row], policy: str, equal: Sequence[float] | None, folder: Path, is_interrupted: bool = False
+) -> Document:
+    """Slots served by a policy, with numbers and a picture for the folder."""
+    caption = summary(rows, policy, equal)
+    title = f"Rewards and merging weights of {policy} over slots"
+    picture = Picture(title, HEIGHT, lambda figure: _draw(figure, rows, equal), caption)
+    paths = [str(folder / name) for name in NAMES]
+    return Document(
+        lambda: _body(rows, policy, equal) | {"files": paths},
+        lambda _: [caption, *(f"wrote {path}" for path in paths)],
+        folder=folder,
+        files=_files(NAMES, [_slot(row) for row in rows], picture),
+        is_interrupted=is_interrupted,
+    )
+
+
+def _files(names: Sequence[str], rows: Sequence[Mapping[str, Any]], picture: Picture) -> dict[str, Content]:
+    """Return the contents of a table and a picture by the names of their files."""
+    table, drawing = names
+    return {table: lambda path: path.write_text(to_csv(rows), encoding="utf-8"), drawing: picture.write}
 
 
 def _body(rows: Sequence[Row], policy: str, equal: Sequence[float] | None) -> dict[str, Any]:
@@ -113,14 +128,6 @@ def _earned(row: Row) -> list[float | None]:
     return [reward if count else None for reward, count in zip(row.rewards.tolist(), row.counts, strict=True)]
 
 
-def write(rows: Sequence[Row], policy: str, equal: Sequence[float] | None, folder: Path) -> list[Path]:
-    """Write numbers and figure into the folder; returns their paths. Raises: OutputError if they cannot be written."""
-    title = f"Rewards and merging weights of {policy} over slots"
-    caption = summary(rows, policy, equal)
-    picture = Picture(title, HEIGHT, lambda figure: _draw(figure, rows, equal), caption)
-    return write_together(folder, dict(zip(NAMES, (to_csv([*map(_slot, rows)]), picture.rendered()), strict=True)))
-
-
 def compared(by_policy: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
     """A row a policy, all of the same slots, the best at the end first."""
     found = [
@@ -135,22 +142,16 @@ def compared(by_policy: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: -row["late_reward"])
 
 
-def comparison(by_policy: Mapping[str, Sequence[Row]], paths: Sequence[Path]) -> Document:
-    """What each policy earned on the same slots, which was written to these paths."""
-    slots, found, written = next(iter(by_policy.values())), compared(by_policy), [str(path) for path in paths]
-    columns = ("policy", "mean reward", f"in the last {num_late(len(slots))}", "a choice, ms")
+def comparison(by_policy: Mapping[str, Sequence[Row]], folder: Path) -> Document:
+    """Rewards of each policy on the same slots, with numbers and a picture for the folder."""
+    rows = compared(by_policy)
+    num_slots = len(next(iter(by_policy.values())))
+    columns = ("policy", "mean reward", f"in the last {num_late(num_slots)}", "a choice, ms")
     cells = [
         (row["policy"], f"{row['mean_reward']:.3f}", f"{row['late_reward']:.3f}", f"{1000 * row['seconds']:.2f}")
-        for row in found
+        for row in rows
     ]
-    table = ruled(columns, cells, columns[1:], whole=columns, title=f"The same {len(slots)} slots by each policy")
-    parts = (table, *(f"wrote {path}" for path in written))
-    return Document(lambda: {"policies": found, "files": written}, lambda _: parts)
-
-
-def write_comparison(by_policy: Mapping[str, Sequence[Row]], folder: Path) -> list[Path]:
-    """Write the table and the picture into the folder. Raises: OutputError if they cannot be written."""
-    rows = compared(by_policy)
+    table = ruled(columns, cells, columns[1:], whole=columns, title=f"The same {num_slots} slots by each policy")
 
     def draw(figure: "FigureBase") -> None:
         axes = figure.subplots()
@@ -162,8 +163,13 @@ def write_comparison(by_policy: Mapping[str, Sequence[Row]], folder: Path) -> li
 
     title = "Rewards of every policy over the same slots"
     caption = f"{rows[0]['policy']} ends best, at {rows[0]['late_reward']:.3f}."
-    picture = Picture(title, HEIGHT, draw, caption)
-    return write_together(folder, dict(zip(COMPARED, (to_csv(rows), picture.rendered()), strict=True)))
+    paths = [str(folder / name) for name in COMPARED]
+    return Document(
+        lambda: {"policies": rows, "files": paths},
+        lambda _: [table, *(f"wrote {path}" for path in paths)],
+        folder=folder,
+        files=_files(COMPARED, rows, Picture(title, HEIGHT, draw, caption)),
+    )
 
 
 def _over(rewards: Sequence[float]) -> str:

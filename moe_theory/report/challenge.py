@@ -7,8 +7,8 @@ from rich.console import RenderableType
 
 from moe_theory.core.constraints import shown
 from moe_theory.core.papers import find_paper, paper_names
+from moe_theory.plot.document import Document, ruled
 from moe_theory.plot.symbols import plain
-from moe_theory.report.document import Document, ruled
 from moe_theory.report.wording import sentence
 from moe_theory.verify.challenged import Challenge, Looked, placed, said
 from moe_theory.verify.region import Span

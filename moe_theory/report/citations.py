@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import moe_theory
 from moe_theory.core.papers import find_paper, paper_names, paper_place
+from moe_theory.plot.document import Document
 from moe_theory.report.bibliography import entry_of, software
-from moe_theory.report.document import Document
 from moe_theory.verify.catalog import statements
 from moe_theory.verify.registry import declared_claims
 from moe_theory.verify.verdict import Report

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from rich.console import RenderableType
 
 from moe_theory.core.errors import InvalidReportError, unknown_name
+from moe_theory.plot.document import Document, ruled
 from moe_theory.plot.symbols import plain
-from moe_theory.report.document import Document, ruled
 from moe_theory.report.pages import read_reports
 from moe_theory.report.verdicts import STATUS_STYLES
 from moe_theory.report.wording import claimed, decisive, measured, statement_status, summary

@@ -1,39 +1,11 @@
-"""What a command has to say, as JSON, for a terminal and in files, and what its parts share."""
+"""Documents of files that were written."""
 
-import csv
-import dataclasses
-import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any
 
-from rich import box
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
-from moe_theory.core.errors import OutputError
-from moe_theory.runs.files import plain, write_whole
-
-if TYPE_CHECKING:
-    from matplotlib.figure import FigureBase
-
-FORMS: dict[str, Literal["svg", "png"]] = {".svg": "svg", ".png": "png"}  # of a picture, by the suffix of its file
-
-
-@dataclasses.dataclass(frozen=True)
-class Document:
-    """A result, made when it is asked for: as JSON, or in parts for a terminal, of which a str is a plain line."""
-
-    body: Callable[[], Any]  # what JSON has, where numbers that do not exist are null
-    parts: Callable[[int], Iterable[RenderableType]]  # for a terminal of so many columns
-    schema: str = ""  # its name and version, which JSON begins with
-    beside: Sequence[str] = ()  # lines below, on standard error where standard output has JSON
-
-    def to_json(self) -> Any:
-        body = plain(self.body())
-        return {"schema": self.schema, **body} if self.schema else body
+from moe_theory.plot.document import Document
 
 
 def written(path: Path) -> Any:
@@ -45,74 +17,3 @@ def of_paths(paths: Iterable[Path], lines: Iterable[str] | None = None) -> Docum
     """Paths that were written, with these lines in place of theirs in a terminal."""
     written = [*map(str, paths)]
     return Document(lambda: written, lambda _: written if lines is None else lines)
-
-
-class Picture(NamedTuple):
-    """A drawing as wide as a page, under a title and with a caption."""
-
-    title: str
-    height: float  # inches
-    draw: Callable[["FigureBase"], None]
-    caption: str = ""
-
-    def rendered(self, form: Literal["svg", "png"] = "svg") -> bytes:
-        from moe_theory.plot.style import PAGE_WIDTH, render_as  # takes longer to import than all the rest
-
-        return render_as(form, self.title, (PAGE_WIDTH, self.height), self.draw, self.caption)
-
-    def save(self, path: Path) -> Path:
-        """Raises: OutputError for a suffix other than .svg and .png, or a path that cannot be written."""
-        if path.suffix not in FORMS:
-            raise OutputError(f"{path} must end in .svg or .png, the formats of pictures. Change the name.")
-        write_whole(path, self.rendered(FORMS[path.suffix]))
-        return path
-
-
-def ruled(
-    columns: Iterable[str],
-    rows: Iterable[Sequence[RenderableType]],
-    numbers: Iterable[str] = (),
-    whole: Iterable[str] = (),
-    folded: Iterable[str] = (),
-    styles: Iterable[str | None] | None = None,
-    **further: Any,
-) -> Table:
-    """A table with a rule below its header and no other lines, for Rich to print.
-
-    Args:
-        numbers: the columns that are justified on the right.
-        whole: the columns that are never broken.
-        folded: the columns whose words are broken where there is no room, not cut.
-        styles: of the rows.
-        further: of `rich.table.Table`, such as its title.
-    """
-    look: dict[str, Any] = {"header_style": "bold", "box": box.SIMPLE_HEAD, "pad_edge": False, "collapse_padding": True}
-    table, numbers, whole, folded = Table(**look, title_justify="left", **further), *map(set, (numbers, whole, folded))
-    for name in columns:
-        cut = "fold" if name in folded else "ellipsis"
-        table.add_column(name, justify="right" if name in numbers else "left", no_wrap=name in whole, overflow=cut)
-    for row, style in zip(rows, styles or iter(lambda: None, ""), strict=False):
-        table.add_row(*row, style=style)
-    return table
-
-
-def headed(rows: Iterable[tuple[str, str]], padding: tuple[int, ...] = (0, 1)) -> Table:
-    """Texts with a heading before each, without lines."""
-    table = Table.grid(padding=padding)  # pyright: ignore[reportArgumentType]
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column(overflow="fold")
-    for heading, text in rows:
-        table.add_row(Text(heading), Text(text))
-    return table
-
-
-def to_csv(rows: Sequence[Mapping[str, Any]], form: str = "{!r}") -> str:
-    """Rows under the names that the first one has, with numbers in this form; nothing stands for None and for a number
-    that does not exist.
-    """
-    document = io.StringIO()
-    writer = csv.DictWriter(document, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    for row in plain(rows):
-        writer.writerow({name: form.format(each) if isinstance(each, float) else each for name, each in row.items()})
-    return document.getvalue()

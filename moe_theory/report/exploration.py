@@ -9,7 +9,8 @@ import numpy as np
 from rich.text import Text
 
 from moe_theory.plot import legend
-from moe_theory.report.document import Document, Picture, to_csv, written
+from moe_theory.plot.document import Document, Picture, to_csv
+from moe_theory.report.document import written
 from moe_theory.report.panels import ALLOWED, OBSERVED, PREDICTED
 from moe_theory.report.wording import allowed_sides
 from moe_theory.runs.files import sealed, write_together

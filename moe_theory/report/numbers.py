@@ -7,7 +7,6 @@ import numpy as np
 
 from moe_theory.core.constraints import shown
 
-MOST_DIGITS = 9  # of a count that is shown in full
 ROUNDING = 1e-12  # relative, of a standard error that is none
 
 
@@ -30,12 +29,6 @@ def with_error(value: float, error: float) -> str:
 
 def percentage(share: float) -> str:
     return f"{100 * share:.3g} %" if math.isfinite(share) else "–"
-
-
-def count(value: float) -> str:
-    """A count in full, or to three digits where it is large or not whole."""
-    is_short = value == int(value) and abs(value) < 10**MOST_DIGITS if math.isfinite(value) else False
-    return f"{int(value):,}" if is_short else f"{value:.3g}"
 
 
 def setting(value: Any) -> str:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from moe_theory.core.errors import InvalidReportError
 from moe_theory.core.papers import paper_names
+from moe_theory.plot.document import Document
 from moe_theory.report.challenge import headline
-from moe_theory.report.document import Document
 from moe_theory.report.pages import as_report, merged, read_printed
 from moe_theory.runs.files import made_folder, write_whole
 from moe_theory.verify import challenges, recorded

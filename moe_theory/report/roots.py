@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from moe_theory.report.document import Document
+from moe_theory.plot.document import Document
 from moe_theory.report.standing import Standing
 from moe_theory.report.verdicts import STATUS_STYLES, facts
 from moe_theory.report.wording import statement_status

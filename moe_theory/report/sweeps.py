@@ -13,8 +13,8 @@ from rich.table import Table
 
 from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.plot import legend, ramp
+from moe_theory.plot.document import Document, Picture, ruled
 from moe_theory.report import numbers
-from moe_theory.report.document import Document, Picture, ruled
 from moe_theory.report.exploration import WIDE_RATIO
 from moe_theory.sweep.estimate import SweepCost
 from moe_theory.sweep.grid import GridAxis

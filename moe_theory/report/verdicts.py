@@ -11,9 +11,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from moe_theory.plot.document import Document, headed, ruled
 from moe_theory.plot.symbols import linear, plain
 from moe_theory.report.challenge import left_free, on_card, orders_of, over_region
-from moe_theory.report.document import Document, headed, ruled, written
+from moe_theory.report.document import written
 from moe_theory.report.standing import Standing
 from moe_theory.report.wording import (
     beside,

@@ -3,6 +3,7 @@
 That each parses is tested in `test_printed.py`, and what each does in its own file; here, what its sentence promises.
 """
 
+import inspect
 import json
 import re
 import shlex
@@ -110,10 +111,10 @@ def test_merging_has_the_settings_of_what_readme_says_of_it():
     assert "Tanbr is ahead of NUCB" in README
     from moe_theory.merging.command import merge
 
-    (default,) = [each.default for each in merge.params if each.name == "reading"]
+    default = inspect.signature(merge).parameters["reading"].default
     cells = {cell.name: cell.params for cell in TESTBEDS["dynamic"].cells_under(reading("random-split"))}
     for policy in (policies.TANBR, policies.NUCB):
-        own = reading(str(default)).params(**policies.TUNED[policy])
+        own = reading(default).params(**policies.TUNED[policy])
         fixed = {"slot_size", "mix_drift", "num_experts", "max_active"}  # of the stream
         assert {name for name in own._fields if getattr(own, name) != getattr(cells[policy], name)} <= fixed
 

@@ -16,11 +16,11 @@ import moe_theory
 ROOT = Path(moe_theory.__file__).parent
 # From the top; entries on one line stand beside each other and may not import one another.
 LAYERS = [
+    {"cli"},
+    {"report"},
     {"deep"},
     {"reinforced"},
     {"continual", "edge", "generalization", "merging"},
-    {"cli"},
-    {"report"},
     {"plot"},
     {"verify"},
     {"sweep"},
@@ -74,19 +74,11 @@ def imported(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_down(path):
+    """Also inside functions. Would catch a paper that needs the command line, or how it is shown."""
     own = layer(path)
     assert own in RANK, f"{own} is in no layer: add it to the list, or move it"
     upward = {name for name in imported(path) if name != own and RANK[name] <= RANK[own]}
     assert not upward, f"{path} imports {upward} from above or beside it"
-
-
-SHOWING = {"cli", "report"}
-
-
-@pytest.mark.parametrize("path", [path for path in FILES if RANK.get(layer(path), 9) < RANK["cli"]], ids=module)
-def test_only_its_commands_and_reports_know_how_a_paper_is_shown(path):
-    """Would catch an algorithm, a bound or a statement that needs the command line or what it prints."""
-    assert path.stem in ("command", "report") or not imported(path) & SHOWING
 
 
 @pytest.mark.parametrize(

@@ -248,7 +248,7 @@ import contextlib, io, json, sys
 from moe_theory.cli import main
 
 said = []
-for words in (["--help"], ["loads", "--servers", "2"], ["loads", "--json"], ["laods"], ["broken"]):
+for words in (["--help"], ["loads", "--servers", "2"], ["loads", "--json", "--out", "out"], ["laods"], ["broken"]):
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
         with contextlib.suppress(SystemExit):
             main(words)
@@ -278,9 +278,10 @@ def outside(tmp_path):
     return run
 
 
-def test_a_paper_brings_a_command(outside):
+def test_a_paper_brings_a_command(outside, tmp_path):
     """Would catch help that imports a stranger's paper, or does not show its commands, and a traceback of its own."""
-    page, shown, document, misspelt, broken = outside('{"loads": "queues_loads:loads", "broken": "queues_loads:ruled"}')
+    declared = '{"loads": "queues_loads:loads", "broken": "queues_loads:Document"}'
+    page, shown, document, misspelt, broken = outside(declared)
     assert re.search("^  loads       Loads that are known in closed form$", page[0], re.MULTILINE)
     assert page[0].index("\n  deep ") < page[0].index("\n  loads ")
     assert not any(imported for *_, imported in (page, shown, document, misspelt, broken))
@@ -289,9 +290,13 @@ def test_a_paper_brings_a_command(outside):
         ["server", "1", "0.50"],
     ]
     assert json.loads(document[0]) == {"schema": "queues/loads/1", "loads": [1.0, 0.5, 1 / 3]}
+    assert document[1] == "wrote out/loads.csv\n"
+    assert (tmp_path / "out" / "loads.csv").read_text().splitlines()[:2] == ["server,load", "server 0,1.0"]
     assert "'laods'" in misspelt[1]
     assert "'loads'" in misspelt[1]
-    assert broken[1] == "moe-theory: paper 'queues': the command 'broken' is of type function. Add @click.command().\n"
+    assert broken[1] == "moe-theory: paper 'queues': the command 'broken' is of type type. Make it a function.\n"
+    *_, broken = outside('{"broken": "queues_loads:ruled"}')
+    assert "the command 'broken': columns: collections.abc.Iterable[str] has a type that no option has" in broken[1]
     *_, broken = outside('{"broken": "queues_loads:none"}')
     assert re.fullmatch(r"moe-theory: paper 'queues': commands\['broken'\]=.* cannot be imported .*\n", broken[1])
 

@@ -500,7 +500,7 @@ SOUND = {
     "paper": ("continual", "edge", "overview"),
     "positional": ("continual-mnist-small",),
     "preset": ("continual-mnist-small", "edge-mnist-small"),
-    "source": ("{here}/mine.py",),
+    "stream": ("{here}/mine.py",),
     "folder": ("{here}/run",),
     "folders": ("{here}/run",),
     "specification": ("{here}/grid.toml",),

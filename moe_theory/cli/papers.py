@@ -1,0 +1,141 @@
+"""Click commands of the functions that papers bring, made from their signatures."""
+
+import dataclasses
+import functools
+import inspect
+import math
+import types
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from moe_theory.cli.options import PATH, Listed, WholeNumbers, examples, json_option, out_option
+from moe_theory.cli.output import (
+    command_line,
+    open_console,
+    print_lines,
+    show_document,
+    stop_at_once,
+    stoppable,
+)
+from moe_theory.core.commands import Interruption, Terminal, option_of
+from moe_theory.core.errors import InvalidPaperError, InvalidParamsError, shortened
+from moe_theory.plot.document import Document, VerdictTable
+from moe_theory.runs.files import whole_set
+
+
+class _Count(click.ParamType):
+    """A whole number, also written as 60_000 or 1e6. Raises: InvalidParamsError for anything else."""
+
+    name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return int(value)
+        except ValueError:
+            pass
+        try:
+            number = float(value)
+            if math.isfinite(number) and number == int(number):
+                return int(number)
+        except ValueError:
+            pass
+        option = param.opts[0] if param else ""
+        raise InvalidParamsError(f"{option} {shortened(value)} must be a whole number, such as 8 or 1e6.")
+
+
+_UNSET = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
+_TYPES: dict[Any, click.ParamType] = {int: _Count(), float: click.FLOAT, str: click.STRING, Path: PATH}  # Click's
+_LISTS = {tuple[int, ...]: WholeNumbers, tuple[str, ...]: Listed}
+
+
+def command_of(paper: str, name: str, function: Callable[..., Any]) -> click.Command:
+    """Return the command of a function that returns a `plot.document.Document`. Its docstring is the command's help.
+
+    Raises: InvalidPaperError for a parameter whose type no option has.
+    """
+    place = f"paper {paper!r}: the command {name!r}"
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except NameError as failure:
+        raise InvalidPaperError(f"{place} has a type that is not imported: {failure}. Import it.") from None
+    parameters = inspect.signature(function).parameters
+    arguments = [key for key, parameter in parameters.items() if parameter.kind is parameter.POSITIONAL_ONLY]
+    terminals = [key for key in parameters if hints.get(key) is Terminal]
+
+    def run(**values: Any) -> None:
+        context = click.get_current_context()
+        given = {key: value for key, value in values.items() if context.get_parameter_source(key) not in _UNSET}
+        console = open_console()
+        terminal = Terminal(console, functools.partial(print_lines, console), command_line())
+        given |= dict.fromkeys(terminals, terminal)
+        positional = [given.pop(key) for key in arguments if key in given]
+        out = None if "out" in parameters else given.pop("out", None)
+        with stoppable():
+            try:
+                document = function(*positional, **given)
+                if not isinstance(document, Document):
+                    raise InvalidPaperError(f"{place} returned {shortened(document)}. Return a Document.")
+                if out is not None:
+                    paths = [f"wrote {out / file}" for file in document.files]
+                    document = dataclasses.replace(document, folder=out, beside=[*document.beside, *paths])
+                _write(document)
+            except Interruption as interruption:
+                stop_at_once(f"interrupted; {interruption}")
+            show_document(document)
+        if document.is_interrupted:
+            raise KeyboardInterrupt
+
+    text, _, lines = (inspect.getdoc(function) or "").partition("\n\nExamples:\n")
+    options = [_parameter(place, each, hints.get(key)) for key, each in parameters.items() if key not in terminals]
+    epilog = examples(*map(str.strip, lines.splitlines())) if lines else None
+    command = click.Command(name, callback=run, params=options, help=text, epilog=epilog)
+    if "out" not in parameters:
+        command = out_option("Folder for the files of the result.", default_words="no files")(command)
+    return json_option(option_of(hints.get("return")).help)(command)
+
+
+def _write(document: Document) -> None:
+    """Write the files of a document into its folder, all or none. Raises: OutputError."""
+    if document.folder is None:
+        return
+    with whole_set(document.folder, document.files) as paths:
+        for path, content in zip(paths.values(), document.files.values(), strict=True):
+            if isinstance(content, VerdictTable):
+                from moe_theory.report import pages  # imports JAX
+
+                path.write_text(pages.to_json(content.report))
+            else:
+                content(path)
+
+
+def _parameter(place: str, parameter: inspect.Parameter, hint: Any) -> click.Parameter:
+    """Return the argument or the option of a parameter."""
+    option = option_of(hint)
+    hint = typing.get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
+    is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
+    kinds = [part for part in typing.get_args(hint) if part is not types.NoneType] if is_union else [hint]
+    is_several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    if is_several or len(kinds) != 1 or kinds[0] not in (bool, *_TYPES, *_LISTS):
+        raise InvalidPaperError(
+            f"{place}: {parameter} has a type that no option has. Make it bool, int, float, str, Path, "
+            "tuple[int, ...] or tuple[str, ...], or one of these or None."
+        )
+    kind = kinds[0]
+    is_required = parameter.default is parameter.empty
+    if parameter.kind is parameter.POSITIONAL_ONLY:
+        return click.Argument([parameter.name], type=_TYPES.get(kind), required=is_required, metavar=option.metavar)
+    return _LISTS.get(kind, click.Option)(
+        [*option.names_of(parameter.name), parameter.name],
+        type=_TYPES.get(kind),
+        is_flag=kind is bool,
+        default=option.default if is_required or parameter.default is None else parameter.default,
+        required=is_required,
+        help=option.help,
+        metavar=option.metavar,
+        show_default=option.default_words or True,
+    )

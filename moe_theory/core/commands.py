@@ -1,0 +1,60 @@
+"""Commands of papers: plain functions, of which the command line makes commands by their signatures.
+
+A positional-only parameter is an argument of the command, and every other one is an option.
+"""
+
+import inspect
+import typing
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Option(NamedTuple):
+    """Help on a parameter of a command, as in `servers: Annotated[int, Option("Number of servers.")] = 3`.
+
+    On a return type it is help on `--json`: what the document has.
+    """
+
+    help: str
+    names: tuple[str, ...] = ()  # such as ("--servers",); by default the parameter's, with hyphens
+    metavar: str | None = None  # the value in help, such as FILE
+    default: float | str | None = None  # the value that help shows where the parameter's default is None
+    default_words: str = ""  # the default in words, where it is no value
+
+    def names_of(self, parameter: str) -> tuple[str, ...]:
+        """Return the names of the option, such as "--num-servers" of the parameter num_servers."""
+        return self.names or (f"--{parameter.replace('_', '-')}",)
+
+
+class Terminal(NamedTuple):
+    """Where a command reports while it works. A parameter of this type is no option: the command line passes it.
+
+    In Python `Terminal(Console(), print, "")` does, with Rich's Console.
+    """
+
+    console: "Console"
+    say: Callable[..., None]  # prints plain lines, each an argument
+    command: str  # the line that repeats the command
+
+
+class Interruption(KeyboardInterrupt):
+    """An interrupt, with a line on what is saved."""
+
+
+def option_of(hint: Any) -> Option:
+    """Return the `Option` of an annotation, an empty one where it has none."""
+    options = [part for part in getattr(hint, "__metadata__", ()) if isinstance(part, Option)]
+    return options[0] if options else Option("")
+
+
+def option_names(function: Callable[..., Any]) -> dict[str, str]:
+    """Return the first name of each option of a command, such as "--servers", by its parameter."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    return {
+        name: option_of(hints[name]).names_of(name)[0]
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is not parameter.POSITIONAL_ONLY and hints[name] is not Terminal
+    }
