@@ -319,8 +319,8 @@ def decided_of(paper: str) -> list[tuple[Judged, Verdict | None]]:
 
 
 def orders(of_eta: bool = False) -> tuple[list[str], list[tuple[str, str, list[str]]]]:
-    """Statuses over the orders of alpha and Gamma, or of eta and alpha, as `docs/orders.py` wrote them: the orders, and of
-    each statement its id, where it stands and its statuses there."""
+    """Statuses over the orders of alpha and Gamma, or of eta and alpha, as `docs/orders.py` wrote them: the orders, and
+    of each statement its id, where it stands and its statuses there."""
     table = pd.read_csv(gallery.ROOT / "docs" / "orders.csv").sort_values(["eta", "alpha", "gamma"], kind="stable")
     if of_eta:
         moved = table.groupby("statement").eta.transform("max") > table.eta.min()

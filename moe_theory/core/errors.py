@@ -153,11 +153,9 @@ def shown(value: Any) -> str:
 
 
 def require_docstrings() -> None:
-    """Raise InvalidRunError where Python leaves docstrings out, which say what a claim states."""
+    """Raise InvalidRunError where Python leaves docstrings out, which help and captions are made of."""
     if sys.flags.optimize > 1:
-        raise InvalidRunError(
-            "claims say in docstrings what they state, and Python leaves them out. Run it without -OO."
-        )
+        raise InvalidRunError("help and captions are docstrings, and Python leaves them out. Run it without -OO.")
 
 
 FRAMES = 2  # of a user's code that an error names

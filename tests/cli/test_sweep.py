@@ -153,9 +153,10 @@ max_experts = [2, 3]
 
 def test_keep_going_computes_other_cells_and_exits_with_1(tmp_path):
     """Of somebody's paper whose observable fails for two experts when it is computed."""
-    template = (Path(cli.__file__).parent / "template" / "allocations.py").read_text(encoding="utf-8")
-    source = template.replace("    return state.loads.max()\n", FRAIL)
+    template = Path(cli.__file__).parent / "template"
+    source = (template / "allocations.py").read_text(encoding="utf-8").replace("    return state.loads.max()\n", FRAIL)
     (tmp_path / "allocations.py").write_text(source)
+    (tmp_path / "allocations.toml").write_text((template / "statements.toml").read_text(encoding="utf-8"))
     points = {"moe_theory.papers": {"allocations": "allocations:PAPER"}}
     install(tmp_path, {"name": "allocations", "version": "0.1", "entry-points": points})
     (tmp_path / "grid.toml").write_text(FRAIL_SPECIFICATION)
