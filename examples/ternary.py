@@ -127,12 +127,12 @@ def main() -> None:
     signs = np.where(digits >= 5, 1, -1)
     losses = np.clip((1 - signs * outputs(weights, features)[:, 0]) / 2, 0, 1)
     with tempfile.TemporaryDirectory() as folder:
-        model, samples = Path(folder) / "model.safetensors", Path(folder) / "losses.npy"
+        model = Path(folder) / "model.safetensors"
         save_file(weights._asdict(), model)
-        np.save(samples, losses[~is_test])
         bounds = generalization.bound(
             checkpoint=model,
-            losses=samples,
+            training_error=float(losses[~is_test].mean()),
+            num_samples=int((~is_test).sum()),
             num_experts=2,
             num_active=1,
             num_features=17,

@@ -30,16 +30,7 @@ BOUNDS: dict[str, Sequence[str]] = {  # options of the command
 }
 FIELDS: dict[str, Mapping[str, Any]] = {  # fields of `generalization.bound`, in Python
     "router-network": {"expert_widths": (64,), "router_widths": (32,), "num_samples": 10**9},
-    "layers": {
-        "expert_widths": (16, 8),
-        "operator_norms": (1.5, 2.0, 1.0),
-        "row_norms": (8.0, 6.0, 2.0),
-        "num_samples": 10**8,
-    },
     "fixed-router": {"router": "fixed", "num_samples": 10**5, "delta": 0.01, "lipschitz": 0.5},
-    "free-router": {"router": "free", "num_experts": 4, "num_active": 4, "expert_norm": 2.0},
-    "dimension": {"natarajan": 50.0, "rademacher": 0.01, "num_samples": 10**5, "expert_norm": 3.0},
-    "masks": {"dimension": "masks", "num_samples": 10**7, "feature_norm": 1.5},
 }
 FEW_BOUNDS = ("networks", "trained")
 

@@ -11,7 +11,7 @@ The code pays for all that training chose: how many tensors there are and their 
 it is stored or by its levels, these levels, and which of them each weight has. The last part has ceil(-log2 P) + 1
 bits, where P is the probability that Krichevsky and Trofimov's estimate gives the weights in their order. The code of
 Shannon, Fano and Elias has that length and is prefix-free. How a network computes its output from tensors in the order
-of their names is fixed before the samples, or else one of a number of choices, which costs its logarithm.
+of their names is fixed before the samples. One of N ways, chosen after seeing them, costs log2 N bits more.
 """
 
 import math
@@ -23,39 +23,23 @@ import numpy as np
 from jaxtyping import Shaped
 
 from moe_theory.core.constraints import Count, OpenProbability, Probability, require
-from moe_theory.core.errors import InvalidParamsError, shortened
-from moe_theory.core.fields import documented
+from moe_theory.core.errors import InvalidParamsError
 from moe_theory.runs.tensors import NUMBERS, array_of, open_checkpoint
 
 MOST_WEIGHTS = 4_000_000  # that are counted
 MOST_LEVELS = 4096  # of a tensor that is coded by its levels
-_KINDS = {"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8}  # bytes of a number
+_KINDS = {dtype.name: dtype for dtype in sorted(NUMBERS.values(), key=lambda dtype: (dtype.itemsize, dtype.name))}
 _BITS_OF_FORM = 4  # that say whether a tensor is coded by its levels, and by which kind of numbers
 _LARGEST = 2**31  # of levels that are coded as whole numbers
 
 _Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
 
 
-@documented
-class Certificate(NamedTuple):
-    """A bound on the risk of a trained model, and what it is made of."""
-
-    risk: float  # at most this, with probability 1 - delta
-    training_error: float  # mean loss on the samples
-    num_bits: int  # length of the weights' code
-    num_samples: int  # m
-    num_choices: int  # ways to compute with the weights, or to code them, that one was chosen from
-    delta: float
-
-
-def certificate(
-    num_bits: int, training_error: float, num_samples: int, delta: float = 0.05, num_choices: int = 1
-) -> Certificate:
-    """The bound on the risk of a model that a prefix-free code describes in `num_bits`.
+def certificate(num_bits: int, training_error: float, num_samples: int, delta: float = 0.05) -> float:
+    """The largest risk, with probability 1 - delta, of a model that a prefix-free code describes in `num_bits`.
 
     Args:
         training_error: mean loss on the m samples, in [0, 1].
-        num_choices: architectures, codes or other hypotheses fixed in advance that one was chosen from.
     Source: Hoeffding (1963), Theorem 1, and a union over a prefix-free code; derived at the head of the module.
     Raises: InvalidParamsError for numbers out of range.
 
@@ -63,18 +47,16 @@ def certificate(
         Nothing is to be described, and no errors were made: 1 - delta^(1/m).
 
         >>> from moe_theory.generalization import certificate
-        >>> found = certificate.certificate(num_bits=0, training_error=0.0, num_samples=100)
-        >>> isinstance(found, certificate.Certificate), round(found.risk, 6)
-        (True, 0.029513)
+        >>> round(certificate.certificate(num_bits=0, training_error=0.0, num_samples=100), 6)
+        0.029513
     """
-    require(Count, num_samples=num_samples, num_choices=num_choices)
+    require(Count, num_samples=num_samples)
     require(Probability, training_error=training_error)
     require(OpenProbability, delta=delta)
     if num_bits < 0:
         raise InvalidParamsError(f"num_bits={num_bits} must not be negative: it is the length of a code. Raise it.")
-    nats = num_bits * math.log(2) + math.log(num_choices) + math.log(1 / delta)
-    risk = largest_risk(training_error, nats / num_samples)
-    return Certificate(risk, training_error, num_bits, num_samples, num_choices, delta)
+    nats = num_bits * math.log(2) + math.log(1 / delta)
+    return largest_risk(training_error, nats / num_samples)
 
 
 def largest_risk(training_error: float, divergence: float) -> float:
@@ -133,12 +115,11 @@ def code_length(arrays: _Arrays) -> int:
                 "are coded. Convert it."
             )
         length += sum(_elias_length(size + 1) for size in (array.ndim, *array.shape))
-        as_stored = 8 * _KINDS[array.dtype.name] * array.size
+        as_stored = 8 * array.nbytes
         length += _BITS_OF_FORM + min(as_stored, _length_by_levels(array) or as_stored)
     return length
 
 
-@documented
 class Coded(NamedTuple):
     """The weights of a trained model, and the length of their code."""
 
@@ -154,72 +135,22 @@ def code_of(path: str | Path) -> Coded:
         path: a safetensors file, or a folder of shards, of at most `MOST_WEIGHTS` floating-point weights.
     Source: `code_length`.
     Raises: InvalidCheckpointError for what is no checkpoint; InvalidParamsError for other dtypes, or too many weights.
-
-    Examples:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import numpy as np
-        >>> from safetensors.numpy import save_file
-        >>> from moe_theory.generalization import certificate
-        >>> path = Path(tempfile.mkdtemp()) / "model.safetensors"
-        >>> save_file({"experts": np.float32([[1, -1, 0, 0], [0, 0, 0, 1]])}, path)
-        >>> certificate.code_of(path) == certificate.Coded(num_weights=8, stored_bits=256, num_bits=47)
-        True
     """
     tensors = open_checkpoint(Path(path)).tensors
-    count = sum(math.prod(tensor.shape) for tensor in tensors.values())
-    if not 0 < count <= MOST_WEIGHTS:
+    num_weights = sum(math.prod(tensor.shape) for tensor in tensors.values())
+    if not 0 < num_weights <= MOST_WEIGHTS:
         raise InvalidParamsError(
-            f"{path} has {count:,} weights, but 1 to {MOST_WEIGHTS:,} are coded. Name another, or drop --errors and "
-            "losses."
+            f"{path} has {num_weights:,} weights, but 1 to {MOST_WEIGHTS:,} are coded. Name another, or drop the "
+            "training error."
         )
-    if other := next((name for name, tensor in tensors.items() if tensor.kind not in NUMBERS), None):
-        raise InvalidParamsError(
-            f"{path} has {other} of type {tensors[other].kind}, but {', '.join(NUMBERS)} are coded. Convert it."
-        )
-    stored = 8 * sum(tensor.stop - tensor.start for tensor in tensors.values())
-    return Coded(count, stored, code_length({name: array_of(tensor) for name, tensor in tensors.items()}))
-
-
-def mean_loss(path: str | Path) -> tuple[float, int]:
-    """The mean of losses in [0, 1], and how many there are.
-
-    Args:
-        path: an .npy of numbers, (m,), or text of one a line.
-    Source: the loss of each sample, as `certificate` needs it.
-    Raises: InvalidParamsError for a file that is none, or numbers that are not in [0, 1].
-
-    Examples:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from moe_theory.generalization import certificate
-        >>> path = Path(tempfile.mkdtemp()) / "losses.txt"
-        >>> path.write_text("0.5\\n1\\n") > 0
-        True
-        >>> certificate.mean_loss(path)
-        (0.75, 2)
-    """
-    try:
-        file = Path(path)
-        if file.suffix == ".npy":
-            losses = np.load(file, mmap_mode="r", allow_pickle=False)  # a map of no more than the file has
-        else:
-            losses = np.array([float(line) for line in file.read_text(encoding="utf-8").split()])
-        if losses.ndim != 1 or not len(losses) or losses.dtype.kind not in "biuf":
-            raise ValueError(f"it has {losses.dtype.name} of shape {losses.shape}")
-    except (OSError, ValueError, EOFError) as failure:
-        raise InvalidParamsError(
-            f"{path} cannot be read as losses ({shortened(str(failure))}). Name an .npy of m numbers, or text of one a "
-            "line."
-        ) from None
-    losses = losses.astype(np.float64)
-    if not np.all((losses >= 0) & (losses <= 1)):
-        worst = losses[~((losses >= 0) & (losses <= 1))][0]
-        raise InvalidParamsError(
-            f"{path} has the loss {worst:g}, which is not in [0, 1]: for other losses no bound here holds. Clip "
-            "or scale it."
-        )
-    return min(math.fsum(losses) / len(losses), 1.0), len(losses)
+    for name, tensor in tensors.items():
+        if tensor.kind not in NUMBERS:
+            raise InvalidParamsError(
+                f"{path} has {name} of type {tensor.kind}, but {', '.join(NUMBERS)} are coded. Convert it."
+            )
+    stored_bits = 8 * sum(tensor.stop - tensor.start for tensor in tensors.values())
+    num_bits = code_length({name: array_of(tensor) for name, tensor in tensors.items()})
+    return Coded(num_weights, stored_bits, num_bits)
 
 
 def _length_by_levels(array: np.ndarray) -> int | None:
@@ -233,7 +164,7 @@ def _length_by_levels(array: np.ndarray) -> int | None:
         gaps = np.diff(levels).astype(int).tolist()
         return length + _elias_length(2 * abs(first) + (first < 0) + 1) + sum(map(_elias_length, gaps))
     kind = next(kind for kind in _KINDS if _holds(kind, levels))
-    return length + 8 * _KINDS[kind] * len(levels)
+    return length + 8 * _KINDS[kind].itemsize * len(levels)
 
 
 def _estimate_length(counts: list[int]) -> int:
@@ -247,16 +178,10 @@ def _estimate_length(counts: list[int]) -> int:
     return math.ceil(-log_probability / math.log(2)) + 1
 
 
-def _dtype(kind: str) -> np.dtype:
-    import jax.numpy as jnp
-
-    return np.dtype(jnp.bfloat16) if kind == "bfloat16" else np.dtype(kind)
-
-
 def _holds(kind: str, values: np.ndarray) -> bool:
     """Return whether numbers of this kind hold the values exactly."""
     with np.errstate(over="ignore"):
-        return np.array_equal(values.astype(_dtype(kind)).astype(np.float64), values.astype(np.float64))
+        return np.array_equal(values.astype(_KINDS[kind]).astype(np.float64), values.astype(np.float64))
 
 
 def _elias_length(number: int) -> int:

@@ -82,8 +82,8 @@ def bound(
 
     Of each bound: its value, whether it is informative (the loss is in [0, 1], so a bound of 1 or more says nothing),
     from how many samples on, whether it holds or is refuted, and its hypotheses. Experts and router are linear by
-    default. With --checkpoint and --errors the bound is on the risk of that model. Routers of other
-    classes, your own d_N, other norms of each layer, losses in place of errors: `generalization.bound` in Python.
+    default. With --checkpoint and --errors the bound is on the risk of that model. Routers of other classes, or a mean
+    loss in place of errors: `generalization.bound` in Python.
 
     Examples:
         moe-theory bound --experts 8 --active 1 --samples 1000000
@@ -110,9 +110,8 @@ def bound(
         "bits": bits,
     }
     given = {name: value for name, value in fields.items() if value is not None}
-    options = option_names(bound)
-    stored, file_notes = from_files.fields(checkpoint, num_errors, None, given, options)
-    with _options_in_messages(options):
+    with _options_in_messages(option_names(bound)):
+        stored, file_notes = from_files.fields(checkpoint, num_errors, given)
         setting = calculator.setting_of(**(given | stored))
         bounds = calculator.calculate(setting)
     notes = [] if "num_samples" in given else [f"m = {calculator.Setting.num_samples:,} is the default of --samples."]

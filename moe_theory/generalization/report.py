@@ -27,7 +27,7 @@ SPAN = 30  # factor by which the picture extends beyond its marks
 LOWEST, HIGHEST = 1e-6, 10.0  # values shown at most
 HEIGHT = 3.9  # inches of the picture
 PICTURE = "bounds.svg"
-COLUMNS = ("bound", "d_N", "value", "informs", "from m =", "status")
+COLUMNS = ("bound", "d_N", "value", "informs from m =", "status")
 MOST_DIGITS = 9  # of a count that is shown in full
 TITLE = "Bounds on the generalization error of a sparse mixture of experts over the number of samples"
 
@@ -46,9 +46,6 @@ _REFUTED = "refuted; see moe-theory verify 'generalization.theorem-1.*'"
 WORDS = {
     "theorem-1.printed": Words("Theorem 1, (23)", _REFUTED, "C1", "--", 2.0),
     "theorem-1.binomial": Words("binomial form, (22)", _REFUTED, "C1", "-.", 1.0),
-    "corollary-4": Words(
-        "Corollary 4, (9)", "refuted; see moe-theory verify generalization.corollary-4", "0.2", ":", 1.0
-    ),
     "given-router": Words("given router", "holds for linear experts and a router fixed before the samples are seen"),
     "product": Words("product", "holds at k = 1: each expert learns from its own inputs alone"),
     "lipschitz": Words("Lipschitz", "holds for linear experts and routers, as outputs are smooth"),
@@ -73,8 +70,8 @@ HYPOTHESES = {
     calculator.GIVEN: "the router was fixed before the samples were seen",
     calculator.SIZES: "the architecture, the number of weights and their bits were fixed before the samples were seen; "
     "outputs may be any number",
-    calculator.CODE: "how weights are coded and used was fixed before the samples were seen, or chosen from as many "
-    "ways as num_choices says ({num_choices:,}); levels, sizes and values are paid for; outputs may be any number",
+    calculator.CODE: "how weights are coded and used was fixed before the samples were seen; levels, sizes and values "
+    "are paid for; outputs may be any number",
     calculator.ERROR: "the training error is the mean loss, of the weights as they are stored, on all of the m samples "
     "that they were trained on and chosen by",
     calculator.ONE: "each number alone fails with probability {delta:g}; one chosen among several after seeing the "
@@ -87,9 +84,24 @@ BOUNDED = {
 RESTS_ON = {
     calculator.LEMMA_2: "d_N by Lemma 2 with the constant 1 in its O()",
     calculator.LEMMA_3: "R_m(H) by Lemma 3 as printed, whose source has logarithms besides",
-    calculator.NATARAJAN: "d_N, as given, of the masks",
     calculator.RADEMACHER: "R(H) <= A/sqrt(n) on any n inputs, as given",
 }
+
+
+EXPERTS = {  # in words; `{...}` are fields of the setting
+    calculator.LINEAR: "linear, |w| <= {expert_norm:g}",
+    calculator.NETWORK: "networks of hidden layers {expert_widths}, Frobenius norms of {expert_norm:g} each",
+    calculator.OWN: "any, with R_m(H) falling as 1/sqrt(m)",
+}
+ROUTERS = {
+    calculator.FIXED: "fixed before the samples are seen",
+    calculator.LINEAR: "linear, |v| <= {router_norm:g}",
+    calculator.NETWORK: "a network of hidden layers {router_widths}",
+}
+LACKING = (
+    "no bound is known here for such experts and routers: those that hold need norms of both, or the number of "
+    "weights, or at k = 1 an R(H) that is bounded on any inputs"
+)
 
 
 def document(
@@ -100,7 +112,7 @@ def document(
     parts = (
         *(Text(sentence) for sentence in (*facts(setting), *notes, *bounded)),
         table(bounds),
-        headed(remarks(setting, bounds)),
+        headed(remarks(bounds)),
         Text("Hypotheses, by their letters:" if bounds else "No bound applies."),
         headed((letter, f"{sentence}.") for letter, sentence in hypotheses(setting, bounds)),
     )
@@ -134,71 +146,46 @@ def _words(setting: Setting, need: str) -> str:
 
 
 def facts(setting: Setting) -> list[str]:
-    sizes = f"T = {count(setting.num_experts)} experts, k = {count(setting.num_active)} active"
-    samples = f"m = {count(setting.num_samples)} samples, d = {count(setting.num_features)} features"
-    dimensions = list(calculator.dimensions(setting).values())
-    agreed, smooth, inputs = "", "", ""
-    if len(dimensions) > 1 and len(set(dimensions)) == 1:
-        agreed = f", d_N = {count(dimensions[0])} under both readings"
-    if setting.experts != calculator.ANY:
-        smooth = f", {setting.lipschitz:g}-Lipschitz"
-        inputs = f", |x| <= {setting.feature_norm:g}"
+    sizes = (
+        f"T = {setting.num_experts:,} experts, k = {setting.num_active:,} active, m = {setting.num_samples:,} samples"
+    )
+    lines = [f"{sizes}, d = {setting.num_features:,} features; delta = {setting.delta:g}. A bound informs below 1."]
+    if setting.experts == calculator.ANY:
+        weights = f"{setting.stored_weights:,} weights in {setting.stored_bits:,} bits"
+        return [*lines, f"Experts and router are of any kind; the whole classifier has {weights}."]
+    capacity = f"R_m(H) = {calculator.rademacher(setting, setting.num_samples):.3g}"
+    natarajan = ", ".join(f"{count(value)} ({name})" for name, value in calculator.dimensions(setting).items())
     return [
-        f"{sizes}, {samples}{inputs}.",
-        f"Experts: {_experts_words(setting)}.",
-        f"Router: {_router_words(setting)}{agreed}.",
-        f"Loss in [0, 1]{smooth}; delta = {setting.delta:g}; a bound informs below {setting.threshold:g}.",
+        *lines,
+        f"Experts: {EXPERTS[setting.experts].format(**dataclasses.asdict(setting))}, {capacity}.",
+        f"Router: {ROUTERS[setting.router_kind].format(**dataclasses.asdict(setting))}, d_N = {natarajan}.",
     ]
 
 
 def table(bounds: Sequence[EvaluatedBound]) -> Table:
-    """A row for each bound: its value, whether and from how many samples on it is informative, and its status."""
+    """A row for each bound: its value, from how many samples on it is informative, and its status."""
     rows = [
-        {
-            "bound": WORDS[bound.form.name].title,
-            "d_N": _dimension(bound),
-            "value": _value(bound.value),
-            "informs": "yes" if bound.is_informative else "no",
-            "from m =": _least(bound),
-            "status": status(bound),
-        }
+        (WORDS[bound.form.name].title, _dimension(bound), _value(bound.value), _least(bound), status(bound))
         for bound in bounds
     ]
-    has_dimensions = any(bound.form.natarajan is not None for bound in bounds)
-    columns = [name for name in COLUMNS if name != "d_N" or has_dimensions]
     colours = {calculator.REFUTED: "red"}
     styles = ["bold green" if bound.is_best else colours.get(bound.form.status) for bound in bounds]
-    return ruled(columns, [[row[name] for name in columns] for row in rows], columns[1:-1], columns, styles=styles)
+    return ruled(COLUMNS, rows, COLUMNS[1:-1], COLUMNS, styles=styles)
 
 
-def remarks(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
+def remarks(bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
     """A line on each form: its name, and what holds and what does not."""
     lines, letters = [], _letters(bounds)
     for bound in {bound.form.name: bound for bound in bounds}.values():
-        words = WORDS[bound.form.name]
-        taken = " and ".join(RESTS_ON[source] for source in bound.form.rests_on)
-        is_assumed = taken and bound.form.status == calculator.CONDITIONAL
-        needs = f"; needs {', '.join(sorted(letters[need] for need in _needs(bound)))}"
-        lines.append((words.title, words.remark + (f", assuming {taken}" if is_assumed else "") + needs))
+        needs = ", ".join(sorted(letters[need] for need in _needs(bound)))
+        lines.append((WORDS[bound.form.name].title, f"{WORDS[bound.form.name].remark}; needs {needs}"))
     if any(map(_is_true_here, bounds)):
         lines.append((TRUE_HERE, "true in this setting: no smaller than a bound that holds"))
-    missing = calculator.missing_dimension(setting)
-    if missing is not None:
-        lines.append((f"d_N of the {missing}", "not finite for this class, so that Theorem 1 has no row for it"))
     best = next((bound for bound in bounds if bound.is_best), None)
     if best is None:
-        lacking = (
-            f"no bound is known here for such experts and routers at k = {setting.num_active}: those that hold need "
-            "norms of both, or the number of weights, or at k = 1 an R(H) that is bounded on any inputs"
-        )
-        lines.append(("nothing holds", lacking))
+        lines.append(("nothing holds", LACKING))
     else:
-        since = f"informs from m = {_least(best)} on" if best.smallest_num_samples else "never informs"
-        lines.append(("best", f"{WORDS[best.form.name].title}: {_value(best.value)}; it {since}"))
-        holding = [bound for bound in bounds if bound.form.status == calculator.HOLDS and bound.smallest_num_samples]
-        first = min(holding, key=_samples_needed, default=best)
-        if _samples_needed(first) < _samples_needed(best):
-            lines.append(("first to inform", f"{WORDS[first.form.name].title}, from m = {_least(first)} on"))
+        lines.append(("best", f"{WORDS[best.form.name].title}: {_value(best.value)}"))
     return lines
 
 
@@ -233,11 +220,6 @@ def _body(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[st
     return {"setting": dataclasses.asdict(setting), "known": known, "notes": notes, "bounds": rows}
 
 
-def has_reading(bound: EvaluatedBound) -> bool:
-    """Whether its d_N depends on the reading, or a reading was chosen."""
-    return bound.form.dimension in calculator.DIMENSIONS
-
-
 def status(bound: EvaluatedBound) -> str:
     """Whether the statement holds, and whether this is the best bound that does."""
     return bound.form.status + (", best" if bound.is_best else f" {TRUE_HERE}" if _is_true_here(bound) else "")
@@ -257,42 +239,6 @@ def sample_counts(setting: Setting, bounds: Sequence[EvaluatedBound]) -> np.ndar
     return np.unique(np.geomspace(low, high, POINTS).round().astype(np.int64))
 
 
-def _samples_needed(bound: EvaluatedBound) -> float:
-    return bound.smallest_num_samples or math.inf
-
-
-def _experts_words(setting: Setting) -> str:
-    if setting.experts == calculator.ANY:
-        weights, bits = setting.stored_weights or 1, setting.stored_bits or 0
-        return f"of any kind; the whole classifier has {weights:,} weights of {bits / weights:.4g} bits each"
-    capacity = f"R_m(H) = {calculator.rademacher(setting, setting.num_samples):.3g}"
-    if setting.experts == calculator.OWN:
-        return f"any with {capacity}, falling as 1/sqrt(m)"
-    if setting.experts == calculator.LINEAR:
-        return f"linear, |w| <= {setting.expert_norm:g}, {capacity} at most"
-    operators, rows = (", ".join(f"{norm:.3g}" for norm in norms) for norms in calculator.layer_norms(setting))
-    widths = "-".join(map(str, (setting.num_features, *setting.expert_widths, 1)))
-    shape = f"networks {widths}" if setting.expert_widths else "networks"
-    return f"{shape}, spectral norms {operators}, sums of row norms {rows}, {capacity} by Lemma 3"
-
-
-def _router_words(setting: Setting) -> str:
-    if setting.router_kind == calculator.ANY:
-        return "of any kind"
-    if setting.router_kind == calculator.OWN:
-        return f"any with d_N = {setting.natarajan:g}"
-    if setting.router_kind == calculator.LINEAR:
-        return f"linear, |v| <= {setting.router_norm:g}"
-    if setting.router_kind == calculator.FIXED:
-        return "fixed before the samples are seen"
-    if setting.router_kind == calculator.FREE:
-        return "any function"
-    if setting.num_parameters is None:
-        return "a network"
-    widths = "-".join(map(str, (setting.num_features, *setting.router_widths, setting.num_experts)))
-    return f"network {widths} of {count(setting.num_parameters)} weights"
-
-
 def count(value: float) -> str:
     """A count in full, or to three digits where it is large or not whole."""
     is_short = value == int(value) and abs(value) < 10**MOST_DIGITS if math.isfinite(value) else False
@@ -303,7 +249,8 @@ def _dimension(bound: EvaluatedBound) -> str:
     """Return d_N, with the reading that it is of."""
     if bound.form.natarajan is None:
         return ""
-    return count(bound.form.natarajan) + (f" ({bound.form.dimension})" if has_reading(bound) else "")
+    reading = "" if bound.form.dimension == calculator.BOTH else f" ({bound.form.dimension})"
+    return count(bound.form.natarajan) + reading
 
 
 def _is_true_here(bound: EvaluatedBound) -> bool:
@@ -321,52 +268,22 @@ def _least(bound: EvaluatedBound) -> str:
 def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[EvaluatedBound]) -> None:
     axes: Axes = figure.subplots()
     counts = sample_counts(setting, bounds)
-    lowest = setting.threshold
+    lowest = 1.0
     for bound in bounds:
         values = np.array([bound.form.at(int(num_samples)) for num_samples in counts])
         lowest = min(lowest, values.min())
-        _draw_curve(axes, setting, bound, counts, values)
+        words = WORDS[bound.form.name]
+        is_router = bound.form.dimension == "router"
+        line = "-." if is_router else words.line
+        label = f"{words.title}{', d_N of the router' if is_router else ''}: {status(bound)}"
+        (curve,) = axes.plot(counts, values, line, color=words.color, linewidth=words.width, label=label)
+        curve.set_gid(bound.form.id)
+        if bound.smallest_num_samples:
+            axes.plot(bound.smallest_num_samples, 1.0, "o", color=words.color, markersize=3.5)
     floor = 10.0 ** math.floor(math.log10(max(lowest, LOWEST)))
     axes.set(xscale="log", yscale="log", xlim=(counts[0], counts[-1]), ylim=(floor, HIGHEST))
     bounded = "generalization error" if setting.training_error is None else "risk"
     axes.set(xlabel="number of samples m (independent; loss in [0, 1])", ylabel=f"bound on the {bounded}")
-    axes.axhspan(setting.threshold, HIGHEST, color="0.93", zorder=0, linewidth=0)
-    axes.axhline(setting.threshold, color="0.4", linewidth=0.7, zorder=1)
+    axes.axhspan(1.0, HIGHEST, color="0.93", zorder=0, linewidth=0)
     axes.axvline(setting.num_samples, color="0.4", linewidth=0.7, linestyle=":", zorder=1)
-    _write(axes, setting, counts)
     figure.legend(loc="outside upper center", ncols=2)
-
-
-def _draw_curve(axes: "Axes", setting: Setting, bound: EvaluatedBound, counts: np.ndarray, values: np.ndarray) -> None:
-    title, _, color, line, width = WORDS[bound.form.name]
-    reading = f", d_N of the {bound.form.dimension}" if has_reading(bound) else ""
-    label = f"{title}{reading}: {status(bound)}"
-    line = "-." if bound.form.dimension == "router" and has_reading(bound) else line
-    (curve,) = axes.plot(counts, values, line, color=color, linewidth=width, label=label)
-    curve.set_gid(bound.form.id)
-    if bound.smallest_num_samples:
-        axes.plot(bound.smallest_num_samples, setting.threshold, "o", color=color, markersize=3.5)
-    if bound.value <= HIGHEST:
-        axes.plot(setting.num_samples, bound.value, "s", color=color, markersize=3)
-
-
-def _write(axes: "Axes", setting: Setting, counts: np.ndarray) -> None:
-    """Labels of the lines at the setting's m and the threshold, on the side where there is room."""
-    is_right = setting.num_samples**2 > float(counts[0]) * float(counts[-1])
-    axes.annotate(
-        f"m = {count(setting.num_samples)}",
-        (setting.num_samples, 0.02),
-        (-3 if is_right else 3, 0),
-        xycoords=axes.get_xaxis_transform(),
-        textcoords="offset points",
-        ha="right" if is_right else "left",
-    )
-    axes.annotate(
-        "vacuous" if setting.threshold == 1 else f"not below {setting.threshold:g}",
-        (0.99, setting.threshold),
-        (0, 3),
-        xycoords=axes.get_yaxis_transform(),
-        textcoords="offset points",
-        ha="right",
-        color="0.35",
-    )
