@@ -42,14 +42,12 @@ FIGURES: dict[str, list[Drawing]] = {  # all others, by paper, as small as they 
         Drawing("continual.figure-8", {"replicates": 8, "rounds": 200}),
         Drawing("continual.figure-9", {"replicates": 8, "rounds": 200}),
         Drawing("continual.regimes", {"replicates": 4, "rounds": 100, "experts": [2, 4]}),
-        Drawing("continual.baseline", {"replicates": 4, "rounds": 200}),
     ],
     "edge": [
         Drawing("edge.figure-3", {"replicates": 4, "rounds": 200, "experts": [10, 30]}),
         Drawing("edge.phase", {"replicates": 2, "rounds": 100}),
         Drawing("edge.regimes", {"replicates": 4, "rounds": 100, "experts": [2, 4]}),
         Drawing("edge.availability", {"replicates": 4, "rounds": 200}),
-        Drawing("edge.baseline", {"replicates": 4, "rounds": 200}),
     ],
     "generalization": [
         Drawing("generalization.crossing", {"replicates": 4}),

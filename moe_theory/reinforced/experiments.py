@@ -1,9 +1,9 @@
 """Runs of Algorithm 1 against a baseline where experts learn at once and see no noise, as its theorems have it, up to
-settling and beyond. Those of slow learners with noise, beside the printed algorithm, are `continual.repaired`'s.
+settling and beyond; and runs of slow learners with noise, beside the printed algorithm.
 """
 
-import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -12,24 +12,32 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from moe_theory.continual import repaired
 from moe_theory.continual.algorithm import Info, State, system
-from moe_theory.continual.experiments import LAST_ROUND
+from moe_theory.continual.experiments import LAST_ROUND, observe_error, task_gap
 from moe_theory.continual.interventions import whole_truth
-from moe_theory.continual.params import Dims, Params
+from moe_theory.continual.params import Dims, Params, in_order
 from moe_theory.core import baseline
 from moe_theory.core.linear import minimum_norm
-from moe_theory.core.locality import Locality
+from moe_theory.core.locality import Locality, distance_moved
 from moe_theory.core.system import System, fields
-from moe_theory.core.tasks import ORTHOGONAL
+from moe_theory.core.tasks import INDEPENDENT, ORTHOGONAL, PROPORTIONAL
 from moe_theory.runs import Run
 from moe_theory.verify import Experiment
 from moe_theory.verify.region import Choice, Size
 
+HORIZON = 64  # rounds of a run, in units of N M sigma_0^-0.25
 NUM_TASKS, NUM_EXPERTS = 3, 6
+NUM_FEATURES, NUM_SAMPLES = 7, 2
 SCALE = 1e-4  # sigma_0 where it is one: outputs are of order 1e-5, so that a softmax is 1/M
 SCALES = (1e-6, 1e-5, 1e-4, 1e-3)
 MANY = (6, 12, 24, 48)  # M, with `NUM_TASKS`
+PRINTED_EXPERTS, PRINTED_SCALES = 5, (1e-1, 1e-2, 1e-3, 1e-4)  # beside the printed algorithm
+LAWS = {"orthogonal": ORTHOGONAL, "along-truths": PROPORTIONAL, "independent": INDEPENDENT}
+ALONE = {"balance_weight": 0.0, "terminate": False}  # without auxiliary loss and end of the gate updates
+VARIANTS: dict[str, tuple[Locality, dict[str, Any]]] = {
+    "repaired": (baseline.repaired, ALONE),
+    "printed": (distance_moved, {}),
+}
 TWICE, AS_MANY, ONE_FEWER = "M = 2 N", "M = N", "M = N - 1"
 FREE_SCALE = Choice("sigma_0", {"0.0001": SCALE, "1e-06": 1e-6, "0.01": 0.01})  # with all orders in it
 FREE_TASKS, FREE_FEATURES = Size("num_tasks", 2, 7), Size("num_features", 7, 20)
@@ -38,7 +46,7 @@ FREE_SHARE = Choice(  # of an expert's own last move in the baseline; at 1 few r
     {"0.7": baseline.repaired, "0.9": baseline.compared(0.9), "0.4": baseline.compared(0.4), "0": baseline.mean_move},
 )
 FREE_FIT = Choice("fit", {"at once": whole_truth, "nearest model": minimum_norm})
-FREE_LAW = Choice("signals", {law.replace(" ", "-"): {"signal_law": number} for law, number in repaired.LAWS.items()})
+FREE_LAW = Choice("signals", {law: {"signal_law": number} for law, number in LAWS.items()})
 OBSERVED = fields("info.forgetting", "info.generalization_error")
 TRADED = fields(
     sums=lambda state, info: jnp.sum(state.gates * jnp.sum(state.pool.signals, axis=0), axis=-1),  # sum_n theta_m'v_n
@@ -96,31 +104,47 @@ def system_with_settling(dims: Dims, locality: Locality) -> System:
     return System(init, step)
 
 
+def horizon(params: Params, num_tasks: int) -> Any:
+    """Rounds of a run: a multiple of N M lambda / (eta sigma_0), in sigma_0 the order in which outputs get apart."""
+    return HORIZON * num_tasks * params.num_experts * params.truth_scale**-0.25
+
+
+def with_noise(scale: float, num_experts: int, num_tasks: int, num_features: int = NUM_FEATURES) -> dict[str, Any]:
+    """Algorithm 1's orders in sigma_0 with constants of 1; orthogonal signals of length 1, in mean square."""
+    return {
+        "num_experts": num_experts,
+        "num_clusters": num_tasks,
+        **in_order(scale),
+        "truth_scale": scale,
+        "noise_scale": scale,
+        "signal_scale": 1 / (scale * math.sqrt(num_features)),
+        "signal_law": ORTHOGONAL,
+        "cluster_spread": 0.0,
+    }
+
+
 def without_noise(scale: float, num_experts: int, num_tasks: int, num_features: int) -> dict[str, Any]:
-    """The parameters of `continual.repaired` at a sigma_0, with orthogonal signals of length 1 and no noise."""
-    changes = {"noise_scale": 0.0, "signal_scale": 1 / (scale * math.sqrt(num_features))}
-    return repaired.params_of(scale, num_experts, num_tasks, ORTHOGONAL, **repaired.ALONE, **changes)
+    """The same without noise, for the baseline alone."""
+    return with_noise(scale, num_experts, num_tasks, num_features) | ALONE | {"noise_scale": 0.0}
 
 
 def settling(
     name: str,
     sizes: Mapping[str, tuple[float, int, int]],
-    num_features: int = repaired.NUM_FEATURES,
+    num_features: int = NUM_FEATURES,
     locality: Locality = baseline.repaired,
     **about: Any,
 ) -> Experiment:
-    """Runs of system_with_settling, each as long as `repaired.horizon` has it.
+    """Runs of system_with_settling, each as long as `horizon` has it.
 
     Args:
         sizes: sigma_0, M and N of each cell.
         about: further fields.
     """
     most = max(num_experts for _, num_experts, _ in sizes.values())
-    dims = {cell: Dims(most, size[2], num_features, repaired.NUM_SAMPLES) for cell, size in sizes.items()}
+    dims = {cell: Dims(most, size[2], num_features, NUM_SAMPLES) for cell, size in sizes.items()}
     cells = {cell: without_noise(*size, num_features) for cell, size in sizes.items()}
-    lengths = {
-        cell: math.ceil(repaired.horizon(Params()._replace(**own), dims[cell].num_tasks)) for cell, own in cells.items()
-    }
+    lengths = {cell: math.ceil(horizon(Params()._replace(**own), dims[cell].num_tasks)) for cell, own in cells.items()}
     first = next(iter(sizes))
     return Experiment(
         name=name,
@@ -144,7 +168,7 @@ def once_settled(setting: Mapping[str, Any]) -> Experiment:
     return settling(
         "once-settled",
         {cell: (scale, number, num_tasks) for cell, number in numbers.items()},
-        setting.get("num_features", repaired.NUM_FEATURES),
+        setting.get("num_features", NUM_FEATURES),
         setting.get("own", baseline.repaired),
         replicates=4096,
         of=once_settled,
@@ -153,8 +177,8 @@ def once_settled(setting: Mapping[str, Any]) -> Experiment:
 
 def trading(setting: Mapping[str, Any]) -> Experiment:
     """Against each expert's own last move alone, over sigma_0; N, d and what experts learn by of a setting."""
-    num_tasks, num_features = setting.get("num_tasks", NUM_TASKS), setting.get("num_features", repaired.NUM_FEATURES)
-    dims = Dims(NUM_EXPERTS, num_tasks, num_features, repaired.NUM_SAMPLES)
+    num_tasks, num_features = setting.get("num_tasks", NUM_TASKS), setting.get("num_features", NUM_FEATURES)
+    dims = Dims(NUM_EXPERTS, num_tasks, num_features, NUM_SAMPLES)
     return Experiment(
         name="trading",
         dims=dims,
@@ -169,10 +193,41 @@ def trading(setting: Mapping[str, Any]) -> Experiment:
     )
 
 
+def cell_name(variant: str, scale: float) -> str:
+    return f"{variant}, sigma_0 = {scale:g}"
+
+
 def beside_printed(setting: Mapping[str, Any]) -> Experiment:
-    """Slow learners with noise, as printed and against the baseline; N of a setting."""
-    made = repaired.experiment(setting.get("num_tasks", NUM_TASKS))
-    return dataclasses.replace(made, name="beside-printed", replicates=256, of=beside_printed)
+    """Slow learners with noise, against the baseline and as printed, over sigma_0; N of a setting."""
+    num_tasks = setting.get("num_tasks", NUM_TASKS)
+    dims = Dims(PRINTED_EXPERTS, num_tasks, NUM_FEATURES, NUM_SAMPLES)
+    cells, systems = {}, {}
+    for variant, scale in itertools.product(VARIANTS, PRINTED_SCALES):
+        locality, changes = VARIANTS[variant]
+        name = cell_name(variant, scale)
+        cells[name] = with_noise(scale, PRINTED_EXPERTS, num_tasks) | changes
+        systems[name] = system(dims, locality=locality)
+    lengths = {name: math.ceil(horizon(Params()._replace(**values), num_tasks)) for name, values in cells.items()}
+    return Experiment(
+        name="beside-printed",
+        dims=dims,
+        system=system(dims),
+        systems=systems,
+        cells=cells,
+        num_rounds=max(lengths.values()),
+        lengths=lengths,
+        record_every=LAST_ROUND,
+        observe=observe_error,
+        replicates=256,
+        tier="repaired",  # which a first look leaves out
+        is_double=True,
+        of=beside_printed,
+    )
+
+
+def relative_error(run: Run) -> Float[np.ndarray, " B"]:
+    """G_T / Delta."""
+    return run.records.generalization_error[-1] / task_gap(run)
 
 
 ONCE_SETTLED, TRADING, BESIDE_PRINTED = once_settled({}), trading({}), beside_printed({})

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from moe_theory import continual
 from moe_theory.continual import corrected, experiments, system, theory
 from moe_theory.continual.experiments import FIGURE_2, FIGURE_2_DIMS, pools_of
-from moe_theory.continual.figures import FIGURES, baseline, figure_2, figure_8, regimes
+from moe_theory.continual.figures import FIGURES, figure_2, figure_8, regimes
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.plot import drives
 from moe_theory.plot.numbers import STRIDE
@@ -20,8 +20,7 @@ from moe_theory.verify.request import with_settings
 
 READING = continual.reading("unit-signal")
 REPLICATES, SEED, NUM_ROUNDS = 6, 3, 100  # past the dense records
-QUICK = {name: each for name, each in FIGURES.items() if name != "baseline"}  # whose runs have lengths of their own
-QUICK["regimes"] = dataclasses.replace(QUICK["regimes"], experts=(2, 12, 20))  # whose cells are many
+FIGURES["regimes"] = dataclasses.replace(FIGURES["regimes"], experts=(2, 12, 20))  # whose cells are many
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +28,7 @@ def data():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(drives, "DRIVES", drives.DRIVES[:7:6])
         patch.setattr(drives, "RATIOS", (0.03, 1.0, 10.0))
-        return {name: figure.compute(READING, REPLICATES, SEED, rounds=NUM_ROUNDS) for name, figure in QUICK.items()}
+        return {name: figure.compute(READING, REPLICATES, SEED, rounds=NUM_ROUNDS) for name, figure in FIGURES.items()}
 
 
 def run_directly(num_experts, terminate):
@@ -42,7 +41,7 @@ def run_directly(num_experts, terminate):
 @pytest.mark.parametrize("termination", ["with", "without"])
 def test_figure_2_of_one_termination_is_the_same(data, termination):
     """The overview asks for no more."""
-    setup = QUICK["figure-2"].setup(READING, REPLICATES, SEED, rounds=NUM_ROUNDS)
+    setup = FIGURES["figure-2"].setup(READING, REPLICATES, SEED, rounds=NUM_ROUNDS)
     xr.testing.assert_identical(
         figure_2.compute(setup, [termination]).drop_attrs(),
         data["figure-2"].sel(termination=[termination]).drop_attrs(),
@@ -208,7 +207,7 @@ def test_figure_9_compares_with_its_first_threshold(data):
     assert not np.isfinite(shown.printed.sel(metric="effective_experts")).any()
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", FIGURES)
 def test_drawing_and_caption(data, name, keeps_its_words):
     """Every axis that carries ticks' meaning is named in words; the caption names reading, replicates and seed."""
     figure = Figure(figsize=FIGURES[name].size)
@@ -280,22 +279,3 @@ def test_numbers_of_experts_that_cannot_be(experts):
 def test_sizes_that_cannot_be(sizes, words):
     with pytest.raises(InvalidDimsError, match=words):
         resized(FIGURE_2.dims, sizes, 4)
-
-
-@pytest.mark.thorough
-def test_the_baseline_is_drawn_from_the_runs_of_its_cells(monkeypatch, keeps_its_words):
-    """Catches variants mixed up: the printed one is Fig. 2's, and each part of the limit its own cell's."""
-    monkeypatch.setattr(baseline, "SCALES", (0.1, 0.01))
-    made = FIGURES["baseline"].compute(READING, REPLICATES, SEED)
-    assert (made.own_share.sel(variant="repaired") > 0.95).all()
-    assert (made.own_share.sel(variant="printed") < 0.5).all()
-    assert (made.relative_error.sel(variant="repaired") < 0.3 * made.relative_error.sel(variant="endless")).all()
-    params = READING.params(num_experts=20)
-    cell = Cell("cell", FIGURE_2.system, params, FIGURE_2.num_rounds, FIGURE_2.record_every, FIGURE_2.observe)
-    run = run_cells([cell], REPLICATES, seed=SEED)["cell"]
-    here = made.sel(setting="printed", metric="forgetting")["mean"]
-    np.testing.assert_allclose(here, run.records.forgetting.astype(float).mean(axis=1), rtol=1e-5)
-    canvas = Figure(figsize=FIGURES["baseline"].size)
-    FIGURES["baseline"].draw(made, canvas)
-    canvas.draw_without_rendering()
-    keeps_its_words(FIGURES["baseline"], made)

@@ -23,7 +23,7 @@ from moe_theory.verify import claim, registry, statement
 NAMES = public_names()
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 # Whose functions are statements of papers, or run their algorithms.
-OF_PAPERS = {"theory", "exact", "corrected", "repaired", "tree", "complexity", "counterexamples"}
+OF_PAPERS = {"theory", "exact", "corrected", "tree", "complexity"}
 ALGORITHMS = {"system", "begin", "learn", "on_pool"}
 # What a function that is called raises for arguments that it does not get here: constants, or what was checked before.
 IMPOSSIBLE = {
@@ -42,11 +42,6 @@ IMPOSSIBLE = {
     "moe_theory.edge": {"learn": "UnknownNameError"},
     "moe_theory.edge.solvable": {"cell": "UnknownNameError"},
     "moe_theory.generalization": {"gap": "InvalidDimsError", "true_risk": "InvalidDimsError"},
-    "moe_theory.generalization.counterexamples": {
-        "fixed_router": "InvalidDimsError InvalidSystemError UnknownNameError",
-        "learned_router": "InvalidDimsError InvalidSystemError UnknownNameError",
-        "dense_router": "InvalidDimsError InvalidSystemError UnknownNameError",
-    },
     "moe_theory.deep.Dims": {"servers": "InvalidDimsError UnknownNameError"},
 }
 # Of an installation that is broken, and of `debug=True`, which the functions that take it name.

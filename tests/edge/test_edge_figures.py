@@ -14,7 +14,7 @@ from scipy import stats
 from moe_theory import edge
 from moe_theory.core import engine
 from moe_theory.edge import corrected, theory
-from moe_theory.edge.figures import FIGURES, availability, baseline, figure_3, phase, regimes, timeline
+from moe_theory.edge.figures import FIGURES, availability, figure_3, phase, regimes, timeline
 from moe_theory.plot import drives
 from moe_theory.plot.numbers import STRIDE
 from moe_theory.runs import Cell, run_cells
@@ -23,8 +23,7 @@ READING = edge.reading("orthogonal-signal")
 REPLICATES, SEED, NUM_ROUNDS = 3, 3, 80
 SERVERS = (2, 4)
 DIMS = edge.Dims(max_experts=4, num_tasks=2, num_features=4, num_samples=2, max_delay=10)
-SHOWN = {name: each for name, each in FIGURES.items() if name != "baseline"}  # whose runs have lengths of their own
-SHOWN |= {name: dataclasses.replace(FIGURES[name], experts=SERVERS, dims=DIMS) for name in ("figure-3", "regimes")}
+FIGURES |= {name: dataclasses.replace(FIGURES[name], experts=SERVERS, dims=DIMS) for name in ("figure-3", "regimes")}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,7 +48,7 @@ def programs():
 @pytest.fixture(scope="module")
 def data(programs):
     computed = {}
-    for name, figure in SHOWN.items():
+    for name, figure in FIGURES.items():
         before = engine.num_programs()
         computed[name] = figure.compute(READING, REPLICATES, SEED, rounds=NUM_ROUNDS)
         programs[name] = engine.num_programs() - before
@@ -58,7 +57,7 @@ def data(programs):
 
 def test_figure_3_of_one_policy_is_the_same(data):
     """The overview asks for no more."""
-    setup = SHOWN["figure-3"].setup(READING, REPLICATES, SEED, rounds=NUM_ROUNDS)
+    setup = FIGURES["figure-3"].setup(READING, REPLICATES, SEED, rounds=NUM_ROUNDS)
     xr.testing.assert_identical(
         figure_3.compute(setup, ["adaptive"]).drop_attrs(), data["figure-3"].sel(policy=["adaptive"]).drop_attrs()
     )
@@ -244,7 +243,7 @@ def test_availability_predicts_by_binomial_tails(data):
 def test_timeline_shows_no_server_with_two_tasks(data):
     """A server's next task starts when its last is done: catches delays of other rounds or servers in other rows."""
     here = data["timeline"]
-    for policy in timeline.SHOWN:
+    for policy in timeline.FIGURES:
         shown = here.sel(policy=policy)
         for server in range(1, DIMS.max_experts + 1):
             mine = shown.isel(round=shown.server.values == server)
@@ -268,20 +267,20 @@ def test_timeline_counts_own_kinds(data):
 
 
 # The default, and one with another law of signals for what is made of the law: forms along it, and drives.
-QUICK = {(name, READING.name) for name in SHOWN} | {("figure-3", "sibling"), ("phase", "sibling")}
+QUICK = {(name, READING.name) for name in FIGURES} | {("figure-3", "sibling"), ("phase", "sibling")}
 
 
 @pytest.mark.parametrize(
     ("name", "reading"),
     [
         pytest.param(name, reading, marks=() if (name, reading) in QUICK else pytest.mark.thorough)
-        for name in SHOWN
+        for name in FIGURES
         for reading in edge.READINGS
     ],
 )
 def test_drawing_and_caption(data, name, reading, keeps_its_words):
     """Under a reading, by programs there are already; axes are named, and the caption says what was run."""
-    figure, choice = SHOWN[name], edge.reading(reading)
+    figure, choice = FIGURES[name], edge.reading(reading)
     shown = data[name] if choice is READING else figure.compute(choice, 1, SEED, rounds=NUM_ROUNDS)
     canvas = Figure(figsize=figure.size)
     figure.draw(shown, canvas)
@@ -297,19 +296,3 @@ def test_drawing_and_caption(data, name, reading, keeps_its_words):
         keeps_its_words(figure, shown)
     assert shown.attrs["figure"] == name
     assert shown.attrs["replicates"] == (REPLICATES if choice is READING else 1)
-
-
-@pytest.mark.thorough
-def test_the_baseline_is_drawn_from_the_runs_of_its_cells(monkeypatch, keeps_its_words):
-    """Catches variants mixed up: with a baseline tasks go to specialists, whatever the servers."""
-    monkeypatch.setattr(baseline, "SCALES", (0.1, 0.01))
-    made = FIGURES["baseline"].compute(READING, REPLICATES, SEED, rounds=200)
-    for servers in baseline.SERVERS:
-        here = made.sel(servers=servers)
-        assert (here.misrouted.sel(variant="with a baseline") < 0.1).all()
-        assert (here.misrouted.sel(variant="Algorithm 1") > 0.5).all()
-        assert (here.relative_error.sel(variant="with a baseline") < 0.3).all()
-    canvas = Figure(figsize=FIGURES["baseline"].size)
-    FIGURES["baseline"].draw(made, canvas)
-    canvas.draw_without_rendering()
-    keeps_its_words(FIGURES["baseline"], made)

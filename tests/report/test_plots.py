@@ -119,7 +119,7 @@ def test_configuration_is_left_as_it_was():
     assert dict(matplotlib.rcParams) == before
 
 
-@pytest.mark.parametrize("names", [(), ("all",), ("baseline", "regimes", "figure-9", "figure-2", "figure-8")])
+@pytest.mark.parametrize("names", [(), ("all",), ("regimes", "figure-9", "figure-2", "figure-8")])
 def test_selects_all_in_the_papers_order(names):
     chosen = plots._selected("continual", names)
     assert [figure.name for figure in chosen] == list(plots.figures_of("continual"))

@@ -1,8 +1,6 @@
 """The edge-computing paper's Fig. 3, with theory over the runs, and pictures that the paper lacks."""
 
 from moe_theory import plot
-from moe_theory.edge.figures import availability, baseline, figure_3, phase, regimes, timeline
+from moe_theory.edge.figures import availability, figure_3, phase, regimes, timeline
 
-FIGURES = plot.figures(
-    figure_3.picture, phase.picture, regimes.picture, availability.picture, timeline.picture, baseline.picture
-)
+FIGURES = plot.figures(figure_3.picture, phase.picture, regimes.picture, availability.picture, timeline.picture)

@@ -6,10 +6,18 @@ without noise, and outputs so small that the softmax is 1/M. When a run settles 
 
 import numpy as np
 
-from moe_theory.continual import repaired
-from moe_theory.continual.repaired import cell_name, relative_error
 from moe_theory.reinforced import experiments
-from moe_theory.reinforced.experiments import AS_MANY, ONE_FEWER, SCALES, TWICE, settling_time
+from moe_theory.reinforced.experiments import (
+    AS_MANY,
+    ONE_FEWER,
+    PRINTED_SCALES,
+    SCALES,
+    TWICE,
+    VARIANTS,
+    cell_name,
+    relative_error,
+    settling_time,
+)
 from moe_theory.verify.region import Size
 from moe_theory.verify.statement import identity, limit_rate, ordering, probability, rate, statement
 
@@ -85,8 +93,7 @@ TIME_OF_EXPERTS.charitable("settling-experts.least", OVER_EXPERTS, rate(at_least
 
 
 ERROR = statement("less-error", module=__name__, free=(Size("num_tasks", 2, 5), experiments.FREE_LAW))
-PRINTED_SCALES = repaired.SCALES[:4]
-PAIRS = [cell_name(variant, "orthogonal", 5, scale) for variant in ("repaired", "printed") for scale in PRINTED_SCALES]
+PAIRS = [cell_name(variant, scale) for variant in VARIANTS for scale in PRINTED_SCALES]
 
 
 def printed_error(*runs):
