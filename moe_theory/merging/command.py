@@ -1,41 +1,21 @@
 """`moe-theory merge`."""
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from moe_theory.core.commands import Option, Terminal, option_names
-from moe_theory.core.errors import (
-    OWN_CODE,
-    InvalidRunError,
-    InvalidStreamError,
-    MoeTheoryError,
-    described,
-    frames,
-)
+from moe_theory.core.commands import Option, Terminal
+from moe_theory.core.errors import InvalidRunError
 from moe_theory.plot.document import Document
 
 if TYPE_CHECKING:
     from moe_theory.merging.online import Stream
 
 ALL = "all"  # policies
-TASKS, SLOT_SIZE, DRIFT = "digits", 128, 0.0  # of the testbed, unless given
 
 
 def merge(
     *,
-    stream: Annotated[
-        Path | None,
-        Option(
-            "A Python file with a function open_stream(seed) that returns a merging.Stream of your own model.",
-            metavar="FILE",
-            default_words="the testbed's own model",
-        ),
-    ] = None,
-    tasks: Annotated[
-        str | None, Option("The testbed's tasks: digits or sequences.", metavar="NAME", default=TASKS)
-    ] = None,
+    tasks: Annotated[str, Option("The testbed's tasks: digits or sequences.", metavar="NAME")] = "digits",
     policy: Annotated[
         str,
         Option(
@@ -55,14 +35,11 @@ def merge(
         str, Option("How the task mix is estimated from earlier slots: average or sketch.", metavar="NAME")
     ] = "average",
     slots: Annotated[int, Option("Slots at most.")] = 200,
-    slot_size: Annotated[int | None, Option("Requests in a slot of the testbed.", default=SLOT_SIZE)] = None,
+    slot_size: Annotated[int, Option("Requests in a slot.")] = 128,
     drift: Annotated[
-        float | None,
-        Option(
-            "How far the testbed's task mix drifts: with 1, shares go up and down by a factor of up to e in 500 slots.",
-            default=DRIFT,
-        ),
-    ] = None,
+        float,
+        Option("How far the task mix drifts: with 1, shares go up and down by a factor of up to e in 500 slots."),
+    ] = 0.0,
     max_active: Annotated[int | None, Option("B, experts that a merge may use at most.", default_words="all")] = None,
     seed: Annotated[int, Option("Seed of all random numbers.")] = 0,
     out: Annotated[Path, Option("Folder for the numbers and the picture.")] = Path("runs/merge"),
@@ -76,78 +53,47 @@ def merge(
 ]:
     """Merge experts slot by slot and watch the rewards.
 
-    By default the stream is this package's own: a small transformer with 8 experts and 8 tasks on digits, trained on
-    first use (about a minute). Tanbr and NUCB have the settings that were found best for each on it, as in Fig. 4's
-    claims. Writes slots.csv and merge.svg into OUT; with --policy all, policies.csv and policies.svg.
-
-    For a model of your own, --stream is a Python file with a function `open_stream(seed)`. It returns a
-    `merging.Stream`: its `slots()` yields slots, and its `serve(slot, weights)` returns rewards in [0, 1] and counts of
-    requests, one each a task. The file may add a policy to `merging.policies.POLICIES`.
+    They are of this package's own small transformer, with 8 experts and 8 tasks on digits, trained on first use (about
+    a minute). Tanbr and NUCB have the settings that were found best for each on it, as in Fig. 4's claims. Writes
+    slots.csv and merge.svg into OUT. A model of your own: `merging.compare` in Python.
 
     Examples:
         moe-theory merge --slots 20
         moe-theory merge --policy all --tasks sequences
-        moe-theory merge --stream mine.py --policy tanbr
     """
-    from moe_theory.merging import Dims, compare, merge_online, online, policies, report
+    from moe_theory.merging import Dims, compare, online, policies, report
     from moe_theory.merging import reading as reading_named
     from moe_theory.merging.testbed import tasks as testbed
     from moe_theory.merging.testbed import training
     from moe_theory.runs.files import prepare_folder
 
-    if stream is not None:
-        for name, value in {"tasks": tasks, "slot_size": slot_size, "drift": drift}.items():
-            if value is not None:
-                option = option_names(merge)[name]
-                raise InvalidRunError(f"{option} is for the testbed, and {stream} has a stream of its own. Drop it.")
-    slot_size = SLOT_SIZE if slot_size is None else slot_size
-    drift = DRIFT if drift is None else drift
     if slots < 1 or slot_size < 1:
         raise InvalidRunError(f"slots={slots} and slot_size={slot_size} must be at least 1. Raise them.")
     # Unknown names are refused before anything is trained.
-    chosen = reading_named(reading)
-    recipe = testbed.Recipe(tasks=TASKS if tasks is None else tasks)
-    if policy != ALL and stream is None:  # a stream's file may have a policy of its own
+    named_reading = reading_named(reading)
+    recipe = testbed.Recipe(tasks=tasks)
+    if policy != ALL:
         policies.named(policy, Dims())
     if max_active is not None:
-        num_experts = recipe.num_experts if stream is None else max_active
-        online.params_for(policy, num_experts, chosen, max_active)
-    folder = prepare_folder(out, report.COMPARED if policy == ALL else report.NAMES)
+        online.params_for(policy, recipe.num_experts, named_reading, max_active)
+    folder = prepare_folder(out, (report.TABLE, report.PICTURE))
+    model = training.trained(recipe, terminal.say)
+    data = testbed.examples(recipe, testbed.VALIDATION)
 
     def open_stream() -> "Stream":
-        if stream is not None:
-            return online.from_module(stream, seed)
-        model = training.trained(recipe, terminal.say)
-        data = testbed.examples(recipe, testbed.VALIDATION)
         return online.drawn(model, data, recipe.num_tasks, slots, slot_size, drift, seed)
 
+    names = None if policy == ALL else list(dict.fromkeys((policy, policies.AVERAGE)))
+    by_policy = compare(
+        open_stream,
+        names,
+        num_slots=slots,
+        reading=named_reading,
+        max_active=max_active,
+        monitor=monitor,
+        seed=seed,
+    )
     if policy == ALL:
-        with _failures_in_a_line(stream):
-            by_policy = compare(
-                open_stream, num_slots=slots, reading=chosen, max_active=max_active, monitor=monitor, seed=seed
-            )
-        return report.comparison(by_policy, folder)
-    opened = open_stream()
-    params = online.params_for(policy, opened.num_experts, chosen, max_active)
-    rows = merge_online(opened, policy, slots, params, monitor, seed)
-    with _failures_in_a_line(stream):
-        served, is_interrupted = report.shown_live(rows, terminal.console, slots, policy)
-    if not served:
-        if is_interrupted:
-            raise KeyboardInterrupt
-        raise InvalidStreamError("the stream has no slots. Name another.")
-    equal = online.equal_rewards(open_stream(), len(served)) if stream is None else None
-    return report.document(served, policy, equal, folder, is_interrupted)
-
-
-@contextlib.contextmanager
-def _failures_in_a_line(source: Path | None) -> Iterator[None]:
-    """Raise InvalidStreamError, with the line, where a user's file fails while it serves."""
-    try:
-        yield
-    except MoeTheoryError:
-        raise
-    except OWN_CODE as failure:
-        if source is None:
-            raise
-        raise InvalidStreamError(f"{source} failed: {described(failure)}{frames(failure)}") from failure
+        return report.document(by_policy, {"policies": report.compared(by_policy)}, folder)
+    body = {"policy": policy, **report.served(by_policy[policy], by_policy[policies.AVERAGE])}
+    return report.document(by_policy, body, folder)

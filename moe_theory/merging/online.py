@@ -5,11 +5,9 @@ the policy is compiled, so `serve` may do anything.
 """
 
 import functools
-import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -18,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.core import constraints, programs
-from moe_theory.core.errors import OWN_CODE, InvalidRewardError, InvalidStreamError, described, shortened, unknown_name
+from moe_theory.core.errors import InvalidRewardError, InvalidStreamError, shortened, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.random import root_key, step_key
 from moe_theory.merging import monitor as monitors
@@ -30,7 +28,6 @@ from moe_theory.merging.testbed import tasks as arrivals
 from moe_theory.merging.testbed import transformer
 from moe_theory.merging.testbed.tasks import Examples
 from moe_theory.merging.testbed.transformer import Model
-from moe_theory.verify.registry import run_file
 
 
 class Stream(Protocol):
@@ -202,13 +199,6 @@ def params_for(policy: str, num_experts: int, reading: Reading | None = None, ma
     return chosen.params(max_active=active, **policies.TUNED.get(policy, {}))
 
 
-def equal_rewards(stream: Stream, num_slots: int) -> list[float]:
-    """What equal weights earn in each of the first slots, over all requests."""
-    weights = np.full(stream.num_experts, 1 / stream.num_experts)
-    served = [stream.serve(slot, weights) for slot in itertools.islice(stream.slots(), num_slots)]
-    return [float(np.average(each.rewards, weights=each.counts)) for each in served]
-
-
 def checked(served: Any, num_tasks: int, slot: int) -> Feedback:
     """Output of a stream's `serve` as arrays, checked.
 
@@ -291,31 +281,3 @@ def drawn(model: Model, data: Examples, num_tasks: int, num_slots: int, size: in
             yield arrivals.draw_slot(step_key(key, jnp.int32(number)), examples, mix, size)
 
     return Requests(model, num_tasks, requests())
-
-
-def from_module(path: Path, seed: int) -> Stream:
-    """Return the stream that a user's Python file opens.
-
-    The file has a function `open_stream(seed)` that returns a `Stream`.
-    Raises: InvalidClaimError for a file that cannot be read or run; InvalidStreamError for one without `open_stream`,
-        and for a result that is no stream.
-    """
-    opener = getattr(run_file(path, "--stream"), "open_stream", None)
-    if not callable(opener):
-        raise InvalidStreamError(f"{path} has no function open_stream(seed). Write one that returns a merging.Stream.")
-    try:
-        stream: Any = opener(seed)
-        sizes = {"num_experts": stream.num_experts, "num_tasks": stream.num_tasks}
-        _ = stream.slots, stream.serve
-    except OWN_CODE as failure:
-        raise InvalidStreamError(
-            f"{path}: open_stream({seed}) failed: {described(failure)}. Return an object with num_experts, num_tasks, "
-            "slots() and serve(slot, weights)."
-        ) from None
-    for name in ("slots", "serve"):
-        if getattr(type(stream), name) is getattr(Stream, name):
-            raise InvalidStreamError(f"{path}: the stream has no {name}. Write it, as merging.Stream describes it.")
-    for name, value in sizes.items():
-        if not isinstance(value, int) or value < 1:
-            raise InvalidStreamError(f"{path}: {name}={value!r} must be a whole number of at least 1. Change it.")
-    return stream

@@ -31,23 +31,6 @@ LATER = ("sweep show", "report", "statements")  # commands that read what others
 PRESET, TINY = "continual-mnist-small", Dims(7, 3, 4, num_samples=10, num_tests=8, num_epochs=1, batch_size=10)
 
 
-MINE = """
-class Mine:
-    num_experts, num_tasks = 3, 1
-
-    def __init__(self, seed):
-        pass
-
-    def slots(self):
-        return range(4)
-
-    def serve(self, slot, weights):
-        return [weights[0]], [1]
-
-open_stream = Mine
-"""
-
-
 # What the help of --json names of the document, by the command's name or, where there are several, its example.
 DOCUMENTS = {
     "verify": {"schema", "summary", "command", "seed", "error", "versions", "verdicts"},
@@ -116,7 +99,6 @@ def session_folder(tmp_path_factory):
     folder, printed, documents = tmp_path_factory.mktemp("examples"), {}, {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        Path("mine.py").write_text(MINE)
         for name in ("train/cat/0.png", "train/dog/0.png", "test/cat/0.png", "test/dog/0.png"):
             Path("photographs", name).parent.mkdir(parents=True)
             Image.new("RGB", (8, 8)).save(Path("photographs", name))

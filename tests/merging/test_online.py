@@ -8,7 +8,7 @@ import pytest
 from moe_theory import merging
 from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRewardError, MoeTheoryError
 from moe_theory.merging import Feedback, Params, online, policies
-from moe_theory.merging.online import checked, from_module, merge_online
+from moe_theory.merging.online import checked, merge_online
 
 
 class Corner:
@@ -70,7 +70,6 @@ def test_policies_are_compared_on_the_same_slots():
     assert {np.count_nonzero(row.weights) for row in few[policies.TANBR]} == {1}
     alone = list(merge_online(Corner(4), policies.TANBR, 4, online.params_for(policies.TANBR, 3)))
     assert [row.reward for row in alone] == [row.reward for row in found[policies.TANBR]]
-    assert online.equal_rewards(Corner(5), 4) == [row.reward for row in found[policies.AVERAGE]]
 
 
 @pytest.mark.parametrize(
@@ -119,56 +118,6 @@ def test_what_cannot_be_run_is_refused_before_the_first_slot(arguments, said):
     with pytest.raises(MoeTheoryError, match=said):
         merge_online(stream, **{"policy": policies.AVERAGE, "num_slots": 3} | arguments)
     assert stream.asked == []
-
-
-OWN = """
-import numpy as np
-from moe_theory import merging
-
-class Own(merging.Stream):
-    num_experts, num_tasks = 3, 2
-
-    def __init__(self, seed):
-        self.seed = seed
-
-    def slots(self):
-        yield from range(self.seed, self.seed + 3)
-
-    def serve(self, slot, weights):
-        return [float(merging.weighted_sum([0.0, 0.5, 1.0], weights)), slot / 10], [1, 2]
-
-open_stream = Own
-"""
-
-
-def test_a_file_of_one_s_own_opens_a_stream(tmp_path):
-    path = tmp_path / "own.py"
-    path.write_text(OWN)
-    stream = from_module(path, 4)
-    assert (stream.num_experts, stream.num_tasks, list(stream.slots())) == (3, 2, [4, 5, 6])
-    served = checked(stream.serve(5, np.array([0.0, 0.5, 0.5])), 2, 1)
-    np.testing.assert_allclose(served.rewards, [0.75, 0.5])
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (OWN.replace("open_stream = Own", ""), "has no function open_stream"),
-        (OWN.replace("num_experts, num_tasks = 3, 2", "num_experts = 3"), "num_tasks"),
-        (OWN.replace("3, 2", "3, 'two'"), "num_tasks='two' must be a whole number"),
-        (OWN.replace("def serve", "def serves"), "has no serve"),
-        (OWN.replace("def serve", "def serves").replace("(merging.Stream)", ""), "no attribute 'serve'"),
-        (OWN.replace("def slots", "def arrivals"), "has no slots"),
-        (OWN.replace("self.seed = seed", "1 / 0"), "ZeroDivisionError"),
-        (OWN + "\n1 / 0", "ZeroDivisionError"),
-        (OWN + "\nraise SystemExit", "SystemExit"),
-    ],
-)
-def test_a_file_of_one_s_own_that_lacks_something_is_refused(text, said, tmp_path):
-    path = tmp_path / "own.py"
-    path.write_text(text)
-    with pytest.raises(MoeTheoryError, match=said):
-        from_module(path, 0)
 
 
 @pytest.mark.parametrize(
