@@ -20,7 +20,7 @@ from moe_theory.deep.gate import ImageMoments
 from moe_theory.deep.networks import Weights
 from moe_theory.deep.params import Dims, Params, check_params
 from moe_theory.deep.tasks import Arrival, Pool, Source, Stream, draw, on_device, pool_of
-from moe_theory.edge.arrivals import bounded_delays, check_laws, draw_execution, transfer_trip
+from moe_theory.edge.arrivals import bounded_delays, check_execution, draw_execution, transfer_trip
 from moe_theory.edge.delays import Law, even_map, uniform
 from moe_theory.edge.policies import POLICIES, Policy, check_policy
 from moe_theory.edge.servers import DROPPED, FREE, Assignment, Servers, due, existing, offer
@@ -128,7 +128,7 @@ def system(
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
         _check_policies(policies, params)
-        check_laws(dims.servers, params.delays, transfer, execution)
+        check_execution(execution)
         return begin(key, dims, params, pool_of(source, classes), execution, embed, locality)
 
     def stationary(key: Key[Array, ""], dims: Dims, state: Any, params: Params) -> tuple[Pool, Arrival]:

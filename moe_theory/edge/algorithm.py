@@ -24,7 +24,7 @@ from moe_theory.core.parts import of_parts
 from moe_theory.core.system import System
 from moe_theory.core.tasks import Pool, check_pool, streamed
 from moe_theory.edge import delays
-from moe_theory.edge.arrivals import Arrival, check_laws, draw, draw_execution, draw_pool
+from moe_theory.edge.arrivals import Arrival, check_execution, draw, draw_execution, draw_pool
 from moe_theory.edge.delays import Law
 from moe_theory.edge.params import Dims, Params, check_params, require_whole_rounds
 from moe_theory.edge.policies import Policy, adaptive, check_policy
@@ -35,7 +35,6 @@ from moe_theory.edge.servers import (
     Servers,
     due,
     existing,
-    has_own_slots,
     is_misrouted,
     offer,
     one_task_each,
@@ -155,14 +154,14 @@ def system(
         check_pool(dims.num_tasks, dims.num_features, pool)
         return learn(state._replace(pool=pool), arrival, params, policy, dims=dims, fit=fit, locality=locality)
 
-    return System(_drawn(dims, transfer, execution, locality), step)
+    return System(_drawn(dims, execution, locality), step)
 
 
 @functools.lru_cache  # what begins is the same whatever the policy
-def _drawn(dims: Dims, transfer: Law, execution: Law, locality: Locality | None) -> Callable[..., State]:
+def _drawn(dims: Dims, execution: Law, locality: Locality | None) -> Callable[..., State]:
     def init(key: Key[Array, ""], params: Params) -> State:
         check_params(dims, params)
-        check_laws(dims, params, transfer, execution)
+        check_execution(execution)
         pool_key, execution_key = jax.random.split(key)
         pool = draw_pool(pool_key, dims, params)
         positions = jnp.asarray(delays.even_map(dims.max_experts), jnp.result_type(float))
@@ -273,7 +272,6 @@ def on_pool(
     def init(key: Key[Array, ""], params: Params) -> State:
         del key
         state = begin(dims, params, pool, execution_delay, positions, locality)
-        check_laws(dims, params, transfer, delays.uniform)
         for transfer_delay in (params.min_transfer_delay, params.max_transfer_delay):
             _check_totals(transfer_delay, execution_delay, params, dims.max_delay)
         return state
@@ -419,14 +417,6 @@ def _check_round(
             "servers that hold several tasks refit them by the minimum norm: leave out fit and targets, and locality."
         )
     num_slots = state.pending_server.shape[0]
-    per_server = 1 if dims is None else dims.slots_per_server
-    if has_own_slots(state, per_server) and is_known(state.pending_server):
-        owners = np.arange(num_slots) // per_server
-        if np.any((np.asarray(state.pending_server) != FREE) & (np.asarray(state.pending_server) != owners)):
-            raise InvalidParamsError(
-                "pending_server names servers out of place: a state with slots for all tasks of all servers has those "
-                "of server 0 first. States of earlier versions cannot go on: begin anew."
-            )
     longest = num_slots if dims is None and num_slots < max_experts else fitting.max_delay
     _check_delays("transfer_delay", arrival.transfer_delay, (max_experts,), longest)
     _check_totals(arrival.transfer_delay, state.execution_delay, params, longest)

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core import gating, random
-from moe_theory.core.constraints import is_known
 from moe_theory.core.errors import InvalidParamsError
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import rounded_positive
@@ -22,7 +21,7 @@ from moe_theory.core.tasks import (
     uniform_index,
 )
 from moe_theory.edge import delays
-from moe_theory.edge.delays import Law, Table, Trip
+from moe_theory.edge.delays import Law, Trip
 from moe_theory.edge.params import Dims, Params
 
 
@@ -157,17 +156,7 @@ def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
     return jnp.clip(rounds.astype(jnp.int32), trip.least, trip.most)
 
 
-def check_laws(dims: Dims, params: Params, transfer: Law, execution: Law) -> None:
-    """Refuse laws that do not fit: execution by distance, and a table of another shape or beyond the bounds.
-
-    Raises: InvalidParamsError, InvalidDimsError.
-    """
-    if execution is delays.by_distance:
+def check_execution(law: Law) -> None:
+    """Refuse a law of transfers for executions. Raises: InvalidParamsError."""
+    if law is delays.by_distance:
         raise InvalidParamsError("by_distance is a law of transfers: execution is at one server. Choose another law.")
-    experts = (dims.max_experts,)
-    shapes = {"transfer": (experts, experts * 2), "execution": (experts,)}
-    for name, law in (("transfer", transfer), ("execution", execution)):
-        if isinstance(law, Table):
-            ends = [getattr(params, f"{end}_{name}_delay") for end in ("min", "max")]
-            bounds = (int(ends[0]), int(ends[1])) if is_known(ends) else None
-            law.check(dims, name, shapes[name], bounds)

@@ -8,21 +8,17 @@ well. All bounds and rates are traced parameters, and every law's delays are cli
 | `uniform` | uniform on the whole rounds between the bounds | the same |
 | `geometric` | the lower bound plus a geometric number of rounds | the same |
 | `by_distance` | a random uplink to the nearest server, then fibre to the chosen one | |
-| `Table` | your own numbers, by nearest and chosen server | your own numbers, by server |
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
 from moe_theory.core.fields import documented
-from moe_theory.core.numerics import Numbers
-from moe_theory.edge.params import Dims, Params, require_whole_rounds
+from moe_theory.edge.params import Params
 
 
 @documented
@@ -82,59 +78,6 @@ def by_distance(trip: Trip, params: Params) -> Int[Array, " M"]:
     return jnp.clip(jnp.rint(jnp.minimum(rounds, 2.0**30)).astype(jnp.int32), trip.least, trip.most)
 
 
-class Table:
-    """A law given by a table of whole rounds: by server (M,), or by nearest and chosen server (M, M).
-
-    Args:
-        rounds: an array, or the path of a CSV file (commas, one row a line, no header).
-    Raises: InvalidDimsError for another shape; InvalidParamsError for a delay that is negative, fractional or missing,
-        or a file of anything else.
-
-    Examples:
-        >>> from moe_theory import edge
-        >>> table = edge.delays.Table([[0, 3], [3, 0]])  # between two servers
-        >>> system = edge.system(edge.Dims(2, num_tasks=3, num_features=6, num_samples=2), transfer=table)
-        >>> table.rounds.shape
-        (2, 2)
-    """
-
-    def __init__(self, rounds: Numbers | Path | str | list) -> None:
-        table = _read(rounds) if isinstance(rounds, (str, Path)) else _array(rounds)
-        if table.ndim not in (1, 2) or table.size == 0:
-            raise InvalidDimsError(f"rounds of shape {table.shape} must be (M,) or (M, M). Change the table of delays.")
-        require_whole_rounds("rounds", table)
-        self.rounds: Int[np.ndarray, ...] = table.astype(np.int32)
-
-    def __call__(self, trip: Trip, params: Params) -> Int[Array, " M"]:
-        del params
-        rounds = jnp.asarray(self.rounds, jnp.int32)
-        if rounds.ndim == 1:
-            return rounds
-        return jnp.sum(jnp.where(jnp.arange(rounds.shape[0])[:, None] == trip.nearest, rounds, 0), axis=0)
-
-    def check(self, dims: Dims, name: str, shapes: tuple[tuple[int, ...], ...], bounds: tuple[int, int] | None) -> None:
-        """Raise unless the table has one of `shapes` and, where they are known, stays within the `bounds`.
-
-        Raises: InvalidDimsError for another shape; InvalidParamsError for a delay beyond the bounds.
-        """
-        if self.rounds.shape not in shapes:
-            wanted = " or ".join(map(str, shapes))
-            raise InvalidDimsError(
-                f"the table of {name} delays has shape {self.rounds.shape}, but max_experts={dims.max_experts} needs "
-                f"{wanted}. Change the table or max_experts."
-            )
-        if bounds is None:
-            return
-        for value, is_beyond, end in (
-            (self.rounds.min(), self.rounds.min() < bounds[0], f"min_{name}_delay={bounds[0]}"),
-            (self.rounds.max(), self.rounds.max() > bounds[1], f"max_{name}_delay={bounds[1]}"),
-        ):
-            if is_beyond:
-                raise InvalidParamsError(
-                    f"the table of {name} delays has {value}, beyond {end}. Change the table or {end.split('=')[0]}."
-                )
-
-
 def even_map(count: int) -> Float[np.ndarray, "M 2"]:
     """Positions of servers, spread evenly over the unit square whatever their number.
 
@@ -147,24 +90,3 @@ def even_map(count: int) -> Float[np.ndarray, "M 2"]:
     """
     plastic = 1.32471795724474602596
     return np.mod(0.5 + np.arange(1, count + 1)[:, None] * np.array([1 / plastic, 1 / plastic**2]), 1.0)
-
-
-def _read(path: Path | str) -> np.ndarray:
-    try:
-        lines = [line for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
-        return np.loadtxt(lines, delimiter=",", ndmin=1, comments=None) if lines else np.zeros(0)
-    except OSError as failure:
-        reason = failure.strerror or failure
-        raise InvalidParamsError(f"cannot read the table of delays {path}: {reason}. Change the path.") from None
-    except ValueError as failure:
-        reason = str(failure).split(";")[0].rstrip(".")
-        raise InvalidParamsError(
-            f"the table of delays {path} is no CSV of whole numbers: {reason}. Change the table."
-        ) from None
-
-
-def _array(rounds: Numbers | list) -> np.ndarray:
-    try:
-        return np.asarray(rounds)
-    except ValueError:
-        raise InvalidDimsError("rounds has rows of unequal lengths: give (M,) or (M, M). Change it.") from None

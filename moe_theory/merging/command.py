@@ -31,9 +31,6 @@ def merge(
             metavar="NAME",
         ),
     ] = "random-split",
-    monitor: Annotated[
-        str, Option("How the task mix is estimated from earlier slots: average or sketch.", metavar="NAME")
-    ] = "average",
     slots: Annotated[int, Option("Slots at most.")] = 200,
     slot_size: Annotated[int, Option("Requests in a slot.")] = 128,
     drift: Annotated[
@@ -90,7 +87,6 @@ def merge(
         num_slots=slots,
         reading=named_reading,
         max_active=max_active,
-        monitor=monitor,
         seed=seed,
     )
     if policy == ALL:

@@ -16,11 +16,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.core import constraints, programs
-from moe_theory.core.errors import InvalidRewardError, InvalidStreamError, shortened, unknown_name
+from moe_theory.core.errors import InvalidRewardError, InvalidStreamError, shortened
 from moe_theory.core.fields import documented
 from moe_theory.core.random import root_key, step_key
-from moe_theory.merging import monitor as monitors
 from moe_theory.merging import policies
+from moe_theory.merging.monitor import AVERAGE, MONITORS
 from moe_theory.merging.params import READINGS, Dims, Params, Reading, check_params
 from moe_theory.merging.rewards import Feedback, draw_tasks, mix_of
 from moe_theory.merging.serving import merge
@@ -92,7 +92,6 @@ def merge_online(
     policy: str,
     num_slots: int,
     params: Params | None = None,
-    monitor: str = monitors.AVERAGE,
     seed: int = 0,
 ) -> Iterator[Row]:
     """Serve up to `num_slots` slots of a stream with a policy's weights, yielding each as it is done.
@@ -100,17 +99,14 @@ def merge_online(
     Args:
         policy: its name, of one of yours too, once it is in `policies.POLICIES`.
         params: of the policy; the number of experts is the stream's.
-        monitor: how the task mix is estimated from earlier slots. The true one is unknown here.
     Raises: UnknownNameError, InvalidDimsError, InvalidParamsError or InvalidRunError, for a seed, before the first
         slot; InvalidRewardError for a slot whose rewards are not numbers in [0, 1], one a task.
     """
-    if monitor not in monitors.MONITORS or monitor == monitors.ORACLE:
-        raise unknown_name("monitor", monitor, monitors.MONITORS.keys() - {monitors.ORACLE})
     params = Params() if params is None else params
     params = params._replace(num_experts=stream.num_experts, max_active=min(int(params.max_active), stream.num_experts))
     dims = Dims(max_experts=stream.num_experts, num_tasks=stream.num_tasks, max_rounds=num_slots)
     check_params(dims, params)
-    chosen, watch = policies.named(policy, dims), monitors.MONITORS[monitor]
+    chosen, watch = policies.named(policy, dims), MONITORS[AVERAGE]  # the true mix is unknown here
     choose, learn = _compiled(chosen.choose), _compiled(chosen.learn)
     key = root_key(seed)
     begun = chosen.begin(step_key(key, jnp.int32(0)), dims, params), watch.begin(dims, params)
@@ -118,7 +114,7 @@ def merge_online(
     def serve() -> Iterator[Row]:
         memory, watched = begun
         total = 0.0
-        unknown = jnp.zeros((stream.num_tasks,))  # in place of the true mix, which no monitor here may use
+        unknown = jnp.zeros((stream.num_tasks,))  # in place of the true mix
         for number, slot in zip(range(1, num_slots + 1), stream.slots(), strict=False):
             choose_key, learn_key = jax.random.split(step_key(key, jnp.int32(number)))
             estimate, now = watch.estimate(watched, unknown), jnp.int32(number)
@@ -155,7 +151,6 @@ def compare(
     num_slots: int = 200,
     reading: Reading | None = None,
     max_active: int | None = None,
-    monitor: str = monitors.AVERAGE,
     seed: int = 0,
 ) -> dict[str, list[Row]]:
     """Serve the same slots with each policy's weights, each learning as `merge_online` has it.
@@ -166,9 +161,8 @@ def compare(
         num_slots: at most.
         reading: how Tanbr splits and where its candidates are; "random-split" unless given.
         max_active: B, experts that a merge may use at most; all unless given.
-        monitor: how the task mix is estimated from earlier slots.
     Returns: of each policy its slots.
-    Raises: UnknownNameError for a policy or monitor that does not exist; InvalidParamsError and InvalidDimsError for
+    Raises: UnknownNameError for a policy that does not exist; InvalidParamsError and InvalidDimsError for
         numbers that cannot be, InvalidRunError for such a seed; InvalidRewardError for rewards outside [0, 1];
         InvalidStreamError for a stream without slots.
     """
@@ -178,7 +172,7 @@ def compare(
     found = {}
     for name in names:
         params = params_for(name, stream.num_experts, reading, max_active)
-        found[name] = list(merge_online(open_stream(), name, num_slots, params, monitor, seed))
+        found[name] = list(merge_online(open_stream(), name, num_slots, params, seed))
     if not all(found.values()):
         raise InvalidStreamError("the stream has no slots. Name another.")
     return found

@@ -20,7 +20,7 @@ from moe_theory.merging.params import Dims, Params
 from moe_theory.merging.weights import existing, largest, like_tasks, log_gammas
 
 BLOCK = 128  # requests drawn together
-PEAKED, FLAT, SHARES, WINNER = "peaked", "flat", "shares", "winner"  # names of `REWARDS`
+PEAKED, FLAT, SHARES = "peaked", "flat", "shares"  # names of `REWARDS`
 PEAK_WIDTH = 0.5  # s; about the distance of equal weights from a peak at K = 8
 PEAK_CONCENTRATION = 0.25  # of the Dirichlet law of a peak, which is of few experts
 LOWEST_PEAK = 0.5  # heights are uniform from here to 1
@@ -194,9 +194,6 @@ class World(NamedTuple):
         ([1.0, 0.5], [1.0, 0.0])
         >>> rewards.shares_value(world, first).tolist(), rewards.shares_best(world, even, params).tolist()
         ([1.0, 0.0], [0.5, 0.5])
-        >>> uneven = jnp.array([0.25, 0.75])
-        >>> rewards.winner_value(world, even).tolist(), rewards.winner_best(world, uneven, params).tolist()
-        ([0.25, 0.25], [0.0, 1.0])
         >>> flat = world._replace(surface=jnp.eye(2))
         >>> rewards.flat_value(flat, first).tolist(), rewards.flat_best(flat, even, params).tolist()
         ([1.0, 0.0], [0.5, 0.5])
@@ -254,18 +251,6 @@ def shares_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[
     squares = jnp.square(mix / jnp.max(mix))
     kept = jnp.where(largest(mix, jnp.ones_like(mix, bool), params.max_active), squares, 0)
     return like_tasks(kept / jnp.sum(kept), world.exists.shape[0])
-
-
-def winner_value(world: World, weights: Float[Array, " K"]) -> Float[Array, " V"]:
-    """f*_v(x) = x_v^2: task v is served by expert v alone; half the weight is worth a quarter."""
-    return jnp.square(weights[: world.tasks.phases.shape[0]])
-
-
-def winner_best(world: World, mix: Float[Array, " V"], params: Params) -> Float[Array, " K"]:
-    """All weight on the commonest task's expert: psi' f* is convex, so largest at a vertex, where it is psi_v."""
-    del params
-    is_commonest = largest(mix, jnp.ones_like(mix, bool), 1)
-    return like_tasks(is_commonest.astype(mix.dtype), world.exists.shape[0])
 
 
 def nearest(point: Float[Array, " K"], exists: Bool[Array, " K"], max_active: Int[Scalar, ""]) -> Float[Array, " K"]:
@@ -393,5 +378,4 @@ REWARDS: dict[str, Reward] = {
     PEAKED: _family(PEAKED, _draw_peak, peak_value, peak_best),
     FLAT: _family(FLAT, _draw_flat, flat_value, flat_best),
     SHARES: _family(SHARES, _draw_nothing, shares_value, shares_best, needs_experts=True),
-    WINNER: _family(WINNER, _draw_nothing, winner_value, winner_best, needs_experts=True),
 }

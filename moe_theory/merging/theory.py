@@ -107,28 +107,6 @@ def intermediate_depth_bound(time: Amounts, params: Params) -> Amounts:
     return _log_room(time, params) / (2 * np.log(1 / _ratio(params)))
 
 
-def effective_dimension(
-    kernel: Float[np.ndarray, "n n"], regularization: float, num_rounds: float, num_candidates: float
-) -> float:
-    """log det(I + M/lambda) / log(1 + T N/lambda), dimensionless.
-
-    Args:
-        kernel: M over all candidates there were, `kernel.neural_tangent_kernel`.
-        num_candidates: N, `leaf_bound`.
-    Source: Definition 1. Raises: InvalidParamsError for a regularization that is not above 0.
-
-    Examples:
-        >>> import numpy as np
-        >>> from moe_theory.merging import theory
-        >>> round(theory.effective_dimension(np.eye(2), 1.0, num_rounds=3, num_candidates=1), 6)  # log(4) / log(1 + 3)
-        1.0
-    """
-    require(Positive, regularization=regularization, num_rounds=num_rounds, num_candidates=num_candidates)
-    size = len(kernel)
-    log_determinant = np.linalg.slogdet(np.eye(size) + np.asarray(kernel, float) / regularization)[1]
-    return float(log_determinant / np.log1p(num_rounds * num_candidates / regularization))
-
-
 @documented
 class RegretBound(NamedTuple):
     """The parts of Theorem 1's right side, which add up to `total`."""
@@ -198,48 +176,6 @@ def theorem_1(
     )
 
 
-def exploration_factor(
-    time: float,
-    log_determinant: float,
-    *,
-    width: float = 64.0,
-    num_layers: int = 2,
-    norm: float = 1.0,
-    exploration: float = 1.0,
-    regularization: float = 1.0,
-    confidence: float = 1.0,
-    learning_rate: float = 0.0,
-    num_steps: float = 0.0,
-    constants: tuple[float, float, float] = (1.0, 1.0, 1.0),
-) -> float:
-    """gamma_t of (4), with the constants (C_1, C_2, C_3) that are unknown.
-
-    At the sizes of Sec. V and constants of 1 it is 1e4 to 1e13, against rewards in [0, 1]: every simulation has a swept
-    constant in its place.
-
-    Args:
-        log_determinant: log(det Z_t / det lambda I).
-        norm: S. exploration: v. learning_rate: eta. num_steps: J.
-    Source: Sec. IV-C, below (4); v's root, which can also be read to end before C_2, ends before + sqrt(lambda) S, as
-        in [29].
-    Raises: InvalidParamsError for amounts out of range.
-
-    Examples:
-        >>> from moe_theory.merging import theory
-        >>> theory.exploration_factor(time=2000, log_determinant=10.0) > 1e4
-        True
-    """
-    require(Positive, time=time, width=width, regularization=regularization, confidence=confidence)
-    small = _narrowness(width)
-    growth = np.sqrt(1 + constants[0] * small * num_layers**4 * (time / regularization) ** (7 / 6))
-    drift = constants[1] * small * num_layers**4 * time ** (5 / 3) * regularization ** (-1 / 6)
-    inside = log_determinant + (drift - 2 * np.log(confidence))
-    radius = exploration * np.sqrt(inside) + np.sqrt(regularization) * norm
-    decay = (1 - learning_rate * width * regularization) ** (num_steps / 2) * np.sqrt(time / regularization)
-    linearized = small * num_layers**3.5 * (time / regularization) ** (5 / 3) * (1 + np.sqrt(time / regularization))
-    return float(growth * radius + (regularization + constants[2] * time * num_layers) * (decay + linearized))
-
-
 def least_width(
     width: float,
     num_rounds: float,
@@ -264,39 +200,6 @@ def least_width(
     long = (num_rounds / regularization) ** 7 * num_layers**21.0 * np.log(width) ** 3
     inside = np.log(num_rounds * num_candidates * num_layers**2 / confidence)
     return float(constant * max(long, regularization**-0.5 * num_layers**-1.5 * inside**1.5))
-
-
-def largest_learning_rate(
-    num_rounds: float, width: float, num_layers: int = 2, regularization: float = 1.0, constant: float = 1.0
-) -> float:
-    """C / (T w L + w lambda), which eta must not exceed.
-
-    Source: Lemma 3. Raises: InvalidParamsError for amounts out of range.
-
-    Examples:
-        >>> from moe_theory.merging import theory
-        >>> theory.largest_learning_rate(num_rounds=12, width=4.0) == 1 / 100
-        True
-    """
-    require(Positive, num_rounds=num_rounds, width=width, regularization=regularization)
-    return float(constant / (width * (num_rounds * num_layers + regularization)))
-
-
-def gap_bound(uncertainty: Amounts, linearization: Amounts, depth: Amounts, params: Params) -> Amounts:
-    """2 min(u, 1) + 2 Gamma-bar + nu_1 rho^h, said to bound what a slot loses against the best weights.
-
-    Args:
-        uncertainty: u = gamma_{t-1} |g / sqrt(w)| in the norm of Z_{t-1}^-1 (the subscript of the printed norm is Z).
-        linearization: Gamma-bar, `linearization_error`.
-    Source: Lemma 4, Eq. (9). Raises: InvalidParamsError for parameters out of range.
-
-    Examples:
-        >>> from moe_theory.merging import Params, theory
-        >>> theory.gap_bound(uncertainty=0.25, linearization=0.0, depth=1, params=Params(smoothness_ratio=0.5))
-        1.0
-    """
-    diameter = params.smoothness * np.asarray(_ratio(params)) ** depth
-    return _plain(2 * np.minimum(uncertainty, 1) + 2 * np.asarray(linearization) + diameter)
 
 
 def linearization_error(

@@ -68,7 +68,6 @@ def test_every_policy_serves_the_same_slots(tmp_path, ran):
     ("arguments", "said"),
     [
         (["--policy", "tanber"], "Did you mean 'tanbr'"),
-        (["--monitor", "oracle"], "unknown monitor 'oracle'"),
         (["--slots", "0"], "slots=0"),
         (["--max-active", "8", "--drift", "-2"], "mix_drift=-2"),
         (["--max-active", "0"], "max_active=0"),

@@ -70,7 +70,7 @@ SMALL = {
             {"num_experts": 3, "max_active": 1, "learning_rate": 0.1, "mix_drift": 1.0, "slot_size": 300},
             {"split_rule": 1, "warm_start": True, "noise_scale": 0.0},
         ),
-        {"monitor": "sketch"},
+        {"monitor": "average"},
     ),
 }
 

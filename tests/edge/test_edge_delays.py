@@ -1,7 +1,6 @@
 """What holds of every draw of a network: bounds, tables and the map. Laws are in tests/statistical/test_laws.py."""
 
 import functools
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -38,7 +37,7 @@ def program(law: delays.Law, dims: edge.Dims = DIMS) -> Any:
         keys = jax.random.split(key, 3)
         pool = draw_pool(keys[0], dims, params)
         positions = jnp.asarray(delays.even_map(dims.max_experts), jnp.result_type(float))
-        execution = delays.uniform if law is delays.by_distance or isinstance(law, delays.Table) else law
+        execution = delays.uniform if law is delays.by_distance else law
         return Drawn(
             pool,
             draw_execution(keys[1], dims, positions, params, execution),
@@ -99,42 +98,18 @@ def test_bounds_are_respected(law: delays.Law, least: int, most: int) -> None:
         assert extreme.max() <= most
 
 
-BY_SERVER, BY_PAIR = np.arange(2, M + 2), 2 + np.arange(M * M).reshape(M, M) % 7
-
-
-@pytest.mark.parametrize("rounds", [BY_SERVER, BY_PAIR], ids=["server", "pair"])
-def test_a_table_holds_what_it_is_given(rounds: np.ndarray, tmp_path: Path) -> None:
-    """Would catch a table that is flattened, transposed or read in part."""
-    file = tmp_path / "rounds.csv"
-    file.write_text("\n".join(",".join(map(str, row)) for row in np.atleast_2d(rounds)) + "\n")
-    for given in (rounds, rounds.astype(float), jnp.asarray(rounds), rounds.tolist(), str(file), file):
-        np.testing.assert_array_equal(delays.Table(given).rounds, rounds)
-
-
-@pytest.mark.parametrize("rounds", [BY_SERVER, BY_PAIR], ids=["server", "pair"])
-def test_a_table_is_read_from_the_nearest_to_the_chosen_server(rounds: np.ndarray) -> None:
-    """Would catch a table that is read by the chosen server where the nearest counts."""
-    arrival = drawn(delays.Table(rounds)).arrival
-    nearest = arrival.distance.argmin(axis=1)
-    assert len(np.unique(nearest)) == M
-    expected = np.broadcast_to(rounds, (NUM_DRAWS, M)) if rounds.ndim == 1 else rounds[nearest]
-    np.testing.assert_array_equal(arrival.transfer_delay, expected)
-
-
-def test_a_column_of_a_file_is_a_table_by_server(tmp_path: Path) -> None:
-    """Would catch a file with one number a line that is not read as (M,), and blank lines that count."""
-    file = tmp_path / "column.csv"
-    file.write_text("\n".join(map(str, BY_SERVER)) + "\n\n")
-    np.testing.assert_array_equal(delays.Table(file).rounds, BY_SERVER)
+BY_SERVER = np.arange(2, M + 2)
 
 
 def test_a_run_takes_its_delays_from_the_laws() -> None:
-    """Would catch a system that draws otherwise than by the laws it was given: tables, and a user's own function."""
+    """Would catch a system that draws otherwise than by the laws it was given, of a user's own."""
 
     def mine(trip: delays.Trip, params: edge.Params) -> jax.Array:
         return trip.least + jnp.where(jnp.arange(M) == trip.nearest, 0, params.max_transfer_delay)
 
-    execution = delays.Table(BY_SERVER)
+    def execution(trip: delays.Trip, params: edge.Params) -> jax.Array:
+        return jnp.asarray(BY_SERVER)
+
     params = edge.Params(num_experts=M, max_transfer_delay=4, min_execution_delay=2, max_execution_delay=7)
     system = edge.system(DIMS, edge.policies.nearest, transfer=mine, execution=execution)
     state, info = mt.simulate(system, ROOT, params, 60)

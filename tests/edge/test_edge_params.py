@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import chex
@@ -141,12 +140,10 @@ REFUSED = [
 def test_parameters_outside_their_range_are_refused(changes: dict[str, Any], message: str) -> None:
     """Would catch a run with such a parameter, drawn or on explicit arrivals, whatever the laws of delays."""
     params = PARAMS._replace(**changes)
-    tabled = edge.system(DIMS, transfer=delays.Table(ONES), execution=delays.Table(ONES))
     state = edge.begin(DIMS, PARAMS, POOL, ONES)
     for call in (
         lambda: mt.simulate(edge.system(DIMS), ROOT, params, 10**9),
         lambda: mt.simulate_batch(edge.system(DIMS), ROOT, 2, params, 10**9),
-        lambda: mt.simulate(tabled, ROOT, params, 10**9),
         lambda: mt.simulate(edge.on_pool(DIMS, POOL, ONES), ROOT, params, 10**9),
         lambda: edge.begin(DIMS, params, POOL, ONES),
         lambda: edge.learn(state, arrival(), params, dims=DIMS),
@@ -363,89 +360,6 @@ def test_a_pool_and_positions_must_fit_the_dims() -> None:
     refused(InvalidDimsError, message, lambda: edge.begin(DIMS, PARAMS, POOL, ONES, np.ones((2, M))))
 
 
-TABLES = [
-    (np.ones((2, 2, 2)), InvalidDimsError, r"rounds of shape \(2, 2, 2\) must be \(M,\) or \(M, M\). Change"),
-    (3, InvalidDimsError, r"rounds of shape \(\) must be"),
-    ([], InvalidDimsError, r"rounds of shape \(0,\) must be"),
-    ([[1, 2], [3]], InvalidDimsError, r"rounds has rows of unequal lengths: give \(M,\) or \(M, M\). Change"),
-    ([1, -2, 3], InvalidParamsError, r"rounds\[1\]=-2 must be a whole number of rounds in 0..\d+. Change"),
-    ([[1, 2.5], [3, 4]], InvalidParamsError, r"rounds\[0, 1\]=2.5 must"),
-    ([True, False], InvalidParamsError, "rounds must hold whole numbers of rounds, not bool. Change"),
-]
-
-
-@pytest.mark.parametrize(("rounds", "kind", "message"), TABLES, ids=lambda value: str(value)[:40])
-def test_a_table_holds_whole_rounds(rounds: Any, kind: type[MoeTheoryError], message: str) -> None:
-    """Would catch a table that would be cut to whole numbers, or fail inside a program."""
-    refused(kind, message, lambda: delays.Table(rounds))
-
-
-ODD_LINES = ("1,2 # 3", "1,2#5", "# 1,2", "1,2,", "1,x", "nan,1", "1,2\x00", "1e999,1", "[" * 9999)
-
-
-@pytest.mark.parametrize(
-    ("text", "kind", "message"),
-    [
-        ("", InvalidDimsError, r"rounds of shape \(0,\)"),
-        ("\n \n", InvalidDimsError, r"rounds of shape \(0,\)"),
-        ("1,2\n3\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers: .*columns.* Change"),
-        ("1,two\n3,4\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers: .*'two'.*Change"),
-        ("1;2\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers"),
-        ("1,\n", InvalidParamsError, "the table of delays .*csv is no CSV of whole numbers"),
-        ("1,-1\n", InvalidParamsError, r"rounds\[1\]=-1.0"),
-        *((f"1,2\n{line}\n", InvalidParamsError, "the table of delays|rounds") for line in ODD_LINES),
-    ],
-    ids=lambda value: repr(value)[:40],
-)
-def test_a_malformed_file_is_refused(tmp_path: Path, text: str, kind: type[MoeTheoryError], message: str) -> None:
-    """Would catch a warning, a traceback of the reader, or a table with what could be read of it."""
-    path = tmp_path / "delays.csv"
-    path.write_text(text)
-    with pytest.MonkeyPatch.context() as patch:  # a long temporary path is no fault of the message
-        patch.chdir(tmp_path)
-        refused(kind, message, lambda: delays.Table("delays.csv"))
-        refused(kind, message, lambda: delays.Table(Path("delays.csv")))
-
-
-def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Would catch an error without the path."""
-    monkeypatch.chdir(tmp_path)
-    Path("image.csv").write_bytes(b"\xff\xfe\x00")
-    Path("folder").mkdir()
-    refused(
-        InvalidParamsError,
-        "cannot read the table of delays nowhere.csv: No such file or directory. Change the path",
-        lambda: delays.Table("nowhere.csv"),
-    )
-    refused(InvalidParamsError, "cannot read the table of delays folder: ", lambda: delays.Table("folder"))
-    refused(InvalidParamsError, "the table of delays image.csv is no CSV", lambda: delays.Table("image.csv"))
-
-
-def test_a_table_must_fit_the_network() -> None:
-    """Would catch a table by pair for executions, one of another network, or delays beyond the declared bounds."""
-    params = PARAMS._replace(min_transfer_delay=1, max_transfer_delay=3, min_execution_delay=1, max_execution_delay=3)
-    pair, two = delays.Table(np.ones((M, M), int)), delays.Table([1, 1])
-    mt.core.system.check_system(edge.system(DIMS, transfer=pair), params)
-    mt.core.system.check_system(edge.on_pool(DIMS, POOL, ONES, transfer=pair), params)
-
-    def run(**laws: Any) -> Callable[[], Any]:
-        return lambda: mt.simulate(edge.system(DIMS, **laws), ROOT, params, 10**9)
-
-    shape = r"has shape \(3, 3\), but max_experts=3 needs \(3,\)\. Change the table or max_experts"
-    refused(InvalidDimsError, "the table of execution delays " + shape, run(execution=pair))
-    shape = r"has shape \(2,\), but max_experts=3 needs \(3,\)"
-    refused(InvalidDimsError, "the table of execution delays " + shape, run(execution=two))
-    refused(InvalidDimsError, "the table of transfer delays " + shape + r" or \(3, 3\)", run(transfer=two))
-    on_pool = edge.on_pool(DIMS, POOL, ONES, transfer=two)
-    refused(InvalidDimsError, "the table of transfer delays " + shape, lambda: mt.simulate(on_pool, ROOT, params, 9))
-    for name in ("transfer", "execution"):
-        low, high = delays.Table([0, 1, 1]), delays.Table([1, 4, 1])
-        message = rf"the table of {name} delays has 0, beyond min_{name}_delay=1\. Change the table or min_{name}_delay"
-        refused(InvalidParamsError, message, run(**{name: low}))
-        message = rf"the table of {name} delays has 4, beyond max_{name}_delay=3\. Change the table or max_{name}_delay"
-        refused(InvalidParamsError, message, run(**{name: high}))
-
-
 def test_an_execution_has_no_distance() -> None:
     """Would catch execution delays made of distances from a server that is not there."""
     message = "by_distance is a law of transfers: .*Choose another law"
@@ -461,8 +375,6 @@ def test_traced_values_pass() -> None:
     as_arrays = jax.tree.map(jnp.asarray, late)
     jax.jit(lambda state, arrival, params: edge.learn(state, arrival, params, dims=DIMS)).lower(state, as_arrays, wild)
     jax.jit(lambda delay, params: edge.begin(PADDED, params, POOL, delay)).lower(jnp.full(M, 99), wild)
-    tabled = edge.system(DIMS, transfer=delays.Table(ONES), execution=delays.Table(ONES))
-    jax.jit(tabled.init).lower(ROOT, wild)
     jax.jit(edge.on_pool(DIMS, POOL, np.full(M, 9)).init).lower(ROOT, wild)
 
 

@@ -109,7 +109,6 @@ def test_a_task_without_requests_may_have_any_reward():
     ("arguments", "said"),
     [
         ({"policy": "tanber"}, "Did you mean 'tanbr'"),
-        ({"monitor": "oracle"}, "unknown monitor 'oracle'"),
         ({"params": Params(smoothness_ratio=1.0)}, "smoothness_ratio=1.0"),
     ],
 )
