@@ -15,7 +15,6 @@ ALL = "all"  # policies
 
 def merge(
     *,
-    tasks: Annotated[str, Option("The testbed's tasks: digits or sequences.", metavar="NAME")] = "digits",
     policy: Annotated[
         str,
         Option(
@@ -56,7 +55,7 @@ def merge(
 
     Examples:
         moe-theory merge --slots 20
-        moe-theory merge --policy all --tasks sequences
+        moe-theory merge --policy all
     """
     from moe_theory.merging import Dims, compare, online, policies, report
     from moe_theory.merging import reading as reading_named
@@ -68,7 +67,7 @@ def merge(
         raise InvalidRunError(f"slots={slots} and slot_size={slot_size} must be at least 1. Raise them.")
     # Unknown names are refused before anything is trained.
     named_reading = reading_named(reading)
-    recipe = testbed.Recipe(tasks=tasks)
+    recipe = testbed.Recipe()
     if policy != ALL:
         policies.named(policy, Dims())
     if max_active is not None:

@@ -296,11 +296,6 @@ TESTBEDS = {
     ),
     "agreeing": _testbed("testbed-agreeing", AGREEING, {"mix_drift": 1.0}),
 }
-ON_TESTBED = {
-    "fixed": "On 8 tasks of two conflicting label maps in a fixed mix",
-    "dynamic": "On 8 tasks of two conflicting label maps in a drifting mix",
-    "agreeing": "On 4 tasks of one label map in a drifting mix",
-}
 
 # Clocks: a layer as wide as the paper's, with 8 experts.
 LAYER = Recipe(width=768, hidden=3072, num_heads=12, num_layers=1)

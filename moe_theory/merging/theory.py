@@ -202,36 +202,6 @@ def least_width(
     return float(constant * max(long, regularization**-0.5 * num_layers**-1.5 * inside**1.5))
 
 
-def linearization_error(
-    time: float,
-    width: float,
-    num_layers: int = 2,
-    regularization: float = 1.0,
-    norm: float = 1.0,
-    constants: tuple[float, float] = (1.0, 1.0),
-) -> float:
-    """Gamma-bar, how far the network is from linear in its parameters, with the unknown constants (C_1, C_2).
-
-    C_1 w^-1/6 sqrt(log w) t^2/3 lambda^-2/3 L^3 + C_2 (S + 2 sqrt(t/lambda)) w^-1/6 sqrt(log w) (t/lambda)^1/6 L^7/2.
-    The last factors lack the 1/sqrt(w) of a distance between parameters, |xi_t - xi_0| <= 2 sqrt(t/(w lambda)), against
-    a gradient that is sqrt(w) large.
-
-    Args:
-        norm: sqrt(2 m' M^-1 m).
-    Source: Lemma 4. Raises: InvalidParamsError for amounts out of range.
-
-    Examples:
-        >>> from moe_theory.merging import theory
-        >>> theory.linearization_error(time=10, width=1.0)  # log(1) = 0
-        0.0
-    """
-    require(Positive, time=time, width=width, regularization=regularization)
-    small, share = _narrowness(width), time / regularization
-    first = constants[0] * small * share ** (2 / 3) * num_layers**3
-    second = constants[1] * (norm + 2 * np.sqrt(share)) * small * share ** (1 / 6) * num_layers**3.5
-    return float(first + second)
-
-
 def _log_room(time: Amounts, params: Params) -> Amounts:
     """log(t nu_1^2 / (C^2 log(t/delta))); infinite where log(t/delta) is 0."""
     with np.errstate(divide="ignore"):
@@ -255,11 +225,6 @@ def _ratio(params: Params) -> float:
     if confidence != 1:
         require(OpenProbability, confidence=confidence)
     return ratio
-
-
-def _narrowness(width: float) -> float:
-    """w^-1/6 sqrt(log w)."""
-    return float(width ** (-1 / 6) * np.sqrt(np.log(width)))
 
 
 def _plain(value: Numbers | float) -> Amounts:

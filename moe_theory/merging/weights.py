@@ -1,6 +1,5 @@
 """Merging weights: points of the simplex with at most B entries above 0."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ from moe_theory.core.random import draws
 
 ROUNDING = 1e-5  # how far from 1 a sum of weights may be
 PROPOSALS = 8  # for each gamma variable
-_PIECE = 1 << 18  # numbers that are added at once: they and their sum stay in a core's cache
 
 
 def merge(experts: PyTree | Sequence[PyTree], weights: Float[Numbers, " K"]) -> PyTree:
@@ -52,8 +50,8 @@ def weighted_sum(
 ) -> Float[np.ndarray, "*shape"]:
     """Sum of K large arrays times their weights, on the host, in single precision.
 
-    Takes a few rows at a time, and the experts in their order. Arrays of weight 0 are not read, so that they may be
-    memory-mapped files. With merging weights the sum is the merged expert of Eq. (1) of `merging`.
+    Adds the experts in their order. Arrays of weight 0 are not read, so that they may be memory-mapped files. With
+    merging weights the sum is the merged expert of Eq. (1) of `merging`.
 
     Raises: InvalidDimsError for arrays of several shapes, or not as many as weights; InvalidParamsError for a sum that
         is not finite.
@@ -70,18 +68,13 @@ def weighted_sum(
             f"{len(parts)} arrays of shapes {sorted(shapes)} must be of one shape, and as many as the "
             f"{len(weights)} weights. Change them."
         )
-    used = [(np.atleast_1d(part), np.float32(weight)) for part, weight in zip(parts, weights, strict=True) if weight]
-    total = np.zeros(np.atleast_1d(parts[0]).shape, np.float32)
-    step = max(1, _PIECE // max(1, math.prod(total.shape[1:])))
-    for start in range(0, len(total), step):
-        rows = slice(start, start + step)
-        for part, weight in used:
-            total[rows] += weight * part[rows].astype(np.float32)
-        if not np.isfinite(total[rows]).all():
-            raise InvalidParamsError(
-                f"the weighted sum is not finite in rows {start} to {start + step}. Leave out experts that are not."
-            )
-    return total.reshape(np.shape(parts[0]))
+    total = np.zeros(np.shape(parts[0]), np.float32)
+    for part, weight in zip(parts, weights, strict=True):
+        if weight:
+            total += np.float32(weight) * np.asarray(part, np.float32)
+    if not np.isfinite(total).all():
+        raise InvalidParamsError("the weighted sum is not finite. Leave out experts that are not.")
+    return total
 
 
 def existing(max_experts: int, num_experts: Int[Scalar, ""]) -> Bool[Array, " K"]:

@@ -72,7 +72,6 @@ def test_every_policy_serves_the_same_slots(tmp_path, ran):
         (["--max-active", "8", "--drift", "-2"], "mix_drift=-2"),
         (["--max-active", "0"], "max_active=0"),
         (["--reading", "random"], "Did you mean 'random-"),
-        (["--tasks", "digit"], "Did you mean 'digits'"),
         (["--out", "text.txt"], "text.txt"),
     ],
 )

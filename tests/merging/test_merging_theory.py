@@ -185,12 +185,7 @@ def test_theorem_1_is_this_formula_and_is_never_below_what_is_trivial():
     assert theory.theorem_1(400, 3.0, 50.0, exploration=0.0, confidence=0.05).confidence == 0
 
 
-def test_factors_of_lemmas_3_and_4_are_these_formulas():
-    w, layers, lam, t = 64.0, 2, 1.5, 30.0
-    small = w ** (-1 / 6) * math.sqrt(math.log(w))
-    error = small * t ** (2 / 3) * lam ** (-2 / 3) * layers**3
-    error += (2.5 + 2 * math.sqrt(t / lam)) * small * t ** (1 / 6) * lam ** (-1 / 6) * layers**3.5
-    assert theory.linearization_error(t, w, layers, lam, 2.5) == pytest.approx(error)
+def test_the_least_width_is_this_formula():
     assert theory.least_width(64.0, 5000, 1e4) == pytest.approx(5000.0**7 * 2**21 * math.log(64) ** 3)
     assert theory.least_width(64.0, 2, 1e9, 1, 3.0) == pytest.approx(3**-0.5 * math.log(2e10) ** 1.5)
 

@@ -1,13 +1,11 @@
 """The tasks of the testbed, the setting that decides its trained weights, and slots of requests.
 
-A family has B base tasks and as many label maps as classes; task v is base task v mod B under label map v // B. Label
+Inputs are scikit-learn's 8 x 8 images of digits. Task v is change v mod 4 of the image under label map v // 4. Label
 map m adds 3 m to a label, modulo the number of classes: any two of them disagree about every input, so no single expert
-can serve both. The families are scikit-learn's 8 x 8 images of digits under four changes of the image, and sequences of
-eight symbols under eight rules for their label.
+can serve both.
 """
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,21 +19,10 @@ from moe_theory.core.constraints import Positive, Size, SizeOrZero
 from moe_theory.core.digits import handwritten_digits
 from moe_theory.core.errors import InvalidDimsError, unknown_name
 
-
-class TaskFamily(NamedTuple):
-    """Tasks on the same inputs: each changes the inputs or the question about them."""
-
-    names: tuple[str, ...]  # of the base tasks
-    num_classes: int
-    num_tokens: int
-    num_features: int
-    base_task: Callable[[int, bool], tuple[np.ndarray, np.ndarray]]  # (number, is it validation?) ->
-    # inputs (n, num_tokens, num_features) and labels (n,)
-
-
 CHANGES = ("as it is", "rotated", "inverted", "permuted")
 SIDE = 8
 PATCH = 4  # pixels along the side of a token
+NUM_CLASSES, NUM_TOKENS, NUM_FEATURES = 10, (SIDE // PATCH) ** 2, PATCH**2
 
 
 def digits_task(change: int, is_validation: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -63,63 +50,14 @@ def _patches(images: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(rows.reshape(-1, blocks**2, PATCH**2))
 
 
-DIGITS = TaskFamily(CHANGES, 10, (SIDE // PATCH) ** 2, PATCH**2, digits_task)
-
-
-LENGTH = 8
-SYMBOLS = 4  # as many as there are classes
-RULES = ("majority", "minority", "sum", "ends", "mirror", "ascents", "middle", "alternating sum")
-_SIZES = (8192, 1024)  # sequences for training and for validation, of 4^8
-
-
-def sequences_task(rule: int, is_validation: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Sequences as one-hot tokens, and their labels by one of the `RULES`."""
-    symbols = _sequences()[_SIZES[0] :] if is_validation else _sequences()[: _SIZES[0]]
-    return np.eye(SYMBOLS)[symbols], label(symbols, rule)
-
-
-def label(symbols: np.ndarray, rule: int) -> np.ndarray:
-    """Labels 0 to 3 of sequences (n, 8) of symbols 0 to 3.
-
-    The most frequent symbol (the smallest of several), the rarest, the sum, first plus last, the number of positions
-    whose symbol is also at the mirrored position, the number of ascents, fourth minus fifth, or the sum with
-    alternating signs: each modulo 4.
-    """
-    counts = np.stack([np.sum(symbols == symbol, axis=1) for symbol in range(SYMBOLS)], axis=1)
-    signs = 1 - 2 * (np.arange(LENGTH) % 2)
-    value = (
-        lambda: np.argmax(counts, axis=1),
-        lambda: np.argmin(counts, axis=1),
-        lambda: np.sum(symbols, axis=1),
-        lambda: symbols[:, 0] + symbols[:, -1],
-        lambda: np.sum(symbols == symbols[:, ::-1], axis=1) // 2,
-        lambda: np.sum(np.diff(symbols, axis=1) > 0, axis=1),
-        lambda: symbols[:, 3] - symbols[:, 4],
-        lambda: symbols @ signs,
-    )[rule]()
-    return value % SYMBOLS
-
-
-@functools.lru_cache
-def _sequences() -> np.ndarray:
-    """Distinct sequences in a random order, the same in every run."""
-    codes = np.random.default_rng(0).permutation(SYMBOLS**LENGTH)[: sum(_SIZES)]
-    return codes[:, None] // SYMBOLS ** np.arange(LENGTH) % SYMBOLS
-
-
-SEQUENCES = TaskFamily(RULES, SYMBOLS, LENGTH, SYMBOLS, sequences_task)
-
-
 TRAIN, VALIDATION = SPLITS = ("train", "validation")
-FAMILIES = {"digits": DIGITS, "sequences": SEQUENCES}
-_STRIDE = 3  # between label maps; prime to the number of classes of every family
+_STRIDE = 3  # between label maps; prime to the number of classes
 
 
 @dataclass(frozen=True)
 class Recipe:
     """Everything that decides the trained weights."""
 
-    tasks: str = "digits"  # or "sequences"
     num_tasks: Size = 8  # V
     num_experts: Size = 8  # K; expert v mod K serves task v
     width: Size = 48
@@ -133,13 +71,10 @@ class Recipe:
     seed: SizeOrZero = 0
 
     def __post_init__(self) -> None:
-        """Raises: UnknownNameError, InvalidDimsError or InvalidParamsError for what cannot be trained."""
-        if self.tasks not in FAMILIES:
-            raise unknown_name("family of tasks", self.tasks, FAMILIES)
+        """Raises: InvalidDimsError or InvalidParamsError for what cannot be trained."""
         constraints.check_sizes(self)
         constraints.require(Positive, learning_rate=self.learning_rate)
-        family = FAMILIES[self.tasks]
-        self._require_at_most("num_tasks", len(family.names) * family.num_classes, "there are no more label maps")
+        self._require_at_most("num_tasks", len(CHANGES) * NUM_CLASSES, "there are no more label maps")
         self._require_at_most("num_experts", self.num_tasks, "an expert that serves no task is not trained")
         self._require_multiple("width", "num_heads", "heads share it evenly")
         self._require_multiple("batch_size", "num_experts", "experts share it evenly")
@@ -169,13 +104,12 @@ def examples(setting: Recipe, split: str) -> Examples:
     """
     if split not in SPLITS:
         raise unknown_name("split", split, SPLITS)
-    return _examples(setting.tasks, setting.num_tasks, split)
+    return _examples(setting.num_tasks, split)
 
 
 @functools.lru_cache
-def _examples(name: str, num_tasks: int, split: str) -> Examples:
-    family = FAMILIES[name]
-    parts = [_of_task(family, task, split) for task in range(num_tasks)]
+def _examples(num_tasks: int, split: str) -> Examples:
+    parts = [_of_task(task, split) for task in range(num_tasks)]
     inputs, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
     numbers = np.repeat(np.arange(num_tasks, dtype=np.int32), len(inputs) // num_tasks)
     for part in (inputs, labels, numbers):
@@ -183,10 +117,10 @@ def _examples(name: str, num_tasks: int, split: str) -> Examples:
     return Examples(inputs, labels, numbers)
 
 
-def _of_task(family: TaskFamily, task: int, split: str) -> tuple[np.ndarray, np.ndarray]:
-    label_map, base = divmod(task, len(family.names))
-    inputs, labels = family.base_task(base, split == VALIDATION)
-    shifted = (labels + _STRIDE * label_map) % family.num_classes
+def _of_task(task: int, split: str) -> tuple[np.ndarray, np.ndarray]:
+    label_map, change = divmod(task, len(CHANGES))
+    inputs, labels = digits_task(change, split == VALIDATION)
+    shifted = (labels + _STRIDE * label_map) % NUM_CLASSES
     return inputs.astype(np.float32), shifted.astype(np.int32)
 
 

@@ -23,7 +23,7 @@ from moe_theory.core import programs
 from moe_theory.core.errors import OutputError
 from moe_theory.core.random import root_key
 from moe_theory.merging.testbed import transformer
-from moe_theory.merging.testbed.tasks import FAMILIES, TRAIN, Examples, Recipe, examples
+from moe_theory.merging.testbed.tasks import NUM_CLASSES, NUM_FEATURES, NUM_TOKENS, TRAIN, Examples, Recipe, examples
 from moe_theory.merging.testbed.transformer import Attention, Experts, Layer, Model, MoE, Norm
 from moe_theory.runs.files import user_cache
 from moe_theory.runs.key import code_digest
@@ -48,7 +48,8 @@ def trained(setting: Recipe, progress: Progress = tell, folder: Path | None = No
             cache, as `progress` reports.
     """
     store = Store(cache_folder() if folder is None else folder)
-    return model_of(cached(store, _key(setting), lambda: arrays_of(train(setting, progress)), progress))
+    arrays = cached(store, _key(setting), lambda: arrays_of(train(setting, progress)), progress)
+    return model_of(arrays, setting)
 
 
 def cached(
@@ -92,16 +93,16 @@ def train(setting: Recipe, progress: Progress = tell) -> Model:
 def initial(key: Key[Array, ""], setting: Recipe) -> Model:
     """A random model with one expert a layer: weights of variance 1 / inputs, no biases."""
     embedding_key, position_key, head_key, layer_key = jax.random.split(key, 4)
-    tasks, width = FAMILIES[setting.tasks], setting.width
+    width = setting.width
     keys = jax.random.split(layer_key, setting.num_layers)
     return Model(
-        _weights(embedding_key, (tasks.num_features, width), tasks.num_features),
+        _weights(embedding_key, (NUM_FEATURES, width), NUM_FEATURES),
         jnp.zeros(width, jnp.float32),
-        _weights(position_key, (tasks.num_tokens, width), width),
+        _weights(position_key, (NUM_TOKENS, width), width),
         tuple(_layer(key, setting) for key in keys),
         _norm(width),
-        _weights(head_key, (width, tasks.num_classes), width),
-        jnp.zeros(tasks.num_classes, jnp.float32),
+        _weights(head_key, (width, NUM_CLASSES), width),
+        jnp.zeros(NUM_CLASSES, jnp.float32),
     )
 
 
@@ -187,32 +188,14 @@ def _norm(width: int) -> Norm:
 
 
 def arrays_of(model: Model) -> dict[str, np.ndarray]:
-    """A model's arrays by name, those of each expert apart."""
-    arrays: dict[str, np.ndarray] = {}
-    for path, leaf in jax.tree.leaves_with_path(model):
-        name = jax.tree_util.keystr(path, simple=True, separator=".")  # "layers.0.experts.w_in"
-        before, experts, after = name.partition("experts.")
-        own = {f"{before}{experts}{k}.{after}": part for k, part in enumerate(leaf)} if experts else {name: leaf}
-        arrays |= {name: np.asarray(part) for name, part in own.items()}
-    return arrays
+    """A model's arrays, numbered in the order of its leaves."""
+    return {str(number): np.asarray(leaf) for number, leaf in enumerate(jax.tree.leaves(model))}
 
 
-def model_of(arrays: Mapping[str, np.ndarray]) -> Model:
+def model_of(arrays: Mapping[str, np.ndarray], setting: Recipe) -> Model:
     """The model of such arrays. Raises: KeyError where one is missing."""
-
-    def part(kind: Any, prefix: str) -> Any:
-        return kind(*(jnp.asarray(arrays[prefix + name]) for name in kind._fields))
-
-    layers = []
-    while (prefix := f"layers.{len(layers)}.") + "attention.w_in" in arrays:
-        experts = []
-        while (own := f"{prefix}experts.{len(experts)}.") + "w_in" in arrays:
-            experts.append(part(Experts, own))
-        stacked = Experts(*(jnp.stack(same) for same in zip(*experts, strict=True)))
-        norms = (part(Norm, f"{prefix}{name}.") for name in ("attention_norm", "experts_norm"))
-        layers.append(Layer(next(norms), part(Attention, f"{prefix}attention."), next(norms), stacked))
-    rest = {name: jnp.asarray(arrays[name]) for name in ("w_embedding", "b_embedding", "positions", "w_head", "b_head")}
-    return Model(layers=tuple(layers), head_norm=part(Norm, "head_norm."), **rest)
+    structure = jax.tree.structure(jax.eval_shape(lambda: initial(root_key(0), setting)))
+    return jax.tree.unflatten(structure, [jnp.asarray(arrays[str(number)]) for number in range(structure.num_leaves)])
 
 
 def cache_folder() -> Path:
