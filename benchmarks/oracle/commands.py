@@ -29,7 +29,7 @@ BOUNDS: dict[str, Sequence[str]] = {  # options of the command
     "trained": ("--checkpoint", MODEL, "--errors", "150", "--samples", "1437"),
 }
 FIELDS: dict[str, Mapping[str, Any]] = {  # fields of `generalization.bound`, in Python
-    "router-network": {"expert_widths": (64,), "router_widths": (32,), "num_samples": 10**9},
+    "expert-network": {"expert_widths": (64,), "num_samples": 10**9},
     "fixed-router": {"router": "fixed", "num_samples": 10**5, "delta": 0.01, "lipschitz": 0.5},
 }
 FEW_BOUNDS = ("networks", "trained")

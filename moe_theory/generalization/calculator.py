@@ -29,9 +29,10 @@ DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the re
 BOTH = "both"  # readings, where they agree
 OWN = "own"  # experts of which R_m(H) is given
 ANY = "any"  # experts and router of which only the number of weights is known
-FIXED, LINEAR, NETWORK = ROUTERS = ("fixed", "linear", "network")
+FIXED, LINEAR, NETWORK = "fixed", "linear", "network"
+ROUTERS = (FIXED, LINEAR)
 HOLDS, CONDITIONAL, REFUTED = "holds", "conditional", "refuted"
-LEMMA_2, LEMMA_3, RADEMACHER = "Lemma 2", "Lemma 3", "rademacher"
+LEMMA_3, RADEMACHER = "Lemma 3", "rademacher"
 GAP, RISK = "gap", "risk"  # what is bounded: risk less training error, or the risk itself
 # What a number needs to be quoted, besides what its form rests on.
 LOSS, SAMPLES, ONE, LIPSCHITZ, NORMS, OUTPUT, LOGITS, GIVEN, SIZES, CODE, ERROR = (
@@ -55,11 +56,10 @@ class Setting:
     feature_norm: float = 1.0  # c: |x| <= c
     lipschitz: float = 1.0  # C, of the loss in the model's output
     delta: float = 0.05  # the probability with which a bound may fail
-    router: str | None = None  # one of ROUTERS; a network where `router_widths` are given, else linear
+    router: str = LINEAR  # one of ROUTERS
     rademacher: float | None = None  # R_m(H) at `num_samples`, taken to fall as 1/sqrt(m)
     is_uniform: bool = False  # whether R(H) <= A / sqrt(n) on any n inputs, with A = sqrt(m) times `rademacher`
     expert_widths: tuple[int, ...] = ()  # hidden units of expert networks, layer by layer
-    router_widths: tuple[int, ...] = ()  # hidden units of a router network
     num_weights: int | None = None  # of a whole classifier of which nothing else is known; else what sizes say
     bits: int = 32  # that a weight is stored in
     num_bits: int | None = None  # that all weights are stored in together, where they differ
@@ -82,17 +82,7 @@ class Setting:
     @property
     def router_kind(self) -> str:
         """Class of the router: one of ROUTERS, or ANY if only the number of weights is known."""
-        if self.num_weights is not None:
-            return ANY
-        if self.router is not None:
-            return self.router
-        return NETWORK if self.router_widths else LINEAR
-
-    @property
-    def num_parameters(self) -> int | None:
-        """p of Lemma 2, of a router network without biases."""
-        sizes = (self.num_features, *self.router_widths, self.num_experts)
-        return _weights(sizes) if self.router_widths else None
+        return self.router if self.num_weights is None else ANY
 
     @property
     def stored_weights(self) -> int | None:
@@ -101,9 +91,9 @@ class Setting:
             return self.num_weights
         if self.experts == OWN:
             return None
-        router = {FIXED: 0, LINEAR: self.num_experts * self.num_features}.get(self.router_kind, self.num_parameters)
-        experts = self.num_experts * _weights((self.num_features, *self.expert_widths, 1))
-        return None if router is None else experts + router
+        layers = itertools.pairwise((self.num_features, *self.expert_widths, 1))
+        router = self.num_features if self.router == LINEAR else 0
+        return self.num_experts * (sum(map(math.prod, layers)) + router)
 
     @property
     def stored_bits(self) -> int | None:
@@ -111,11 +101,6 @@ class Setting:
         if self.num_bits is not None or self.stored_weights is None:
             return self.num_bits
         return self.stored_weights * self.bits
-
-
-def _weights(sizes: tuple[int, ...]) -> int:
-    """Number of weights of a network without biases, from its inputs to its outputs."""
-    return sum(map(math.prod, itertools.pairwise(sizes)))
 
 
 class Form(NamedTuple):
@@ -127,7 +112,7 @@ class Form(NamedTuple):
     dimension: str = ""  # of DIMENSIONS, or BOTH: whose d_N it uses; empty where it uses none
     natarajan: float | None = None  # d_N
     status: str = HOLDS  # of the statement, for all classifiers: HOLDS, CONDITIONAL or REFUTED
-    rests_on: tuple[str, ...] = ()  # what it assumes: LEMMA_2, LEMMA_3 or RADEMACHER
+    rests_on: tuple[str, ...] = ()  # what it assumes: LEMMA_3 or RADEMACHER
     bounds: str = GAP  # or RISK
 
     @property
@@ -259,10 +244,7 @@ def dimensions(setting: Setting) -> dict[str, float]:
     if setting.router_kind == ANY:
         return {}
     sizes = (setting.num_experts, setting.num_active, setting.num_features)
-    return {
-        name: complexity.natarajan(setting.router_kind, *sizes, reading, setting.num_parameters)
-        for name, reading in DIMENSIONS.items()
-    }
+    return {name: complexity.natarajan(setting.router_kind, *sizes, reading) for name, reading in DIMENSIONS.items()}
 
 
 def rademacher(setting: Setting, num_samples: int) -> float:
@@ -289,7 +271,7 @@ def _paper_forms(setting: Setting) -> Iterator[Form]:
     natarajan = dimensions(setting)
     if len(set(natarajan.values())) == 1:
         natarajan = {BOTH: next(iter(natarajan.values()))}
-    rests_on = (*([LEMMA_3] if setting.experts == NETWORK else []), *_of_router(setting))
+    rests_on = (LEMMA_3,) if setting.experts == NETWORK else ()
     for name, dimension in natarajan.items():
         for form in theory.FORMS:
 
@@ -348,16 +330,12 @@ def _stored(setting: Setting) -> Iterator[Form]:
 
 
 def _norms(setting: Setting, num_samples: int) -> Any:
-    """`corrected.uniform` for networks, by the Frobenius norms of their layers and patterns of their router's units."""
+    """`corrected.uniform` for networks, by the Frobenius norms of their layers."""
     sizes = (setting.num_experts, setting.num_active, num_samples)
-    num_layers = {FIXED: 0, LINEAR: 1}.get(setting.router_kind, len(setting.router_widths) + 1)
-    routers = (setting.router_norm,) * num_layers
     experts = (setting.expert_norm,) * (len(setting.expert_widths) + 1)
-    rho = corrected.network_complexity(*sizes, experts, routers, setting.feature_norm)
-    if setting.router_kind == NETWORK:
-        patterns = corrected.log_network_patterns(*sizes, setting.num_features, setting.router_widths)
-    else:
-        patterns = _log_patterns(setting, num_samples)
+    router = () if setting.router == FIXED else (setting.router_norm,)
+    rho = corrected.network_complexity(*sizes, experts, router, setting.feature_norm)
+    patterns = _log_patterns(setting, num_samples)
     return corrected.uniform(rho, patterns, num_samples, setting.lipschitz, setting.delta)
 
 
@@ -368,32 +346,22 @@ def _uniform(setting: Setting, name: str, complexity_at: Callable[[int], Any]) -
         patterns = _log_patterns(setting, num_samples)
         return corrected.uniform(complexity_at(num_samples), patterns, num_samples, setting.lipschitz, setting.delta)
 
-    of_experts = {LINEAR: (), NETWORK: (LEMMA_3,), OWN: (RADEMACHER,)}[setting.experts]
-    rests_on = (*of_experts, *_of_router(setting))
+    rests_on = {LINEAR: (), NETWORK: (LEMMA_3,), OWN: (RADEMACHER,)}[setting.experts]
     needs = {FIXED: (GIVEN,)}.get(setting.router_kind, (LOGITS,) if name == "lipschitz" else ())
     return Form(name, at, (*_OF_CLASS, *needs), status=CONDITIONAL if rests_on else HOLDS, rests_on=rests_on)
 
 
-def _of_router(setting: Setting) -> tuple[str, ...]:
-    """The source of d_N, where it does not follow from the router's class."""
-    return (LEMMA_2,) if setting.router_kind == NETWORK else ()
-
-
 def _log_patterns(setting: Setting, num_samples: int) -> float:
-    """log Gamma(m), of the router's masks on a sample: by Lemma 6 for a network."""
-    sizes = (setting.num_experts, setting.num_active, num_samples)
-    if setting.router_kind == FIXED:
+    """log Gamma(m), of the router's masks on a sample."""
+    if setting.router == FIXED:
         return 0.0
-    if setting.router_kind == LINEAR:
-        return float(corrected.log_mask_patterns(*sizes, setting.num_features))
-    masks = theory.log_masks(*sizes[:2])
-    dimension = next(iter(dimensions(setting).values()))
-    return min(num_samples * float(masks), float(theory.log_labelings(num_samples, masks, dimension)))
+    sizes = (setting.num_experts, setting.num_active, num_samples, setting.num_features)
+    return float(corrected.log_mask_patterns(*sizes))
 
 
 def _check_numbers(setting: Setting) -> None:
     values = {name: value for name, value in dataclasses.asdict(setting).items() if value is not None}
-    sizes = ("num_experts", "num_active", "num_samples", "num_features", "expert_widths", "router_widths")
+    sizes = ("num_experts", "num_active", "num_samples", "num_features", "expert_widths")
     counts = (*sizes, "num_weights", "bits", "num_bits")
     amounts = ("expert_norm", "router_norm", "feature_norm", "lipschitz", "rademacher")
     most = Whole(1, theory.MOST_SAMPLES, "no bound is looked for beyond 2^62")
@@ -410,16 +378,10 @@ def _check_numbers(setting: Setting) -> None:
 
 
 def _check_classes(setting: Setting) -> None:
-    if setting.router is not None and setting.router not in ROUTERS:
+    if setting.router not in ROUTERS:
         raise unknown_name("router", setting.router, ROUTERS)
-    if setting.router_widths and setting.router not in (None, NETWORK):
-        raise InvalidParamsError(
-            f"router={setting.router} has no router_widths, which are of a network. Drop one of both."
-        )
-    if setting.router == NETWORK and not setting.router_widths:
-        raise InvalidParamsError("router=network needs router_widths, which d_N depends on. Give them.")
-    others = ("expert_widths", "router_widths", "rademacher", "router")
-    known = [name for name in others if getattr(setting, name)]
+    known = [name for name in ("expert_widths", "rademacher") if getattr(setting, name)]
+    known += ["router"] if setting.router != LINEAR else []
     if setting.num_weights is not None and known:
         raise InvalidParamsError(
             f"num_weights is for a classifier of which nothing else is known, not even {known[0]}. Drop one of both."

@@ -70,7 +70,6 @@ def bound(
         Option("All weights of a classifier of which nothing else is assumed, such as 46.7e9.", ("--weights",)),
     ] = None,
     bits: Annotated[int | None, Option("That a weight is stored in.", default=32)] = None,
-    out: Annotated[Path | None, Option("Folder for the picture, bounds.svg.", default_words="no picture")] = None,
 ) -> Annotated[
     Document,
     Option(
@@ -82,8 +81,8 @@ def bound(
 
     Of each bound: its value, whether it is informative (the loss is in [0, 1], so a bound of 1 or more says nothing),
     from how many samples on, whether it holds or is refuted, and its hypotheses. Experts and router are linear by
-    default. With --checkpoint and --errors the bound is on the risk of that model. Routers of other classes, or a mean
-    loss in place of errors: `generalization.bound` in Python.
+    default. With --checkpoint and --errors the bound is on the risk of that model. A router that is
+    fixed, or a mean loss in place of errors: `generalization.bound` in Python.
 
     Examples:
         moe-theory bound --experts 8 --active 1 --samples 1000000
@@ -92,7 +91,6 @@ def bound(
         moe-theory bound --checkpoint model.safetensors --errors 150 --samples 1437
     """
     from moe_theory.generalization import calculator, from_files, report
-    from moe_theory.runs.files import prepare_folder
 
     fields: dict[str, Any] = {
         "num_experts": num_experts,
@@ -118,9 +116,7 @@ def bound(
     if setting.num_weights is not None and "num_experts" not in stored:
         notes.append("T, k and d play no part in bounds on weights of which nothing else is known.")
     notes += file_notes
-    if out is not None:
-        prepare_folder(out, (report.PICTURE,))
-    return report.document(setting, bounds, notes, out)
+    return report.document(setting, bounds, notes)
 
 
 @contextlib.contextmanager

@@ -88,7 +88,7 @@ def _trained(
         raise InvalidParamsError("--errors needs --checkpoint, the weights of the model that makes them. Name it.")
     if "num_samples" not in values:
         raise InvalidParamsError(
-            "--errors, or a training error, needs --samples, the number of samples that it is of. Give it."
+            "--errors needs --samples, and training_error num_samples: how many it is of. Give it."
         )
     num_samples = values["num_samples"]
     training_error = values.get("training_error")

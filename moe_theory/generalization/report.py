@@ -1,60 +1,42 @@
-"""What the bounds say about one classifier: a table with a line on each form, a JSON document, and a picture."""
+"""What the bounds say about one classifier: a table with a line on each form, and a JSON document."""
 
 import dataclasses
 import math
 import string
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
 from rich.table import Table
 from rich.text import Text
 
 from moe_theory.generalization import calculator
 from moe_theory.generalization.calculator import EvaluatedBound, Setting
-from moe_theory.generalization.theory import MOST_SAMPLES
-from moe_theory.plot.document import Document, Picture, headed, ruled
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
+from moe_theory.plot.document import Document, headed, ruled
 
 SCHEMA = "moe-theory/bounds/1"
 TRUE_HERE = "*"  # marks a bound that is refuted as a statement, but true in this setting
-POINTS = 129  # of a curve
-SPAN = 30  # factor by which the picture extends beyond its marks
-LOWEST, HIGHEST = 1e-6, 10.0  # values shown at most
-HEIGHT = 3.9  # inches of the picture
-PICTURE = "bounds.svg"
 COLUMNS = ("bound", "d_N", "value", "informs from m =", "status")
 MOST_DIGITS = 9  # of a count that is shown in full
-TITLE = "Bounds on the generalization error of a sparse mixture of experts over the number of samples"
 
 
 class Words(NamedTuple):
-    """What a form of bound is called, what is said of it, and how it is drawn."""
+    """What a form of bound is called, and what is said of it."""
 
     title: str
     remark: str
-    color: str = "C0"
-    line: str = "-"
-    width: float = 1.3  # the narrower of two that may coincide is drawn later
 
 
 _REFUTED = "refuted; see moe-theory verify 'generalization.theorem-1.*'"
 WORDS = {
-    "theorem-1.printed": Words("Theorem 1, (23)", _REFUTED, "C1", "--", 2.0),
-    "theorem-1.binomial": Words("binomial form, (22)", _REFUTED, "C1", "-.", 1.0),
+    "theorem-1.printed": Words("Theorem 1, (23)", _REFUTED),
+    "theorem-1.binomial": Words("binomial form, (22)", _REFUTED),
     "given-router": Words("given router", "holds for linear experts and a router fixed before the samples are seen"),
     "product": Words("product", "holds at k = 1: each expert learns from its own inputs alone"),
     "lipschitz": Words("Lipschitz", "holds for linear experts and routers, as outputs are smooth"),
-    "covering": Words("covering", "holds for linear experts and routers, by covers of both", "C2"),
-    "norms": Words("norms", "holds for ReLU networks as experts and routers, by their layers' Frobenius norms"),
-    "stored": Words("stored weights", "holds for any classifier: there are no more than its bits tell apart", "C4"),
-    "certificate": Words(
-        "certificate", "holds for this trained model, by its weights' code and its training error", "C3"
-    ),
+    "covering": Words("covering", "holds for linear experts and routers, by covers of both"),
+    "norms": Words("norms", "holds for ReLU networks as experts, by their layers' Frobenius norms"),
+    "stored": Words("stored weights", "holds for any classifier: there are no more than its bits tell apart"),
+    "certificate": Words("certificate", "holds for this trained model, by its weights' code and its training error"),
 }
 # What a number needs to be quoted, in words; `{...}` are fields of the setting.
 HYPOTHESES = {
@@ -82,7 +64,6 @@ BOUNDED = {
     calculator.RISK: "the risk of the trained model, which for bounds on the gap is the training error plus the gap",
 }
 RESTS_ON = {
-    calculator.LEMMA_2: "d_N by Lemma 2 with the constant 1 in its O()",
     calculator.LEMMA_3: "R_m(H) by Lemma 3 as printed, whose source has logarithms besides",
     calculator.RADEMACHER: "R(H) <= A/sqrt(n) on any n inputs, as given",
 }
@@ -96,7 +77,6 @@ EXPERTS = {  # in words; `{...}` are fields of the setting
 ROUTERS = {
     calculator.FIXED: "fixed before the samples are seen",
     calculator.LINEAR: "linear, |v| <= {router_norm:g}",
-    calculator.NETWORK: "a network of hidden layers {router_widths}",
 }
 LACKING = (
     "no bound is known here for such experts and routers: those that hold need norms of both, or the number of "
@@ -104,10 +84,8 @@ LACKING = (
 )
 
 
-def document(
-    setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str] = (), folder: Path | None = None
-) -> Document:
-    """The setting, the table, a line on each form, and the hypotheses, with a picture for the folder."""
+def document(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[str] = ()) -> Document:
+    """The setting, the table, a line on each form, and the hypotheses."""
     bounded = [f"Bounded is {BOUNDED[name]}." for name in sorted({bound.form.bounds for bound in bounds})]
     parts = (
         *(Text(sentence) for sentence in (*facts(setting), *notes, *bounded)),
@@ -116,14 +94,7 @@ def document(
         Text("Hypotheses, by their letters:" if bounds else "No bound applies."),
         headed((letter, f"{sentence}.") for letter, sentence in hypotheses(setting, bounds)),
     )
-    return Document(
-        lambda: _body(setting, bounds, notes),
-        lambda _: parts,
-        schema=SCHEMA,
-        beside=[] if folder is None else [f"picture: {folder / PICTURE}"],
-        folder=folder,
-        files={PICTURE: picture(setting, bounds).write},
-    )
+    return Document(lambda: _body(setting, bounds, notes), lambda _: parts, schema=SCHEMA)
 
 
 def hypotheses(setting: Setting, bounds: Sequence[EvaluatedBound]) -> list[tuple[str, str]]:
@@ -213,7 +184,6 @@ def _body(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[st
         "experts": setting.experts,
         "router": setting.router_kind,
         "rademacher": None if is_any else calculator.rademacher(setting, setting.num_samples),
-        "num_parameters": setting.num_parameters,
         "stored_weights": setting.stored_weights,
         "stored_bits": setting.stored_bits,
     }
@@ -223,20 +193,6 @@ def _body(setting: Setting, bounds: Sequence[EvaluatedBound], notes: Sequence[st
 def status(bound: EvaluatedBound) -> str:
     """Whether the statement holds, and whether this is the best bound that does."""
     return bound.form.status + (", best" if bound.is_best else f" {TRUE_HERE}" if _is_true_here(bound) else "")
-
-
-def picture(setting: Setting, bounds: Sequence[EvaluatedBound]) -> Picture:
-    """The bounds over m, log-log, with the setting's m and where each begins to inform."""
-    needed = "; ".join(sentence for _, sentence in hypotheses(setting, bounds))
-    caption = f"{' '.join(facts(setting))} Hypotheses: {needed}."
-    return Picture(TITLE, HEIGHT, lambda figure: _draw(figure, setting, bounds), caption)
-
-
-def sample_counts(setting: Setting, bounds: Sequence[EvaluatedBound]) -> np.ndarray:
-    """Whole numbers m, evenly spread in the logarithm, around the setting's and where bounds begin to inform."""
-    marks = [setting.num_samples, *(bound.smallest_num_samples or setting.num_samples for bound in bounds)]
-    low, high = max(min(marks) // SPAN, 1), min(max(marks) * SPAN, MOST_SAMPLES)
-    return np.unique(np.geomspace(low, high, POINTS).round().astype(np.int64))
 
 
 def count(value: float) -> str:
@@ -263,27 +219,3 @@ def _value(value: float) -> str:
 
 def _least(bound: EvaluatedBound) -> str:
     return "never" if bound.smallest_num_samples is None else count(bound.smallest_num_samples)
-
-
-def _draw(figure: "FigureBase", setting: Setting, bounds: Sequence[EvaluatedBound]) -> None:
-    axes: Axes = figure.subplots()
-    counts = sample_counts(setting, bounds)
-    lowest = 1.0
-    for bound in bounds:
-        values = np.array([bound.form.at(int(num_samples)) for num_samples in counts])
-        lowest = min(lowest, values.min())
-        words = WORDS[bound.form.name]
-        is_router = bound.form.dimension == "router"
-        line = "-." if is_router else words.line
-        label = f"{words.title}{', d_N of the router' if is_router else ''}: {status(bound)}"
-        (curve,) = axes.plot(counts, values, line, color=words.color, linewidth=words.width, label=label)
-        curve.set_gid(bound.form.id)
-        if bound.smallest_num_samples:
-            axes.plot(bound.smallest_num_samples, 1.0, "o", color=words.color, markersize=3.5)
-    floor = 10.0 ** math.floor(math.log10(max(lowest, LOWEST)))
-    axes.set(xscale="log", yscale="log", xlim=(counts[0], counts[-1]), ylim=(floor, HIGHEST))
-    bounded = "generalization error" if setting.training_error is None else "risk"
-    axes.set(xlabel="number of samples m (independent; loss in [0, 1])", ylabel=f"bound on the {bounded}")
-    axes.axhspan(1.0, HIGHEST, color="0.93", zorder=0, linewidth=0)
-    axes.axvline(setting.num_samples, color="0.4", linewidth=0.7, linestyle=":", zorder=1)
-    figure.legend(loc="outside upper center", ncols=2)

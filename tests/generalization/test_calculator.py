@@ -12,7 +12,7 @@ from moe_theory.core.errors import InvalidParamsError
 from moe_theory.generalization import calculator, certificate, corrected
 from moe_theory.generalization.calculator import Setting, calculate
 
-from .formulas import log_network_patterns, log_patterns, relu, stored, theorem_1, uniform
+from .formulas import log_patterns, relu, stored, theorem_1, uniform
 
 
 def found(**settings):
@@ -145,15 +145,12 @@ def test_the_product_covers_every_way_to_share_the_samples_out():
     assert product.value == pytest.approx(uniform(most, 0, m))
 
 
-def test_networks_take_lemmas_2_and_3():
-    """Corollary 4 is Theorem 1 with both."""
+def test_networks_take_lemma_3():
     sizes = {"num_experts": 4, "num_active": 2, "num_samples": 10**9, "num_features": 6}
-    bounds = found(**sizes, expert_widths=(5,), router_widths=(7,), expert_norm=2.0, feature_norm=0.5)
+    bounds = found(**sizes, expert_widths=(5,), expert_norm=2.0, feature_norm=0.5)
     capacity = 0.5 / math.sqrt(10**9) * 4 * (5 ** (1 / 3) + 1) ** 1.5
-    dimension = 4 * (6 * 7 + 7 * 4) ** 2
-    assert bounds["theorem-1.printed.both"].value == pytest.approx(theorem_1(4, 2, 10**9, capacity, dimension))
-    assert bounds["theorem-1.printed.both"].form.rests_on == (calculator.LEMMA_3, calculator.LEMMA_2)
-    assert [bound.form.id for bound in bounds.values() if bound.is_best] == ["stored"]
+    assert bounds["theorem-1.printed.both"].value == pytest.approx(theorem_1(4, 2, 10**9, capacity, 3 * 6))
+    assert bounds["theorem-1.printed.both"].form.rests_on == (calculator.LEMMA_3,)
     assert bounds["stored"].value < bounds["norms"].value < 1
 
 
@@ -166,26 +163,20 @@ def mixed(T, k, m, experts, logits, largest):
 
 
 @pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize("router", ["linear", "network", "fixed"])
+@pytest.mark.parametrize("router", ["linear", "fixed"])
 def test_networks_by_their_norms(router, k):
     """Experts 6-5-1 with Frobenius norms of 1.5, against plain Python."""
     T, m, d = 4, 10**6, 6
-    widths = {"router_widths": (7,)} if router == "network" else {"router": router}
-    bounds = found(num_experts=T, num_active=k, num_samples=m, num_features=d, expert_widths=(5,), **widths, **NORMS)
-    logits = {"linear": W * c, "network": relu([W, W], c), "fixed": 0.0}[router]
-    patterns = {"linear": log_patterns(T, k, m, d), "network": log_network_patterns(T, k, m, d, [7]), "fixed": 0.0}
+    bounds = found(
+        num_experts=T, num_active=k, num_samples=m, num_features=d, expert_widths=(5,), router=router, **NORMS
+    )
+    logits = {"linear": W * c, "fixed": 0.0}[router]
+    patterns = {"linear": log_patterns(T, k, m, d), "fixed": 0.0}
     rho = mixed(T, k, m, relu([B, B], c), logits, B * B * c)
     assert bounds["norms"].value == pytest.approx(uniform(rho, patterns[router], m, C, DELTA))
     assert bounds["norms"].form.status == calculator.HOLDS
-    routers = {"linear": T * d, "network": d * 7 + 7 * T, "fixed": 0}[router]
+    routers = {"linear": T * d, "fixed": 0}[router]
     assert bounds["stored"].value == pytest.approx(stored(T * (d * 5 + 5) + routers, 32, m, DELTA))
-
-
-def test_linear_experts_behind_a_network():
-    bounds = found(num_experts=4, num_active=2, num_samples=10**6, num_features=6, router_widths=(7,), **NORMS)
-    rho = mixed(4, 2, 10**6, B * c, relu([W, W], c), B * c)
-    expected = uniform(rho, log_network_patterns(4, 2, 10**6, 6, [7]), 10**6, C, DELTA)
-    assert bounds["norms"].value == pytest.approx(expected)
 
 
 def test_a_classifier_of_which_only_the_weights_are_known():
@@ -224,7 +215,7 @@ def test_numbers_too_large_say_nothing_and_raise_nothing():
         ({"num_samples": 2.5}, "num_samples=2.5"),
         ({"num_features": 0}, "num_features=0"),
         ({"num_experts": 10**400}, "is too large. Lower num_experts"),
-        ({"router_widths": (2**70,)}, "no bound is looked for beyond 2^62. Lower router_widths"),
+        ({"expert_widths": (2**70,)}, "no bound is looked for beyond 2^62. Lower expert_widths"),
         ({"delta": 0.0}, "delta=0.0"),
         ({"delta": 1.0}, "delta=1.0"),
         ({"delta": math.nan}, "delta=nan"),
@@ -233,8 +224,6 @@ def test_numbers_too_large_say_nothing_and_raise_nothing():
         ({"rademacher": math.inf}, "rademacher=inf"),
         ({"rademacher": 0.1, "expert_widths": (3,)}, "Drop one of both"),
         ({"expert_widths": (0,)}, "expert_widths=0"),
-        ({"router": "network"}, "needs router_widths"),
-        ({"router": "linear", "router_widths": (3,)}, "router=linear has no router_widths"),
         ({"num_weights": 0}, "num_weights=0"),
         ({"num_weights": 10, "expert_widths": (3,)}, "not even expert_widths"),
         ({"bits": 0}, "bits=0"),
