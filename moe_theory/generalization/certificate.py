@@ -24,6 +24,7 @@ from jaxtyping import Shaped
 
 from moe_theory.core.constraints import Count, OpenProbability, Probability, require
 from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.fields import documented
 from moe_theory.runs.tensors import NUMBERS, array_of, open_checkpoint
 
 MOST_WEIGHTS = 4_000_000  # that are counted
@@ -120,6 +121,7 @@ def code_length(arrays: _Arrays) -> int:
     return length
 
 
+@documented
 class Coded(NamedTuple):
     """The weights of a trained model, and the length of their code."""
 
@@ -135,6 +137,17 @@ def code_of(path: str | Path) -> Coded:
         path: a safetensors file, or a folder of shards, of at most `MOST_WEIGHTS` floating-point weights.
     Source: `code_length`.
     Raises: InvalidCheckpointError for what is no checkpoint; InvalidParamsError for other dtypes, or too many weights.
+
+    Examples:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from safetensors.numpy import save_file
+        >>> from moe_theory.generalization import certificate
+        >>> path = Path(tempfile.mkdtemp()) / "model.safetensors"
+        >>> save_file({"experts": np.float32([[1, -1, 0, 0], [0, 0, 0, 1]])}, path)
+        >>> certificate.code_of(path) == certificate.Coded(num_weights=8, stored_bits=256, num_bits=47)
+        True
     """
     tensors = open_checkpoint(Path(path)).tensors
     num_weights = sum(math.prod(tensor.shape) for tensor in tensors.values())

@@ -18,7 +18,21 @@ ORACLE, AVERAGE = "oracle", "average"  # names of `MONITORS`
 
 @documented
 class Monitor(NamedTuple):
-    """An estimate of the task mix, on the simplex; except for the oracle, from earlier slots alone."""
+    """An estimate of the task mix, on the simplex; except for the oracle, from earlier slots alone.
+
+    Examples:
+        A monitor that has watched one slot, with 3 requests of the first task and 1 of the second:
+
+        >>> import numpy as np
+        >>> from moe_theory.merging import Dims, Feedback, Params, monitor
+        >>> average, params = monitor.MONITORS[monitor.AVERAGE], Params(monitor_rate=0.5)
+        >>> isinstance(average, monitor.Monitor)
+        True
+        >>> slot = Feedback(rewards=np.zeros(2), counts=np.array([3, 1]))
+        >>> state = average.watch(average.begin(Dims(num_tasks=2), params), slot, params)
+        >>> average.estimate(state, None).tolist()
+        [0.625, 0.375]
+    """
 
     begin: Callable[[Dims, Params], Any]
     estimate: Callable[[Any, Float[Array, " V"]], Float[Array, " V"]]  # (state, the slot's true mix)
