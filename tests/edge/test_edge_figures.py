@@ -243,7 +243,7 @@ def test_availability_predicts_by_binomial_tails(data):
 def test_timeline_shows_no_server_with_two_tasks(data):
     """A server's next task starts when its last is done: catches delays of other rounds or servers in other rows."""
     here = data["timeline"]
-    for policy in timeline.FIGURES:
+    for policy in timeline.SHOWN:
         shown = here.sel(policy=policy)
         for server in range(1, DIMS.max_experts + 1):
             mine = shown.isel(round=shown.server.values == server)
