@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -170,12 +170,12 @@ class Results(Shown):
     @property
     def rounds(self) -> Int[np.ndarray, " R"]:
         """The recorded rounds, 1-based."""
-        return recorded_rounds(self.sweep.rounds, self.stride)
+        return recorded_rounds(self.sweep.rounds, self.sweep.stride)
 
     @property
     def stride(self) -> int:
         """Rounds from one record to the next."""
-        return cast(int, self.sweep.record_every)  # set when a specification is made
+        return self.sweep.stride
 
     @property
     def digest(self) -> str:

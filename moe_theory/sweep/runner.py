@@ -16,7 +16,7 @@ from moe_theory.runs.store import Store
 from moe_theory.runs.workers import WorkerPool, device_pool
 from moe_theory.sweep import plan as planning
 from moe_theory.sweep.manifest import WAY_OUT, Manifest, require_version, write_manifest
-from moe_theory.sweep.plan import PlannedChunk, SweepPlan, parts_of
+from moe_theory.sweep.plan import PlannedChunk, SweepPlan
 from moe_theory.sweep.specification import Specification
 
 LOOK = 1.0  # seconds between looks at whether the run is stopped
@@ -137,7 +137,7 @@ def _tasks(missing: Sequence[PlannedChunk], num_workers: int, keeps_going: bool)
     most = max(1, min(MOST_A_TASK, len(missing) // (TASKS_A_WORKER * num_workers)))
     firsts: list[Task] = []
     others: list[list[PlannedChunk]] = []
-    for program, alike in itertools.groupby(missing, lambda chunk: chunk.of.program):
+    for program, alike in itertools.groupby(missing, lambda chunk: chunk.task.program):
         chunks = list(alike)
         size = max(1, min(most, WORK_A_TASK // chunks[0].replicate_rounds))
         batches = [chunks[start : start + size] for start in range(0, len(chunks), size)]
@@ -150,8 +150,8 @@ def _tasks(missing: Sequence[PlannedChunk], num_workers: int, keeps_going: bool)
 
 
 def _task(chunks: Sequence[PlannedChunk], keeps_going: bool) -> Task:
-    call = functools.partial(planning.compute, parts_of(chunks), keeps_going)
-    return Task(call, sum(chunk.replicate_rounds for chunk in chunks), chunks[0].of.program, tuple(chunks))
+    call = functools.partial(planning.compute, chunks, keeps_going)
+    return Task(call, sum(chunk.replicate_rounds for chunk in chunks), chunks[0].task.program, tuple(chunks))
 
 
 class _Saving:

@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_type_hints
+from typing import Annotated, Any, Literal, Self, cast, get_type_hints
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, create_model
 
@@ -91,6 +91,11 @@ class Specification(Shown):
         shape = zip(self.grid.axes, self.grid.shape, strict=True)
         axes = ", ".join(f"{axis.name} {length}" for axis, length in shape)
         return {"system": self.system, "axes": axes, "rounds": self.rounds, "replicates": self.replicates}
+
+    @property
+    def stride(self) -> int:
+        """Rounds from one record to the next."""
+        return cast(int, self.record_every)  # set when a specification is made
 
     @functools.cached_property
     def grid(self) -> Grid:

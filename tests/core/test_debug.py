@@ -114,15 +114,6 @@ def test_a_run_without_faults_is_the_plain_one() -> None:
     chex.assert_trees_all_close(*alone, rtol=1e-6)
 
 
-def test_every_setting_of_many_is_looked_at() -> None:
-    params = Params(expert=3)
-    with pytest.raises(FaultyRunError, match=r"is_bad = True: round 6, replicate 0: info\.expert"):
-        mt.vary(WALK, params, 8, 2, is_bad=[False, True], debug=True)
-    ours, theirs = (mt.vary(WALK, params, 8, 2, is_bad=[False], debug=debug) for debug in (True, False))
-    assert ours.sizes == theirs.sizes
-    np.testing.assert_allclose(ours.share, theirs.share)
-
-
 def test_what_is_no_fault_of_a_number_keeps_its_error() -> None:
     """Would catch a broken system, or a run inside another program, that is called a fault of its numbers."""
     broken = mt.System(WALK.init, lambda key, state, params: state)

@@ -1,5 +1,6 @@
 """Running sweeps: catches numbers that depend on how they were computed, and work done twice or refused too late."""
 
+import dataclasses
 import multiprocessing
 import os
 import platform
@@ -17,7 +18,6 @@ from stored import files, harm, leave_out, rows
 from moe_theory import root_key, simulate_batch
 from moe_theory.core.errors import ExecutorLostError, InvalidRunError, UnknownNameError
 from moe_theory.runs import Progress
-from moe_theory.runs.files import digest
 from moe_theory.runs.store import unpack
 from moe_theory.runs.workers import device_pool, executor_pool
 from moe_theory.sweep import plan as planning
@@ -172,14 +172,15 @@ def test_a_name_depends_on_everything_that_decides_numbers():
     plan = planning.SweepPlan(SWEEP, planning.fingerprint("continual"))
     task = plan.chunks[0].task
     changes = {
-        "rounds": 31, "record_every": 5, "seed": 1, "precision": "float64", "first": 16, "width": 32, "batch": 8,
-        "observables": ["forgetting"], "params": task["params"] | {"learning_rate": 0.2},
-        "dims": task["dims"] | {"num_tasks": 7}, "choices": {"optimizer": "adam"},
-        "fingerprint": task["fingerprint"] | {"jaxlib": "0"},
+        "system": "edge", "rounds": 31, "record_every": 5, "seed": 1, "precision": "float64", "width": 32, "batch": 8,
+        "observables": ("forgetting",), "quantiles": (0.5,), "params": {**task.params, "learning_rate": 0.2},
+        "dims": {**task.dims, "num_tasks": 7}, "choices": {"optimizer": "adam"},
+        "fingerprint": {**task.fingerprint, "jaxlib": "0"},
     }  # fmt: skip
-    assert changes.keys() | {"system", "version"} == task.keys()
-    assert len({digest(task), *(digest(task | {key: value}) for key, value in changes.items())}) == 13
-    assert [chunk.name for chunk in plan.chunks] == [digest(chunk.task) for chunk in plan.chunks]
+    assert changes.keys() == {field.name for field in dataclasses.fields(task)}
+    tasks = [task, *(dataclasses.replace(task, **{name: value}) for name, value in changes.items())]
+    chunks = [plan.chunks[0]._replace(task=task) for task in tasks]
+    assert len({chunk.name for chunk in chunks}) == len(chunks)
     assert len({chunk.name for chunk in plan.chunks}) == len(plan.chunks)
     assert len(plan.programs) == 1  # cells of one shape
 
@@ -193,7 +194,7 @@ def test_double_precision_is_the_specification_s_choice(tmp_path):
 def test_a_worker_with_other_versions_refuses_and_names_its_machine():
     chunks = planning.SweepPlan(SWEEP, planning.fingerprint("continual") | {"jax": "0.1"}).chunks
     with pytest.raises(InvalidRunError, match=rf"worker on {platform.node()} has jax .* and not 0\.1"):
-        planning.compute(planning.parts_of(chunks[:1]))
+        planning.compute(chunks[:1])
 
 
 @pytest.mark.parametrize(
@@ -241,14 +242,13 @@ class Faulty(Executor):
 
     def submit(self, call):
         if call.func is planning.compute:
-            parts, keeps_going = call.args
-            spoiled = {"choices": {"optimizer": "no such"}}
-            is_bad = [part.task["params"]["num_experts"] == 3 for part in parts]
-            parts = [
-                part._replace(task=part.task | spoiled) if bad else part
-                for part, bad in zip(parts, is_bad, strict=True)
+            chunks, keeps_going = call.args
+            spoiled = [dataclasses.replace(chunk.task, choices={"optimizer": "no such"}) for chunk in chunks]
+            chunks = [
+                chunk._replace(task=task) if task.params["num_experts"] == 3 else chunk
+                for chunk, task in zip(chunks, spoiled, strict=True)
             ]
-            return answered(planning.compute, parts, keeps_going)
+            return answered(planning.compute, chunks, keeps_going)
         return answered(call)
 
 

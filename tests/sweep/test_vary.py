@@ -56,7 +56,7 @@ def test_what_cannot_be_run_is_refused_at_once():
     with pytest.raises(UnknownNameError, match="unknown parameter 'num_expert'"):
         mt.vary(SYSTEM, PARAMS, 10**9, 8, num_expert=[1])
     for values in ([], [[1, 2]], [2, 2], 3):
-        with pytest.raises(InvalidParamsError, match="must be a list of different values"):
+        with pytest.raises(InvalidParamsError, match="must be a list of values that are different"):
             mt.vary(SYSTEM, PARAMS, 10**9, 8, num_experts=values)
     with pytest.raises(InvalidParamsError, match="num_experts=9 must be at most max_experts=4"):
         mt.vary(SYSTEM, PARAMS, 10**9, 8, num_experts=[1, 9])
