@@ -137,7 +137,7 @@ def _written(results: "Results", path: Path) -> str:
     if not results.coverage.is_complete:
         return f"{path.name} is left out: it is written when all is there"
     try:
-        return f"results: {results.to_netcdf(path)}"
+        return f"results: {results.save(path)}"
     except InvalidRunError as too_large:
         return f"{path.name} is left out: {too_large}"
 
@@ -188,5 +188,5 @@ def show(folder: Path, to: Path | None, picture: Path | None) -> None:
         except OutputError as failure:  # such as another user's folder
             lines.append(f"no picture: {failure}")
     if to is not None:
-        lines.append(str(sweeps.export(results, to)))
+        lines.append(str(results.save(to)))
     show_document(sweeps.document(results, [*damaged_lines(results.damaged), *lines]))

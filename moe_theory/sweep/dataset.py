@@ -4,44 +4,21 @@ import importlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Int
 
 from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.core.fields import long_name
 from moe_theory.runs.files import whole
-from moe_theory.sweep.plan import Coverage, SweepPlan, chunk_shapes
-from moe_theory.sweep.specification import Specification
-from moe_theory.sweep.statistics import Arrays
-from moe_theory.sweep.systems import Sweepable
+from moe_theory.sweep.plan import chunk_shapes
+
+if TYPE_CHECKING:
+    from moe_theory.sweep.results import Results
 
 ROUND, STATISTIC, REPLICATE = "round", "statistic", "replicate"
-LARGEST_NETCDF = 2**31 - 4  # bytes of a variable, by the format
-
-
-class SweptResults(Protocol):
-    """What a dataset is made of: `moe_theory.sweep.Results`, which imports this module."""
-
-    plan: SweepPlan
-    sweep: Specification
-
-    @property
-    def kind(self) -> Sweepable: ...
-    @property
-    def kept(self) -> tuple[str, ...]: ...
-    @property
-    def rounds(self) -> Int[np.ndarray, " R"]: ...
-    @property
-    def statistics(self) -> tuple[str, ...]: ...
-    @property
-    def coverage(self) -> Coverage: ...
-    @property
-    def digest(self) -> str: ...
-    def replicates_of(self, place: int) -> tuple[np.ndarray, Arrays] | None: ...
-    def statistics_of(self, place: int) -> Arrays | None: ...
+MAX_NETCDF_BYTES = 2**31 - 4  # of a variable, by the format
 
 
 class _Shape(NamedTuple):
@@ -51,7 +28,7 @@ class _Shape(NamedTuple):
     dtype: np.dtype
 
 
-def dataset(results: SweptResults) -> xr.Dataset:
+def dataset(results: "Results") -> xr.Dataset:
     """Return the results of a sweep, as `Results.to_xarray` describes them."""
     sweep = results.sweep
     observables = results.kind.observables
@@ -73,7 +50,7 @@ def dataset(results: SweptResults) -> xr.Dataset:
     return xr.Dataset(variables, coordinates, _attributes(results))
 
 
-def _grid_coordinates(results: SweptResults) -> Iterator[tuple[str, xr.Variable]]:
+def _grid_coordinates(results: "Results") -> Iterator[tuple[str, xr.Variable]]:
     for axis in results.sweep.grid.axes:
         if axis.name not in axis.columns:  # a zip
             yield axis.name, xr.Variable(axis.name, np.arange(axis.num_values))
@@ -82,7 +59,7 @@ def _grid_coordinates(results: SweptResults) -> Iterator[tuple[str, xr.Variable]
             yield name, xr.Variable(axis.name, np.array(values), about)
 
 
-def _filled(results: SweptResults, name: str, shape: _Shape, num_last: int) -> np.ndarray:
+def _filled(results: "Results", name: str, shape: _Shape, num_last: int) -> np.ndarray:
     """An observable of all cells: nan, and a count of 0, where there is nothing."""
     num_cells = len(results.sweep.grid)
     inner = (len(results.rounds), *shape.sizes, num_last)
@@ -102,7 +79,7 @@ def _filled(results: SweptResults, name: str, shape: _Shape, num_last: int) -> n
     return values.reshape(*results.sweep.grid.shape, *inner)
 
 
-def _shapes(results: SweptResults) -> dict[str, _Shape]:
+def _shapes(results: "Results") -> dict[str, _Shape]:
     """The shape of each observable, by its name."""
     is_statistics = results.sweep.keep != "replicates"
     if is_statistics and not any(results.kind.observables[name].axes for name in results.kept):
@@ -119,7 +96,7 @@ def _shapes(results: SweptResults) -> dict[str, _Shape]:
     return shapes
 
 
-def _attributes(results: SweptResults) -> dict[str, str]:
+def _attributes(results: "Results") -> dict[str, str]:
     """What decides the numbers, without how, where or when they were computed."""
     fingerprint = results.plan.fingerprint
     coverage = results.coverage
@@ -133,31 +110,36 @@ def _attributes(results: SweptResults) -> dict[str, str]:
     }
 
 
-def to_netcdf(data: xr.Dataset, path: Path) -> Path:
+def save(data: xr.Dataset, path: Path) -> Path:
+    """Write a dataset by the suffix of the path. Raises: as `Results.save`."""
+    writers = {".nc": to_netcdf, ".zarr": _to_zarr, ".parquet": _to_parquet}
+    if path.suffix not in writers:
+        raise OutputError(f"{path} must end in {', '.join(writers)}: that says what is written. Change the name.")
+    writers[path.suffix](data, path)
+    return path
+
+
+def to_netcdf(data: xr.Dataset, path: Path) -> None:
     """Write a netCDF 3 file (64-bit offsets). Raises: OutputError; InvalidRunError for a variable too large for it."""
     for name, variable in data.items():
-        if variable.nbytes > LARGEST_NETCDF:
+        if variable.nbytes > MAX_NETCDF_BYTES:
             raise InvalidRunError(
                 f"{name} has {variable.nbytes / 1e9:.1f} GB, and a netCDF 3 file holds 2 GiB a variable. "
                 "Write Zarr or Parquet, or keep statistics."
             )
     with whole(path) as temporary:
         data.to_netcdf(temporary, engine="scipy", format="NETCDF3_64BIT")
-    return path
 
 
-def to_zarr(data: xr.Dataset, path: Path) -> Path:
-    """Write a Zarr folder of format 2, which every reader knows. Raises: OutputError; InvalidRunError without zarr."""
+def _to_zarr(data: xr.Dataset, path: Path) -> None:
     _require_extra("zarr", "zarr")
     if path.exists() or path.is_symlink():
         raise OutputError(f"{path} is there already, and stays. Name another place.")
     with whole(path) as temporary:
-        data.to_zarr(temporary, mode="w", zarr_format=2)
-    return path
+        data.to_zarr(temporary, mode="w", zarr_format=2)  # which every reader knows
 
 
-def to_parquet(data: xr.Dataset, path: Path) -> Path:
-    """Write a long table. Raises: OutputError; InvalidRunError without pyarrow."""
+def _to_parquet(data: xr.Dataset, path: Path) -> None:
     _require_extra("pyarrow", "parquet")
     last = next(iter(data.values())).dims[-1]
     dims = [dim for variable in data.values() for dim in variable.dims if dim != last]
@@ -167,11 +149,10 @@ def to_parquet(data: xr.Dataset, path: Path) -> Path:
     table.attrs = dict(data.attrs)
     with whole(path) as temporary:
         table.to_parquet(temporary, index=False)
-    return path
 
 
-def _require_extra(module: str, extra: str) -> Any:
+def _require_extra(module: str, extra: str) -> None:
     try:
-        return importlib.import_module(module)
+        importlib.import_module(module)
     except ImportError:
         raise InvalidRunError(f"{module} is not installed: pip install 'moe-theory[{extra}]'") from None

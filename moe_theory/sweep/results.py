@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.core.constraints import shown
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MissingChunkError, unknown_name
+from moe_theory.core.errors import InvalidRunError, MissingChunkError, unknown_name
 from moe_theory.core.machine import available_cores
 from moe_theory.core.notebook import Shown
 from moe_theory.core.papers import Reading
@@ -88,7 +88,10 @@ def results_of(outcome: runner.Outcome) -> "Results":
     """Return the results of a run, partial where chunks are missing."""
     results = Results(outcome.plan, outcome.store, partial=True)
     results.partial = not results.coverage.is_complete
-    results.failed = results.errors_of(outcome.counts.failed)
+    failed = outcome.counts.failed
+    for chunk in outcome.plan.chunks if failed else ():
+        if chunk.name in failed:
+            results.failed[results.names[chunk.cell]] = failed[chunk.name]
     return results
 
 
@@ -136,19 +139,7 @@ class Results(Shown):
     def row(self) -> dict[str, Any]:
         """Its facts by name, as a table of many has them."""
         there = f"{self.coverage.chunks} of {self.coverage.of_chunks}"
-        return {**self.sweep.row(), "observables": ", ".join(self.kept), "keeps": self.sweep.keep, "chunks": there}
-
-    def __repr__(self) -> str:
-        sweep, coverage, axes = self.sweep, self.coverage, self.sweep.row()["axes"] or "none"
-        observables = f"{', '.join(self.kept)}; {sweep.keep}"
-        return "\n".join(
-            [
-                f"<moe_theory.Results: {sweep.system} under {self.reading.name}, {self.folder}",
-                f"  axes: {axes} ({len(sweep.grid)} {'cell' if len(sweep.grid) == 1 else 'cells'})",
-                f"  recorded: {len(self.rounds)} of {sweep.rounds} rounds of {observables}",
-                f"  replicates: {sweep.replicates} a cell; {coverage.chunks} of {coverage.of_chunks} chunks there>",
-            ]
-        )
+        return {**self.sweep.row(), "chunks": there, "observables": ", ".join(self.kept), "keeps": self.sweep.keep}
 
     @property
     def coverage(self) -> Coverage:
@@ -211,45 +202,42 @@ class Results(Shown):
                 self._readable(place)
         return dataset(self)
 
-    def to_netcdf(self, path: str | os.PathLike[str]) -> Path:
-        """Write a netCDF 3 file.
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write everything as netCDF 3 (.nc), Zarr (.zarr) or a Parquet table (.parquet), by the suffix.
 
-        Integers are of 32 bits there and text is of characters. `xarray.open_dataset` gives equal values and labels.
+        In netCDF integers are of 32 bits and text is of characters. A table has a row for each cell, round, own axis
+        and statistic (or replicate).
 
-        Raises: OutputError where it cannot be written; InvalidRunError for a variable of more than 2 GiB.
+        Raises: OutputError where it cannot be written; InvalidRunError for a variable of more than 2 GiB in netCDF, or
+            without the extra `zarr` or `parquet`.
         """
         from moe_theory.sweep import dataset
 
-        return dataset.to_netcdf(self.to_xarray(), Path(path))
-
-    def to_zarr(self, path: str | os.PathLike[str]) -> Path:
-        """Write a Zarr folder (format 2).
-
-        Raises: OutputError where it cannot be written or something is there; InvalidRunError without the extra `zarr`.
-        """
-        from moe_theory.sweep import dataset
-
-        return dataset.to_zarr(self.to_xarray(), Path(path))
-
-    def to_parquet(self, path: str | os.PathLike[str]) -> Path:
-        """Write a Parquet table: a row for each cell, round and statistic (or replicate).
-
-        Observables are columns. Where one has an axis of its own, rows are of that axis too, and the others repeat.
-
-        Raises: OutputError where it cannot be written; InvalidRunError without the extra `parquet`.
-        """
-        from moe_theory.sweep import dataset
-
-        return dataset.to_parquet(self.to_xarray(), Path(path))
+        return dataset.save(self.to_xarray(), Path(path))
 
     def cell(self, index: int | None = None, /, **settings: Any) -> Run:
         """All replicates of one cell: the `index`-th of the grid, or the one with these settings.
 
-        Raises: UnknownNameError, InvalidParamsError or InvalidRunError where that names no cell, or several;
-            MissingChunkError if some of its replicates are missing.
+        Raises: InvalidRunError where that names no cell, or several; MissingChunkError if some of its replicates are
+            missing.
         """
-        place = self._place_of(settings) if index is None else range(len(self.sweep.grid))[index]
-        return self.run_of(place)
+        cells = self.sweep.grid.cells
+        if index is not None:
+            return self.run_of(range(len(cells))[index])
+        places = [
+            place
+            for place, cell in enumerate(cells)
+            if all(_is_same(value, cell.settings.get(name)) for name, value in settings.items())
+        ]
+        if len(places) != 1:
+            columns = [
+                f"{name} = {', '.join(dict.fromkeys(_texts([cell.settings[name] for cell in cells]).values()))}"
+                for name in cells[0].settings
+            ]
+            raise InvalidRunError(
+                f"{len(places)} cells have {settings}, and one is wanted. The cells are {'; '.join(columns)}. Name one."
+            )
+        return self.run_of(places[0])
 
     def runs(self, first: int = 0, count: int | None = None) -> Mapping[str, Run]:
         """The cells' runs by their names, such as "num_experts = 5, truth_scale = 0.4"; each is read when asked for.
@@ -320,12 +308,6 @@ class Results(Shown):
         numbers = np.concatenate([chunk.first + np.arange(chunk.num_kept) for chunk, _ in read])
         return numbers, {name: _joined([arrays for _, arrays in read], name) for name in self.kept}
 
-    def errors_of(self, failed: Mapping[str, str]) -> dict[str, str]:
-        """What went wrong with chunks that are not there, by the names of their cells."""
-        chunks = self.plan.chunks if failed else ()
-        gone = (chunk for chunk in chunks if chunk.name in failed)
-        return {self.names[chunk.cell]: failed[chunk.name] for chunk in gone}
-
     def _require_replicates(self) -> None:
         if self.sweep.keep == ONLY:
             raise InvalidRunError(
@@ -359,26 +341,6 @@ class Results(Shown):
             "partial=True takes the statistics of what is there."
         )
 
-    def _place_of(self, settings: Mapping[str, Any]) -> int:
-        cells = self.sweep.grid.cells
-        for name, value in settings.items():
-            if name not in cells[0].settings:
-                raise unknown_name("axis", name, cells[0].settings, self.kind.params)
-            known = list(dict.fromkeys(cell.settings[name] for cell in cells))
-            if not any(_is_same(value, each) for each in known):
-                raise InvalidParamsError(
-                    f"{name}={value} is not in the sweep. Known: {', '.join(_texts(known).values())}."
-                )
-        matching = [
-            place
-            for place, cell in enumerate(cells)
-            if all(_is_same(value, cell.settings[name]) for name, value in settings.items())
-        ]
-        if len(matching) == 1:
-            return matching[0]
-        rest = ", ".join(name for name in cells[0].settings if name not in settings)
-        raise InvalidRunError(f"{len(matching)} cells have these settings. Name one of them: give also {rest}.")
-
 
 class _Runs(Mapping[str, Run]):
     """Runs by name, each read once and when it is asked for."""
@@ -410,9 +372,9 @@ def _joined(pieces: Sequence[Arrays | None], name: str) -> np.ndarray:
 
 def _is_same(asked: Any, value: Any) -> bool:
     """Whether two values are equal up to the last digits of a computed axis."""
-    if isinstance(asked, str) or isinstance(value, str):
-        return asked == value
-    return math.isclose(asked, value, rel_tol=1e-9)
+    if isinstance(asked, (int, float)) and isinstance(value, (int, float)):
+        return math.isclose(asked, value, rel_tol=1e-9)
+    return asked == value
 
 
 def _texts(values: Sequence[Any]) -> dict[Any, str]:

@@ -64,6 +64,11 @@ class ChunkCounts:
         """Chunks that are saved."""
         return self.present + self.computed
 
+    @property
+    def line(self) -> str:
+        """How many chunks are saved."""
+        return f"{self.done:,} of {self.num_chunks:,} chunks"
+
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
@@ -107,29 +112,21 @@ def run(
         saved = store.intact(chunk.name for chunk in chunks)
         missing = [chunk for chunk in chunks if chunk.name not in saved]
         counts = ChunkCounts(len(chunks), len(saved), dict(store.damaged))
-        _compute(missing, Runner(pool, progress), _Saving(store, counts, progress), is_stopped, keeps_going)
+        runner = Runner(pool, progress)
+        tasks = _tasks(missing, pool.num_workers, keeps_going)
+        runner.add(store, tasks, sum(chunk.replicate_rounds for chunk in missing), f"on {pool.description}")
+        progress.at(counts.line)
+        try:
+            while runner.is_busy:
+                if is_stopped():
+                    raise KeyboardInterrupt
+                _save(runner.wait(LOOK), store, counts)
+                progress.at(counts.line)
+        except BaseException:
+            with contextlib.suppress(Exception):  # a full disk is reported by whatever met it first
+                _save(runner.stop(), store, counts)
+            raise
     return Outcome(plan, store, counts)
-
-
-def _compute(
-    missing: Sequence[PlannedChunk],
-    runner: Runner,
-    saving: "_Saving",
-    is_stopped: Callable[[], bool],
-    keeps_going: bool,
-) -> None:
-    saving.show()
-    work = sum(chunk.replicate_rounds for chunk in missing)
-    runner.add(saving, _tasks(missing, runner.pool.num_workers, keeps_going), work, f"on {runner.pool.description}")
-    try:
-        while runner.is_busy:
-            if is_stopped():
-                raise KeyboardInterrupt
-            saving.save(runner.wait(LOOK))
-    except BaseException:
-        with contextlib.suppress(Exception):  # a full disk is reported by whatever met it first
-            saving.save(runner.stop())
-        raise
 
 
 def _tasks(missing: Sequence[PlannedChunk], num_workers: int, keeps_going: bool) -> Iterator[Task]:
@@ -154,36 +151,23 @@ def _task(chunks: Sequence[PlannedChunk], keeps_going: bool) -> Task:
     return Task(call, sum(chunk.replicate_rounds for chunk in chunks), chunks[0].task.program, tuple(chunks))
 
 
-class _Saving:
-    """Saves chunks as they come."""
-
-    def __init__(self, store: Store, counts: ChunkCounts, progress: Progress) -> None:
-        self._store = store
-        self._counts = counts
-        self._progress = progress
-
-    def save(self, results: Sequence[Result]) -> None:
-        """Save computed chunks together. Raises: OutputError; what a chunk raised, once the others are saved."""
-        computed: dict[str, bytes] = {}
-        failure: BaseException | None = None
-        for result in results:
-            try:
-                outcomes = result.value()
-            except Exception as error:
-                failure = failure or error
-                continue
-            for chunk, outcome in zip(result.task.place, outcomes, strict=True):
-                if isinstance(outcome, str):
-                    self._counts.failed[chunk.name] = outcome
-                else:
-                    computed[chunk.name] = outcome
-        if computed:
-            self._store.put(computed)
-            self._counts.computed += len(computed)
-            self.show()
-        if failure is not None:
-            raise failure
-
-    def show(self) -> None:
-        """Say how many chunks are saved."""
-        self._progress.at(f"{self._counts.done:,} of {self._counts.num_chunks:,} chunks")
+def _save(results: Sequence[Result], store: Store, counts: ChunkCounts) -> None:
+    """Save computed chunks together. Raises: OutputError; what a chunk raised, once the others are saved."""
+    computed: dict[str, bytes] = {}
+    failure: BaseException | None = None
+    for result in results:
+        try:
+            outcomes = result.value()
+        except Exception as error:
+            failure = failure or error
+            continue
+        for chunk, outcome in zip(result.task.place, outcomes, strict=True):
+            if isinstance(outcome, str):
+                counts.failed[chunk.name] = outcome
+            else:
+                computed[chunk.name] = outcome
+    if computed:
+        store.put(computed)
+        counts.computed += len(computed)
+    if failure is not None:
+        raise failure

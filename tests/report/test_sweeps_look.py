@@ -46,7 +46,7 @@ def planted(folder, values=None, **changes):
         arrays = {}
         for name in chunk.task["observables"]:
             own = (chunk.task["dims"]["max_experts"],) if name == "loads" else ()
-            shape = (records, *own, chunk.task["width"])
+            shape = (records, *own, chunk.task.width)
             random = np.random.default_rng(chunk.cell)
             arrays[name] = random.normal(5.0 + chunk.cell, 1.0, shape) if values is None else values(chunk.cell, shape)
         made[chunk.name] = pack(arrays)

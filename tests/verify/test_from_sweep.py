@@ -41,7 +41,7 @@ def planted(folder, **changes):
     """Results whose forgetting is Gaussian around `MEANS`, the last of two records."""
     plan, store = SweepPlan(Sweep(**{**ARGUMENTS, **changes}), fingerprint("continual")), Store(folder)
     for chunk in plan.chunks:
-        noise = np.random.default_rng((chunk.cell, chunk.first)).standard_normal((2, chunk.task["width"]))
+        noise = np.random.default_rng((chunk.cell, chunk.first)).standard_normal((2, chunk.task.width))
         store.put({chunk.name: pack({"forgetting": noise + 5 + chunk.cell})})
     write_manifest(store.folder, Manifest(plan.sweep.to_json(), plan.fingerprint), is_part=False)
     return Results(plan, store)
