@@ -383,8 +383,8 @@ def test_a_map_of_what_is_free_reaches_the_cells(declare):
     declare(lambda params, law: float(params.fixed) - 2, (Scale("fixed", 0.0, 4.0), LAWS))
     found = explore("planted.small", "fixed=0..4", points=3, refine=0, replicates=64, progress=quiet)
     assert [point.verdict.observed for point in found.points] == pytest.approx([-2, 0, 2], abs=0.1)
-    assert (found.own, found.kept) == ((1.0,), {})
-    with pytest.raises(InvalidParamsError, match=r"at least two different values of plain, slow"):
+    assert (found.search.own, found.search.kept) == ({"fixed": 1.0}, {})
+    with pytest.raises(InvalidParamsError, match="at least two different values"):
         explore("planted.small", "law=plain,plain", progress=quiet)
     with pytest.raises(InvalidParamsError, match=r"unknown law 'plain\.\.slow'"):
         explore("planted.small", "law=plain..slow", progress=quiet)
