@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 from moe_theory.core import IMPORT_TIME
 from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.core.papers import paper_names, paper_package
-from moe_theory.runs.files import user_cache, write_whole
+from moe_theory.runs.files import user_cache
+from moe_theory.runs.store import Store
 
 PACKAGE = "moe_theory"
 IMPORTERS = frozenset({"import_module", "__import__", "resolve_name"})  # with a literal name, as good as `import`
@@ -30,7 +31,6 @@ LOADERS = IMPORTERS | {"eval", "exec", "run_path", "run_module", "spec_from_file
 PACKAGE_FOLDER = Path(__file__).parents[1]
 ADDRESS = re.compile(r"[^\W\d]\w*(\.\w+)*:[^\W\d]\w*")  # "package.module:attribute"
 MAX_DEPTH = 3  # attributes that are followed, as in `moe_theory.verify.claim.Claim`
-MAX_KEPT_FILES = 2000  # beyond them facts of old texts are dropped
 ITSELF = ""  # in the place of an attribute: the file of a package, without its imports
 STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))
 
@@ -237,22 +237,13 @@ def _version(name: str) -> str:
 
 
 class Texts:
-    """Facts of files by digests of their texts, kept for later processes. A damaged file of them counts for nothing."""
+    """Facts of files by digests of their texts, in a store for later processes. Without it they are read anew."""
 
     def __init__(self) -> None:
-        self._path = user_cache() / "imports.json"
+        self._store = Store(user_cache() / "imports")
         # Facts also depend on Python's syntax trees, and on the code below.
         self._salt = sys.version.encode() + Path(__file__).read_bytes()
-        self._facts: dict[str, Any] = {}
-        self._used: dict[str, Any] = {}
-        self._is_changed = False
-        with contextlib.suppress(OSError, ValueError):
-            seal, _, data = self._path.read_bytes().partition(b"\n")
-            if seal == self._seal(data):
-                self._facts = json.loads(data)
-
-    def _seal(self, data: bytes) -> bytes:
-        return hashlib.sha256(self._salt + data).hexdigest().encode()
+        self._new: dict[str, bytes] = {}
 
     def facts(self, path: Path) -> Facts:
         """Return what a file says. Raises: InvalidRunError for one that cannot be read."""
@@ -260,22 +251,23 @@ class Texts:
             data = path.read_bytes()
         except OSError as failure:
             raise InvalidRunError(f"{path} cannot be read ({failure.strerror or failure}). Move it.") from None
-        name = hashlib.sha256(data).hexdigest()
-        if name not in self._facts:
-            self._facts[name] = read_facts(data)
-            self._is_changed = True
-        self._used[name] = self._facts[name]
-        digest, imports, addresses, is_dynamic = self._facts[name]
+        key = hashlib.sha256(self._salt + data).hexdigest()
+        stored = None
+        with contextlib.suppress(OutputError):  # of a folder that cannot be read
+            stored = self._new.get(key) or self._store.get(key)
+        if stored is None:
+            stored = json.dumps(read_facts(data)).encode()
+            self._new[key] = stored
+        digest, imports, addresses, is_dynamic = json.loads(stored)
         return Facts(digest, [(name, tuple(place)) for name, place in imports], [*map(tuple, addresses)], is_dynamic)
 
     def save(self) -> None:
-        """Write the facts if there are new ones. A folder that cannot be written only costs time."""
-        if self._is_changed:
-            is_full = len(self._facts) > MAX_KEPT_FILES
-            data = json.dumps(self._used if is_full else self._facts).encode()
+        """Save new facts. A folder that cannot be written only costs time."""
+        if self._new:
             with contextlib.suppress(OutputError):
-                write_whole(self._path, self._seal(data) + b"\n" + data)
-            self._is_changed = False
+                self._store.put(self._new)
+            self._new.clear()
+            self._store.close()
 
 
 def read_facts(data: bytes) -> Facts:

@@ -68,6 +68,14 @@ DYNAMIC = {
 CHILD = "import sys, tests.runs.test_key as these; these.report(sys.argv[1])"
 
 
+@pytest.fixture(autouse=True, scope="module")
+def user_cache(tmp_path_factory):
+    """A folder in place of the user's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 def modules_run(case):
     """Return the files of the package whose functions a tiny simulation calls."""
     ran = set()
@@ -290,7 +298,7 @@ def test_a_global_that_a_file_decides_is_in_the_key(key, tmp_path):
 @pytest.mark.parametrize("text", ["damaged", ""])
 def test_a_damaged_cache_changes_no_key(key, tmp_path, text):
     before = key()
-    (tmp_path / "cache/moe_theory/imports.json").write_text(text)
+    (tmp_path / "cache/moe_theory/imports/results.sqlite").write_text(text)
     assert key() == before
 
 
