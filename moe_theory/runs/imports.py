@@ -240,10 +240,13 @@ class Texts:
     """Facts of files by digests of their texts, in a store for later processes. Without it they are read anew."""
 
     def __init__(self) -> None:
-        self._store = Store(user_cache() / "imports")
         # Facts also depend on Python's syntax trees, and on the code below.
         self._salt = sys.version.encode() + Path(__file__).read_bytes()
         self._new: dict[str, bytes] = {}
+
+    @functools.cached_property
+    def _store(self) -> Store:
+        return Store(user_cache() / "imports")
 
     def facts(self, path: Path) -> Facts:
         """Return what a file says. Raises: InvalidRunError for one that cannot be read."""
@@ -266,8 +269,8 @@ class Texts:
         if self._new:
             with contextlib.suppress(OutputError):
                 self._store.put(self._new)
+                self._store.close()
             self._new.clear()
-            self._store.close()
 
 
 def read_facts(data: bytes) -> Facts:

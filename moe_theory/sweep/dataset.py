@@ -4,21 +4,44 @@ import importlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Int
 
 from moe_theory.core.errors import InvalidRunError, OutputError
 from moe_theory.core.fields import long_name
 from moe_theory.runs.files import whole
-from moe_theory.sweep.plan import chunk_shapes
-
-if TYPE_CHECKING:
-    from moe_theory.sweep.results import Results
+from moe_theory.sweep.plan import Coverage, SweepPlan, chunk_shapes
+from moe_theory.sweep.specification import Specification
+from moe_theory.sweep.statistics import Arrays
+from moe_theory.sweep.systems import Sweepable
 
 ROUND, STATISTIC, REPLICATE = "round", "statistic", "replicate"
 MAX_NETCDF_BYTES = 2**31 - 4  # of a variable, by the format
+
+
+class SweptResults(Protocol):
+    """What a dataset is made of: `moe_theory.sweep.Results`, which imports this module."""
+
+    plan: SweepPlan
+    sweep: Specification
+
+    @property
+    def kind(self) -> Sweepable: ...
+    @property
+    def kept(self) -> tuple[str, ...]: ...
+    @property
+    def rounds(self) -> Int[np.ndarray, " R"]: ...
+    @property
+    def statistics(self) -> tuple[str, ...]: ...
+    @property
+    def coverage(self) -> Coverage: ...
+    @property
+    def digest(self) -> str: ...
+    def replicates_of(self, place: int) -> tuple[np.ndarray, Arrays] | None: ...
+    def statistics_of(self, place: int) -> Arrays | None: ...
 
 
 class _Shape(NamedTuple):
@@ -28,7 +51,7 @@ class _Shape(NamedTuple):
     dtype: np.dtype
 
 
-def dataset(results: "Results") -> xr.Dataset:
+def dataset(results: SweptResults) -> xr.Dataset:
     """Return the results of a sweep, as `Results.to_xarray` describes them."""
     sweep = results.sweep
     observables = results.kind.observables
@@ -50,7 +73,7 @@ def dataset(results: "Results") -> xr.Dataset:
     return xr.Dataset(variables, coordinates, _attributes(results))
 
 
-def _grid_coordinates(results: "Results") -> Iterator[tuple[str, xr.Variable]]:
+def _grid_coordinates(results: SweptResults) -> Iterator[tuple[str, xr.Variable]]:
     for axis in results.sweep.grid.axes:
         if axis.name not in axis.columns:  # a zip
             yield axis.name, xr.Variable(axis.name, np.arange(axis.num_values))
@@ -59,7 +82,7 @@ def _grid_coordinates(results: "Results") -> Iterator[tuple[str, xr.Variable]]:
             yield name, xr.Variable(axis.name, np.array(values), about)
 
 
-def _filled(results: "Results", name: str, shape: _Shape, num_last: int) -> np.ndarray:
+def _filled(results: SweptResults, name: str, shape: _Shape, num_last: int) -> np.ndarray:
     """An observable of all cells: nan, and a count of 0, where there is nothing."""
     num_cells = len(results.sweep.grid)
     inner = (len(results.rounds), *shape.sizes, num_last)
@@ -79,7 +102,7 @@ def _filled(results: "Results", name: str, shape: _Shape, num_last: int) -> np.n
     return values.reshape(*results.sweep.grid.shape, *inner)
 
 
-def _shapes(results: "Results") -> dict[str, _Shape]:
+def _shapes(results: SweptResults) -> dict[str, _Shape]:
     """The shape of each observable, by its name."""
     is_statistics = results.sweep.keep != "replicates"
     if is_statistics and not any(results.kind.observables[name].axes for name in results.kept):
@@ -96,7 +119,7 @@ def _shapes(results: "Results") -> dict[str, _Shape]:
     return shapes
 
 
-def _attributes(results: "Results") -> dict[str, str]:
+def _attributes(results: SweptResults) -> dict[str, str]:
     """What decides the numbers, without how, where or when they were computed."""
     fingerprint = results.plan.fingerprint
     coverage = results.coverage

@@ -132,7 +132,7 @@ def vocabulary_of(system: str, precision: str) -> "Vocabulary":
     return Vocabulary(sweepable(system), precision)
 
 
-class Kind(NamedTuple):
+class NameKind(NamedTuple):
     """What a name may be set to."""
 
     value: TypeAdapter[Value]
@@ -171,7 +171,7 @@ class Vocabulary:
             raise InvalidSpecError(f"{name} does not belong in {table}. Move it to {place}.")
 
     @functools.cached_property
-    def kinds(self) -> dict[str, Kind]:
+    def kinds(self) -> dict[str, NameKind]:
         """What each name may be set to."""
         defaults = self.known.readings[self.known.default_reading].defaults
         are_text = {name: hint is str for name, hint in get_type_hints(self.known.dims).items()}
@@ -190,7 +190,7 @@ class Vocabulary:
                 BeforeValidator(functools.partial(_column, is_whole)),
                 AfterValidator(tuple),
             ]
-            kinds[name] = Kind(TypeAdapter(value), TypeAdapter(column))
+            kinds[name] = NameKind(TypeAdapter(value), TypeAdapter(column))
         return kinds
 
     def _parameter(self, name: str, default: Any) -> Any:

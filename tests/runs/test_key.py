@@ -45,14 +45,9 @@ USES = {  # a user's function, a file that it reaches through the names of a pac
 DYNAMIC = {
     "__init__.py",  # papers, whose names keys follow
     "cli/__init__.py",  # commands
-    "continual/statements/__init__.py",  # statements, whose claims have keys of their own, and so below
     "core/forks.py",  # asks what is loaded
     "core/papers.py",  # what papers declare: systems and readings are in keys as values
     "deep/own.py",  # networks, which `Dims` has in keys as values
-    "deep/statements/__init__.py",
-    "edge/statements/__init__.py",
-    "generalization/statements/__init__.py",
-    "merging/statements/__init__.py",
     "plot/__init__.py",  # names that its stub lists, which keys follow, as the next one does
     "runs/__init__.py",
     "runs/imports.py",  # asks where modules are, as the next one does
@@ -62,7 +57,7 @@ DYNAMIC = {
     "verify/__init__.py",  # makes itself callable
     "verify/recorded.py",  # asks where a paper's files are
     "verify/registry.py",  # a user's claims, whose functions are in keys as values
-    "verify/statement.py",  # asks for the name of a package
+    "verify/texts.py",  # statements, whose claims have keys of their own
     "verify/variant.py",  # mappings that experiments are made of, which are in keys as values
 }
 CHILD = "import sys, tests.runs.test_key as these; these.report(sys.argv[1])"
