@@ -284,7 +284,7 @@ def test_values_that_the_precision_cannot_tell_apart_are_refused() -> None:
         rate: Any = 1.0
 
     system = system_of(GOOD["plus one"])
-    with pytest.raises(InvalidParamsError, match="rate=.* different in float32"):
+    with pytest.raises(InvalidParamsError, match=r"rate=.* different in float32"):
         mt.vary(system, Params(), 3, 2, rate=[1.0, 1.0 + 1e-9])
 
 
