@@ -55,7 +55,8 @@ DYNAMIC = {
     "runs/progress.py",  # asks for IPython
     "sweep/dataset.py",  # what writes other formats
     "verify/__init__.py",  # makes itself callable
-    "verify/recorded.py",  # asks where a paper's files are
+    "verify/catalog.py",  # asks where the files of a paper are, as the next one does
+    "verify/verdict.py",
     "verify/registry.py",  # a user's claims, whose functions are in keys as values
     "verify/texts.py",  # statements, whose claims have keys of their own
     "verify/variant.py",  # mappings that experiments are made of, which are in keys as values
