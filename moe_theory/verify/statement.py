@@ -463,8 +463,10 @@ def _hypothesis(asked: str | Hypothesis, module: str, holds: Mapping[str, Holds]
 
 def free_of(of: Statement) -> tuple[FreeAxis, ...]:
     """What a statement leaves free that every claim that decides it can vary; none where only literal claims decide,
-    whose constants are ours.
+    whose constants are ours. The papers that test it are imported.
     """
+    for paper in {id.partition(".")[0] for id in of.roles}.intersection(paper_names()):
+        find_paper(paper).import_claims()
     claims = [registered()[id] for id in deciding(of) if id in registered() and of.roles[id] in DECIDING]
     return tuple(axis for axis in (claims[0].free if claims else ()) if all(axis in each.free for each in claims))
 
