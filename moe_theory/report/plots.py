@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import xarray as xr
 
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.papers import find_paper, paper_names, undeclared
 from moe_theory.core.random import root_key
 from moe_theory.plot import FigureSpec
@@ -67,7 +67,7 @@ def figure(
         tex: whether LaTeX sets the words.
     Returns: the numbers behind the figure, with the command that computes them in their attributes, and the figure,
         which a notebook shows and `savefig` writes.
-    Raises: UnknownNameError, InvalidRunError, InvalidParamsError or InvalidDimsError before anything is computed.
+    Raises: UnknownNameError, InvalidValueError, InvalidValueError or InvalidValueError before anything is computed.
 
     Examples:
         >>> import moe_theory as mt
@@ -119,7 +119,7 @@ def make_figures(
         data: what the numbers are written as.
         reading, seed, rounds, experts, dims, settings, width, style, tex: as of `figure`.
     Returns: the paths, the pictures of a figure and its numbers in turn.
-    Raises: UnknownNameError, InvalidRunError, InvalidParamsError, InvalidDimsError or OutputError before anything is
+    Raises: UnknownNameError, InvalidValueError, InvalidValueError, InvalidValueError or OutputError before anything is
         computed.
     """
     from moe_theory.plot import layout
@@ -172,7 +172,7 @@ def _planned(
     choice = _reading_of(paper, reading, settings)
     for name, number in (("replicates", replicates), ("rounds", rounds)):
         if number is not None and number < 1:
-            raise InvalidRunError(f"{name}={number} must be at least 1. Raise {name}.")
+            raise InvalidValueError(f"{name}={number} must be at least 1. Raise {name}.", argument=name)
     root_key(seed)
     options = {"rounds": rounds, "experts": experts, "dims": dims or None}
     given = {name: value for name, value in options.items() if value is not None}
@@ -192,7 +192,7 @@ def _require_taken(paper: str, spec: FigureSpec, given: Mapping[str, Any]) -> No
         if not spec.takes(option):
             own = [(of, figures_of(of).values()) for of in (paper, *paper_names())]
             able = dict.fromkeys(f"{of} {other.name}" for of, others in own for other in others if other.takes(option))
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"the figure {paper} {spec.name} decides its {option} itself. Leave them out; "
                 f"{', '.join(list(able)[:4])} take {option}."
             )
@@ -243,7 +243,7 @@ def _rehearse(
     for name in settings:
         if name in (reading.decided or ()):
             instead = " Name experts instead." if name == "num_experts" and spec.takes("experts") else ""
-            raise InvalidParamsError(
+            raise InvalidValueError(
                 f"{name} cannot be set: the figure {paper} {spec.name} decides it in all that it draws."
                 f"{instead or ' Set another parameter.'}"
             )
@@ -253,7 +253,7 @@ def _reading_of(paper: str, name: str | None, settings: Mapping[str, Any] | None
     if paper == OVERVIEW:
         if name is not None or settings:
             what = "settings are" if name is None else f"reading={name!r} is"
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"{what} of one paper, and {OVERVIEW} shows each under its first default. Leave it out."
             )
         return overview.FIRST_DEFAULTS

@@ -52,7 +52,7 @@ class Catalog(NamedTuple):
     """The statements that a paper declares, its own and other papers', and its claims by id."""
 
     statements: list[Statement]
-    claims: Mapping[str, ClaimFacts]
+    claims: Mapping[str, Any]  # `ClaimFacts`, or claims, which have the same attributes
 
 
 def statements(pattern: str = "*") -> Listing[Statement]:
@@ -61,8 +61,8 @@ def statements(pattern: str = "*") -> Listing[Statement]:
     names; the paper's own name for it, "Lemma 11" or "continual.Lemma 11"; a paper's name; or a claim's id, for what it
     is of.
 
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested; InvalidStatementError
-        for a text that cannot be read, with its file and key; InvalidReportError for such an index.
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested; DeclarationError
+        for a text that cannot be read, with its file and key; DamagedError for such an index.
 
     Examples:
         >>> import moe_theory as mt
