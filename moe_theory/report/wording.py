@@ -480,13 +480,9 @@ def unsaid(known: Judged) -> str:
     return "The replicates that were run do not decide it."
 
 
-def script_commands(of: Statement) -> dict[str, str]:
-    """Commands that print and run each of a statement's programs, by kind."""
-    options = {"witness": "script"}
-    return {
-        kind: f"moe-theory why {of.name} --{options.get(kind, kind)} > {kind}.py && python {kind}.py"
-        for kind in of.scripts
-    }
+def script_options(of: Statement) -> dict[str, str]:
+    """Options of `moe-theory why` that print each of a statement's programs, by kind."""
+    return {kind: "--script" if kind == "witness" else f"--{kind}" for kind in of.scripts}
 
 
 def claim_anchor(claim: str) -> str:

@@ -96,7 +96,7 @@ def test_every_statement_has_one_card_in_the_order_that_people_ask(report, page,
         words = " ".join(page.words[wording.statement_anchor(of)].split())
         decided = wording.decisive(known, report.verdicts)
         asked = [of.where, wording.statement_status(known), of.says, *([wording.sentence(decided)] if decided else [])]
-        asked += [f"Why. {of.why}"] * bool(of.why) + [f"What holds instead. {of.corrected}"] * bool(of.corrected)
+        asked += [f"Why. {of.why}"] * bool(of.why) + [f"Correction. {of.corrected}"] * bool(of.corrected)
         asked = [*map(shown, asked), *([decided.command] if decided else [])]
         places = [words.index(" ".join(each.split())) for each in asked]
         assert places == sorted(places), of.name
