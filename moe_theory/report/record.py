@@ -19,7 +19,7 @@ from moe_theory.verify.challenged import Challenge
 from moe_theory.verify.proofs import require_proofs
 from moe_theory.verify.recorded import Recorded, parsed, written
 from moe_theory.verify.registry import select_claims
-from moe_theory.verify.verdict import FIELDS, Report
+from moe_theory.verify.verdict import Report
 
 MOST_CHANGES = 12  # that are named
 
@@ -239,7 +239,7 @@ def of_other_data(folders: Sequence[Path]) -> PaperRecord:
 def _kept(report: Report, paper: str, error: float, seconds: float | None, name: str = recorded.NAME) -> PaperRecord:
     require_proofs(answered(paper))
     found = {
-        (verdict.claim, reading): verdict.to_json() | {"reading": reading, "command": _without_out(verdict.command)}
+        (verdict.claim, reading): verdict.record | {"reading": reading, "command": _without_out(verdict.command)}
         for verdict in report.verdicts
         for reading in (verdict.reading, *verdict.also)
     }
@@ -253,7 +253,7 @@ def _kept(report: Report, paper: str, error: float, seconds: float | None, name:
         seconds=None if seconds is None else round(seconds, 1),
         versions=report.versions,
         readings=_readings(report, paper),
-        verdicts=[{field: found[pair][field] for field in FIELDS} for pair in _wanted(report, paper) if pair in found],
+        verdicts=[found[pair] for pair in _wanted(report, paper) if pair in found],
     )
     return PaperRecord(recorded.file_of(paper, name), run)
 

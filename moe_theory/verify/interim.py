@@ -126,7 +126,7 @@ class SequentialTest:
             self.has_ended = True
 
     def stop(self, why: Stop) -> None:
-        reason = self.latest.reason or "not looked at: the budget was spent before"
+        reason = self.latest.reason if self.looks else "not looked at: the budget was spent before"
         self.latest = dataclasses.replace(self.latest, reason=reason, stopped=why)
         if self.claim.kind == "identity":  # fewer replicates than its experiment's own would support it
             self.latest = dataclasses.replace(self.latest, status=Status.INCONCLUSIVE, command=self.blank.command)
@@ -144,7 +144,7 @@ class SequentialTest:
     def _repeatable(self, verdict: Verdict, count: int) -> Verdict:
         return dataclasses.replace(
             verdict,
-            reason=f"{verdict.reason}{self.claim.experiment.origin}",
+            reason=f"{verdict.reason}{self.claim.experiment.origin}".removeprefix("; "),
             replicates=count,
             command=f"{self.blank.command} --replicates {count}",
         )

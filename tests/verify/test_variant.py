@@ -195,7 +195,7 @@ def test_a_competitor_stays_as_recorded(no_work):
     roles = {id: role for each in mt.statements("continual") for id, role in each.roles.items()}
     competitors = [each for each in request.known if roles[each.claim] is Role.COMPETITOR]
     assert competitors
-    assert all(each.replicates and each.reason.endswith(", as recorded") for each in competitors)
+    assert all(each.replicates and each.reason.endswith("as recorded") for each in competitors)
     assert all(each.own_system == "router" and "--system" not in each.command for each in competitors)
     assert request.error > 0.01
 
