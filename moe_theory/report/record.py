@@ -113,7 +113,12 @@ def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
 
     def body() -> list[dict[str, Any]]:
         return [
-            {"path": str(record.path), "paper": record.paper, **record.counts, "changed": [c._asdict() for c in changes]}
+            {
+                "path": str(record.path),
+                "paper": record.paper,
+                **record.counts,
+                "changed": [c._asdict() for c in changes],
+            }
             for record, changes in zip(records, changed, strict=True)
         ]
 

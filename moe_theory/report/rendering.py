@@ -228,7 +228,7 @@ def templates() -> "jinja2.Environment":
             "cell": _cell,
             "formula": _formula,
             "digest": _digest,
-            "math": symbols.marked,
+            "math": _math,
             "plain": symbols.plain,
         }
     )
@@ -327,8 +327,15 @@ def _cell(code: Markup) -> Markup:
     return Markup(str(code).replace("|", r"\|"))
 
 
+def _math(words: str) -> Markup:
+    """Words as HTML, with what is between dollars as MathML."""
+    parts = re.split(r"(\$[^$]+\$)", words)
+    typeset = [mathml(part[1:-1], "inline") if place % 2 else "" for place, part in enumerate(parts)]
+    return Markup("").join(formula or symbols.marked(part) for formula, part in zip(typeset, parts, strict=True))
+
+
 def _page_words(words: str) -> Markup:
-    return _escaped(symbols.marked(words))
+    return _escaped(_math(words))
 
 
 def _page_formula(latex: str) -> Markup:

@@ -225,6 +225,17 @@ def test_formulas_are_mathematics_or_their_source(report, latex):
     assert "u" not in [tag for tag, _, _ in page.elements]
 
 
+def test_formulas_in_a_sentence_are_typeset(report):
+    """On the page and on a card that Markdown makes: catches a star of a formula that becomes an emphasis."""
+    says = r"With $1 - \delta$ it is $a*b*c$ times_two."
+    of = dataclasses.replace(report.statements[0], says=says)
+    page = rendering.to_html(dataclasses.replace(report, statements=[of]))
+    (card,) = re.findall(r"<article.*?</article>", page, re.DOTALL)
+    assert card.count('<math display="inline">') == 2
+    assert "<em>" not in card
+    assert "times_two." in card
+
+
 def test_markdown_says_what_the_page_says(report):
     made = to_markdown(report)
     assert set(re.findall(r"\(#(.*?)\)", made)) <= set(re.findall(r'<a id="(.*?)"', made))
