@@ -112,15 +112,9 @@ def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
     changed = [record.changed() for record in records]
 
     def body() -> list[dict[str, Any]]:
-        return [
-            {
-                "path": str(record.path),
-                "paper": record.paper,
-                **record.counts,
-                "changed": [c._asdict() for c in changes],
-            }
-            for record, changes in zip(records, changed, strict=True)
-        ]
+        about = [{"path": str(record.path), "paper": record.paper, **record.counts} for record in records]
+        rows = [[change._asdict() for change in changes] for changes in changed]
+        return [{**record, "changed": own} for record, own in zip(about, rows, strict=True)]
 
     def parts(width: int) -> Iterator[str]:
         del width
