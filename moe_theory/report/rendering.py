@@ -61,7 +61,7 @@ class Target(NamedTuple):
     is_short: bool = False
 
 
-class Row(NamedTuple):
+class CardRow(NamedTuple):
     """A paragraph of a card under its heading, which is empty for the first."""
 
     heading: str
@@ -135,9 +135,9 @@ def _status_line(known: Judged, folder: Path | None, failing: Sequence[str], is_
     return line
 
 
-def rows_of(text: str) -> list[Row]:
+def rows_of(text: str) -> list[CardRow]:
     """The paragraphs of a card for a terminal: a quotation is one, and those without a heading are further lines."""
-    rows = [Row("", "")]
+    rows = [CardRow("", "")]
     is_in_quotation = False
     for token in MarkdownIt("commonmark").parse(text):
         if token.type.startswith("blockquote"):
@@ -147,11 +147,11 @@ def rows_of(text: str) -> list[Row]:
         words = "".join(part.content for part in token.children or ())
         heading = "" if is_in_quotation else _heading(token)
         if heading:
-            rows.append(Row(heading, words.removeprefix(f"{heading}.").strip()))
+            rows.append(CardRow(heading, words.removeprefix(f"{heading}.").strip()))
         else:
             last = rows.pop()
             between = " " if is_in_quotation else "\n"
-            rows.append(Row(last.heading, f"{last.text}{between}{words}".strip()))
+            rows.append(CardRow(last.heading, f"{last.text}{between}{words}".strip()))
         is_in_quotation = token.level > 1
     return rows
 
