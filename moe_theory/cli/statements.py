@@ -6,7 +6,7 @@ import click
 
 from moe_theory.cli.options import LAST_RUN, OWN_RUN, examples, from_option, json_option, module_option, system_option
 from moe_theory.cli.output import show_document
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 
 
 @click.command(
@@ -47,13 +47,15 @@ def statements(
 
     if claims:
         if tree or folder is not None or system is not None:
-            raise InvalidRunError("--claims lists what is declared, not a run. Leave out --tree, --from and --system.")
+            raise InvalidValueError(
+                "--claims lists what is declared, not a run. Leave out --tree, --from and --system."
+            )
         own = () if module is None else tuple(load_claims(module))
         show_document(verdicts.claims_document(select_claims(patterns or own or ("*",))))
         return
     if system is not None:
         if tree:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 "--tree is of the printed algorithm, whose proofs use one another. Leave out --system."
             )
         if module is not None:

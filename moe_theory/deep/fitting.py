@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep.datasets import DataSet, Images
 from moe_theory.deep.gate import mean_image
 from moe_theory.deep.presets import Preset
@@ -45,12 +45,14 @@ class FittedPlan(NamedTuple):
 def resized(preset: Preset, sizes: Sizes) -> Preset:
     """The preset with other sizes. A batch is never larger than the samples.
 
-    Raises: UnknownNameError for an unknown network; InvalidDimsError for sizes below 1, or a batch that does not divide
-        the samples; InvalidRunError for no number of experts, or one twice.
+    Raises: UnknownNameError for an unknown network; InvalidValueError for sizes below 1, or a batch that does not divide
+        the samples; InvalidValueError for no number of experts, or one twice.
     """
     experts = preset.experts if sizes.experts is None else sizes.experts
     if not experts or len(set(experts)) < len(experts):
-        raise InvalidRunError(f"experts={list(experts)} must be one or more different numbers. Change experts.")
+        raise InvalidValueError(
+            f"experts={list(experts)} must be one or more different numbers. Change experts.", argument="experts"
+        )
     classes = preset.classes if sizes.classes is None else tuple(sizes.classes)
     own = {
         "num_classes": len(classes),
@@ -70,11 +72,13 @@ def resized(preset: Preset, sizes: Sizes) -> Preset:
 
 
 def thinned(data: DataSet, test_images: int | None) -> DataSet:
-    """The data set with `test_images` test images, evenly spread over all. Raises: InvalidRunError for none."""
+    """The data set with `test_images` test images, evenly spread over all. Raises: InvalidValueError for none."""
     if test_images is None or test_images >= len(data.test.labels):
         return data
     if test_images < 1:
-        raise InvalidRunError(f"test_images={test_images} must be at least 1. Raise test_images.")
+        raise InvalidValueError(
+            f"test_images={test_images} must be at least 1. Raise test_images.", argument="test_images"
+        )
     rows = np.linspace(0, len(data.test.labels) - 1, test_images).round().astype(int)
     return dataclasses.replace(data, test=Images(data.test.pixels[rows], data.test.labels[rows]))
 
@@ -82,17 +86,17 @@ def thinned(data: DataSet, test_images: int | None) -> DataSet:
 def check(plan: Plan, kappa: float | None, is_literal: bool = False) -> None:
     """Refuse what cannot be asked for, before anything runs.
 
-    Raises: InvalidParamsError for a gate drive that is not above 0, or where gate_scale is set as well or differs
+    Raises: InvalidValueError for a gate drive that is not above 0, or where gate_scale is set as well or differs
         between the cells.
     """
     if kappa is not None and not 0 < kappa < math.inf:
-        raise InvalidParamsError(f"kappa={kappa} must be above 0. Raise kappa.")
+        raise InvalidValueError(f"kappa={kappa} must be above 0. Raise kappa.", argument="kappa")
     if kappa is not None and "gate_scale" in plan.settings:
-        raise InvalidParamsError("gate_scale and kappa decide the same: drop one of both.")
+        raise InvalidValueError("gate_scale and kappa decide the same: drop one of both.")
     if is_literal and (kappa is not None or _compares_scales(plan)):
-        raise InvalidParamsError("--literal leaves the gate's input as it is: drop it, or what scales that input.")
+        raise InvalidValueError("--literal leaves the gate's input as it is: drop it, or what scales that input.")
     if kappa is not None and _compares_scales(plan):
-        raise InvalidParamsError(f"{plan.preset.name} compares scales of the gate's input: drop kappa.")
+        raise InvalidValueError(f"{plan.preset.name} compares scales of the gate's input: drop kappa.")
 
 
 def _compares_scales(plan: Plan) -> bool:
@@ -105,7 +109,7 @@ def literal(plan: Plan) -> FittedPlan:
     and these images as they are: eta = alpha = sigma_0^.5 and lambda = Gamma = sigma_0^1.25; of servers eta and lambda.
 
     Source: Section 3.2 and Theorem 1 of `continual`, Section VI of `edge`.
-    Raises: InvalidParamsError where one of them is set as well.
+    Raises: InvalidValueError where one of them is set as well.
     """
     deviation = deviation_of(plan)
     own = {
@@ -118,7 +122,7 @@ def literal(plan: Plan) -> FittedPlan:
     }
     own = {name: value for name, value in own.items() if name not in WITHOUT_EFFECT[plan.preset.paper]}
     if both := sorted(own.keys() & plan.settings.keys()):
-        raise InvalidParamsError(f"--literal sets {both[0]}: drop one of both.")
+        raise InvalidValueError(f"--literal sets {both[0]}: drop one of both.")
     chosen = {name: value if isinstance(value, bool) else float(f"{value:.3g}") for name, value in own.items()}
     listed = ", ".join(f"{name}={value}" for name, value in chosen.items())
     told = f"sigma_0 of the mean images of {MEASURED_TASKS} tasks is {deviation:.3g}: {listed}"
@@ -139,13 +143,13 @@ def deviation_of(plan: Plan) -> float:
 
 def at_drive(plan: Plan, target: float) -> FittedPlan:
     """The scale of the gate's input at which the pilot's median kappa is the target: kappa goes as its square. The plan
-    has passed `check`. Raises: InvalidRunError for a pilot without a gate drive.
+    has passed `check`. Raises: InvalidValueError for a pilot without a gate drive.
     """
     cell, params = _largest(plan)
     records = pilot(plan, cell, _pilot_rounds(plan))
     found = float(np.median(records.drive[records.expert >= 0]))
     if not math.isfinite(found) or found <= 0:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"the pilot's median kappa is {found:g}: its experts diverge or stay as they are. Lower expert_rate, "
             "or set gate_scale."
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from moe_theory.core.errors import InvalidRunError, shortened, unknown_name
+from moe_theory.core.errors import InvalidValueError, shortened, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.machine import available_cores
 from moe_theory.deep import datasets, fitting, own, presets, runs
@@ -83,8 +83,8 @@ def with_transfer(records: "xr.Dataset", made: Runs) -> "xr.Dataset":
 def preset_for(name: str | None, folder: Path | str | None) -> Preset:
     """The preset called `name` on the data set that a folder has; without a name the first one on these data.
 
-    Raises: UnknownNameError for an unknown name; MissingDataError for a folder that holds something else;
-        DamagedDataError; InvalidRunError where neither names a preset.
+    Raises: UnknownNameError for an unknown name; MissingError for a folder that holds something else;
+        DataError; InvalidValueError where neither names a preset.
     """
     found = None if folder is None else datasets.found_in(folder)
     if folder is not None and not found:
@@ -137,8 +137,8 @@ def plan(
         keeps_weights: keep each run's final state too, from which more rounds go on.
         on_data: called with the data set once it is read, before a pilot.
         tell: called with each line about what was measured, and what follows.
-    Raises: UnknownNameError, InvalidDimsError, InvalidParamsError and InvalidRunError for what cannot be run, or does
-        not go together; MissingDataError and DamagedDataError for the folder of the data; InvalidSystemError for a
+    Raises: UnknownNameError, InvalidValueError, InvalidValueError and InvalidValueError for what cannot be run, or does
+        not go together; MissingError and DataError for the folder of the data; DeclarationError for a
         network that cannot be imported; OutputError for a folder that cannot be written.
 
     Examples:
@@ -148,7 +148,7 @@ def plan(
         ['M = 1', 'M = 4', 'M = 4, no termination', 'M = 7', 'M = 7, no termination']
     """
     if not isinstance(data, DataSet | Path | str | None):
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"data of type {shortened(type(data).__name__)} is no data set and no folder of one. Make one of arrays by "
             "`deep.datasets.from_arrays`."
         )
@@ -169,9 +169,10 @@ def plan(
         raise unknown_name("reading", reading, READINGS)
     read = data if isinstance(data, DataSet) else datasets.load(chosen.data, place)  # last: it may take long
     if test_images is not None and test_images > len(read.test.labels):
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"test_images={test_images} must be at most {len(read.test.labels)}, as many as {read.title} has. Lower "
-            "test_images, or leave it out for all."
+            "test_images, or leave it out for all.",
+            argument="test_images",
         )
     if on_data is not None:
         on_data(read)
@@ -215,8 +216,8 @@ def judge(
         progress: where to report; unless given a line in a notebook, else standard error.
         on_step: called from threads with each run that begins, and each part of one that is stored.
         command: that verdicts name as what repeats them; unless given this call.
-    Raises: InvalidRunError for runs that do not fit into memory, or whose experts diverge; OutputError for a folder
-        that cannot be written; InvalidParamsError, InvalidDimsError, InvalidSystemError and UnknownNameError for a plan
+    Raises: InvalidValueError for runs that do not fit into memory, or whose experts diverge; OutputError for a folder
+        that cannot be written; InvalidValueError, InvalidValueError, DeclarationError and UnknownNameError for a plan
         that was changed by hand.
 
     Examples:
@@ -243,7 +244,7 @@ def _numbers(name: str, given: Sequence[int] | None) -> tuple[int, ...] | None:
         return None if given is None else tuple(given)
     except TypeError:
         told = f"{name}={shortened(given)} must be a sequence of whole numbers, such as (1, 4)"
-        raise InvalidRunError(f"{told}. Put it in brackets.") from None
+        raise InvalidValueError(f"{told}. Put it in brackets.") from None
 
 
 def _tests(plan: Plan) -> list[SequentialTest]:

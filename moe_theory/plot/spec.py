@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, require_docstrings, unknown_name
+from moe_theory.core.errors import InvalidValueError, require_docstrings, unknown_name
 from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
@@ -51,12 +51,12 @@ class Setup:
         return run_cells(listed, self.replicates, seed=self.seed, progress=self.progress, what=self.name)
 
     def require_settings_used(self) -> None:
-        """Raise InvalidParamsError for a setting of the reading that the figure overrides wherever it overrides any."""
+        """Raise InvalidValueError for a setting of the reading that the figure overrides wherever it overrides any."""
         decided = set.intersection(*self.overrides) if self.overrides else set()
         for name in asked_of(self.reading)[1]:
             if name in decided:
                 other = "experts" if name == "num_experts" and self.experts else "another parameter"
-                raise InvalidParamsError(
+                raise InvalidValueError(
                     f"{name} cannot be set: the figure {self.name} decides it in all that it draws. Set {other}."
                 )
 
@@ -98,7 +98,7 @@ class FigureSpec:
         Args:
             asked: rounds, experts (a sequence) or dims (a mapping), where the figure has a choice of them.
 
-        Raises: InvalidRunError, InvalidParamsError or InvalidDimsError for what cannot be run.
+        Raises: InvalidValueError, InvalidValueError or InvalidValueError for what cannot be run.
         """
         setup = self.setup(reading, replicates, seed, progress, **asked)
         data = self.data(setup)
@@ -187,30 +187,36 @@ class Panel:
 def chosen_experts(experts: Sequence[int] | None, default: Sequence[int]) -> tuple[int, ...]:
     """The numbers of experts that a figure draws, the default ones for None.
 
-    Raises: InvalidParamsError for what are not different whole numbers of at least 1.
+    Raises: InvalidValueError for what are not different whole numbers of at least 1.
     """
     chosen = tuple(default if experts is None else experts)
     for number in chosen:
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
-            raise InvalidParamsError(f"experts={number!r} must be a whole number of at least 1, such as 2 in 2,4,8.")
+            raise InvalidValueError(
+                f"experts={number!r} must be a whole number of at least 1, such as 2 in 2,4,8.", argument="experts"
+            )
     if not chosen or len(set(chosen)) < len(chosen):
-        raise InvalidParamsError(f"experts={','.join(map(str, chosen))} must be different numbers, such as 2,4,8.")
+        raise InvalidValueError(
+            f"experts={','.join(map(str, chosen))} must be different numbers, such as 2,4,8.", argument="experts"
+        )
     return tuple(map(int, chosen))
 
 
 def resized(dims: Sizes, sizes: Mapping[str, Any] | None, max_experts: int) -> Sizes:
     """A figure's static sizes with others, numbers or their texts, and room for `max_experts`.
 
-    Raises: InvalidDimsError for a size that does not exist, that follows from the experts, or that cannot be.
+    Raises: InvalidValueError for a size that does not exist, that follows from the experts, or that cannot be.
     """
     names = [field.name for field in dataclasses.fields(dims) if field.name != "max_experts"]  # pyright: ignore[reportArgumentType]
     for name, value in (sizes or {}).items():
         if name == "max_experts":
-            raise InvalidDimsError("max_experts follows from the numbers of experts that are drawn. Set experts.")
+            raise InvalidValueError("max_experts follows from the numbers of experts that are drawn. Set experts.")
         if name not in names:
-            raise InvalidDimsError(str(unknown_name("size", name, names, type(dims))))
+            raise InvalidValueError(str(unknown_name("size", name, names, type(dims))))
         if not str(value).isdecimal():
-            raise InvalidDimsError(f"{name}={value} must be a whole number of at least 1. Change {name}.")
+            raise InvalidValueError(
+                f"{name}={value} must be a whole number of at least 1. Change {name}.", argument=name
+            )
     numbers = {name: int(value) for name, value in (sizes or {}).items()}
     return dataclasses.replace(dims, max_experts=max_experts, **numbers)  # pyright: ignore[reportArgumentType, reportCallIssue]
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 
-from moe_theory.core.errors import InvalidReportError, unknown_name
+from moe_theory.core.errors import DamagedError, unknown_name
 from moe_theory.plot.document import Document, ruled
 from moe_theory.plot.symbols import plain
 from moe_theory.report.pages import read_reports
@@ -49,13 +49,13 @@ class StatementPair(NamedTuple):
 
 
 def read_own(folder: Path, variant: Variant) -> Report:
-    """The run in a folder of an algorithm of one's own. Raises: InvalidReportError where it is of another one."""
+    """The run in a folder of an algorithm of one's own. Raises: DamagedError where it is of another one."""
     way_out = f"Run `moe-theory verify --system {variant.place} --out {folder}` first."
     if not folder.exists():
-        raise InvalidReportError(f"{folder} does not exist. {way_out}")
+        raise DamagedError(f"{folder} does not exist. {way_out}")
     report = read_reports([folder])
     if report.own_system != variant.name:
-        raise InvalidReportError(f"{folder} is of {report.own_system or 'the printed algorithm'}. {way_out}")
+        raise DamagedError(f"{folder} is of {report.own_system or 'the printed algorithm'}. {way_out}")
     return report
 
 

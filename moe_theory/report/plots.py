@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import xarray as xr
 
-from moe_theory.core.errors import InvalidRunError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.papers import find_paper, paper_names, undeclared
 from moe_theory.plot import FigureSpec
 from moe_theory.plot.style import FORMS, Form, PictureStyle, our_style, saved, style_of
@@ -65,7 +65,7 @@ def figure(
         tex: whether LaTeX sets the words.
     Returns: the numbers behind the figure, with the command that computes them in their attributes, and the figure,
         which a notebook shows and `savefig` writes.
-    Raises: UnknownNameError, InvalidRunError, InvalidParamsError or InvalidDimsError for what cannot be drawn.
+    Raises: UnknownNameError, InvalidValueError, InvalidValueError or InvalidValueError for what cannot be drawn.
 
     Examples:
         >>> import moe_theory as mt
@@ -117,7 +117,7 @@ def make_figures(
         data: what the numbers are written as.
         reading, seed, rounds, experts, dims, settings, width, style, tex: as of `figure`.
     Returns: the paths, the pictures of a figure and its numbers in turn.
-    Raises: UnknownNameError, InvalidRunError, InvalidParamsError, InvalidDimsError or OutputError.
+    Raises: UnknownNameError, InvalidValueError, InvalidValueError, InvalidValueError or OutputError.
     """
     from moe_theory.plot import layout
 
@@ -169,7 +169,7 @@ def _planned(
     choice = _reading_of(paper, reading, settings)
     for name, number in (("replicates", replicates), ("rounds", rounds)):
         if number is not None and number < 1:
-            raise InvalidRunError(f"{name}={number} must be at least 1. Raise {name}.")
+            raise InvalidValueError(f"{name}={number} must be at least 1. Raise {name}.", argument=name)
     options = {"rounds": rounds, "experts": experts, "dims": dims or None}
     asked = {name: value for name, value in options.items() if value is not None}
     planned = []
@@ -186,7 +186,7 @@ def _require_taken(paper: str, spec: FigureSpec, asked: Mapping[str, Any]) -> No
         if not spec.takes(option):
             every = [(name, other) for name in (paper, *paper_names()) for other in figures_of(name).values()]
             able = dict.fromkeys(f"{name} {other.name}" for name, other in every if other.takes(option))
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"the figure {paper} {spec.name} decides its {option} itself. Leave them out; "
                 f"{', '.join(list(able)[:4])} take {option}."
             )
@@ -196,7 +196,7 @@ def _reading_of(paper: str, name: str | None, settings: Mapping[str, Any] | None
     if paper == OVERVIEW:
         if name is not None or settings:
             what = "settings are" if name is None else f"reading={name!r} is"
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"{what} of one paper, and {OVERVIEW} shows each under its first default. Leave it out."
             )
         return overview.FIRST_DEFAULTS

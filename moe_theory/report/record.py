@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moe_theory.core.errors import InvalidReportError
+from moe_theory.core.errors import DamagedError
 from moe_theory.core.papers import paper_names
 from moe_theory.plot.document import Document
 from moe_theory.report.challenge import headline
@@ -52,12 +52,12 @@ class PaperRecord(NamedTuple):
         return written(self.run)
 
     def changed(self) -> list[Change]:
-        """What it says otherwise than that file does, which need not be there. Raises: InvalidReportError for a file
+        """What it says otherwise than that file does, which need not be there. Raises: DamagedError for a file
         that is another paper's.
         """
         known = parsed(_read(self.path), str(self.path)) if self.path.is_file() else None
         if known and known.paper != self.run.paper:
-            raise InvalidReportError(
+            raise DamagedError(
                 f"{self.path} is the record of {known.paper}, and no place for that of {self.run.paper}: a paper has a "
                 "folder of its own. Move the module of its PAPER into one."
             )
@@ -168,23 +168,23 @@ def own(*folders: Path) -> PaperRecord:
     What was run at one seed is no choice among several, so that the errors of the verdicts that stay, and of no others,
     bound the probability that any of them is false.
 
-    Raises: InvalidReportError for a run of several papers, at another seed or precision than the record, or after which
-        a claim of the paper is without a verdict under a reading that others have; InvalidStatementError for a
+    Raises: DamagedError for a run of several papers, at another seed or precision than the record, or after which
+        a claim of the paper is without a verdict under a reading that others have; DeclarationError for a
         statement whose proof fails.
     """
     report, folder = read_printed(folders), " and ".join(map(str, folders))
     papers = {verdict.paper for verdict in report.verdicts}
     if len(papers) != 1:
         found = ", ".join(sorted(papers)) or "nothing"
-        raise InvalidReportError(f"{folder} has verdicts on {found}, not on one paper. Run `moe-theory verify PAPER`.")
+        raise DamagedError(f"{folder} has verdicts on {found}, not on one paper. Run `moe-theory verify PAPER`.")
     (paper,) = papers
     if paper not in paper_names():
-        raise InvalidReportError(
+        raise DamagedError(
             f"{folder} is on {paper}, which is not installed, so that its record has no place. Register its PAPER by "
             "an entry point, as `moe-theory new paper NAME` does."
         )
     if others := {verdict.claim for verdict in report.verdicts} - {claim.id for claim in select_claims([paper])}:
-        raise InvalidReportError(
+        raise DamagedError(
             f"{folder} has a verdict on {min(others)}, which the installed {paper} does not declare. Declare it in a "
             "file of the paper, and run it again."
         )
@@ -194,7 +194,7 @@ def own(*folders: Path) -> PaperRecord:
         both = merged([as_report(before), report], [f"the record of {paper}", folder])
     if missing := _missing(both, paper):
         claim, reading = missing[0]
-        raise InvalidReportError(
+        raise DamagedError(
             f"{folder} has no verdict on {claim} under {reading}, nor has the record; {len(missing) - 1} more "
             f"are missing. Run `moe-theory verify {claim} --seed {report.seed}`, or the paper whole."
         )
@@ -211,14 +211,14 @@ def of_other_data(folders: Sequence[Path]) -> PaperRecord:
     """What is published of runs on a data set that is not the paper's own, once those in some folders are part of it:
     verdicts on every claim of the paper. Those that they have replace what is recorded on the same claims.
 
-    Raises: InvalidReportError for verdicts on several papers, several data sets, or none, at another seed or precision
+    Raises: DamagedError for verdicts on several papers, several data sets, or none, at another seed or precision
         than the record, or after which a claim is without a verdict.
     """
     report = read_printed(folders)
     about = {(verdict.paper, verdict.data) for verdict in report.verdicts}
     if len(about) != 1:
         found = ", ".join(sorted(f"{paper} on {data}" for paper, data in about)) or "nothing"
-        raise InvalidReportError(f"these have verdicts on {found}, not on one paper's claims on one data set.")
+        raise DamagedError(f"these have verdicts on {found}, not on one paper's claims on one data set.")
     ((paper, data),) = about
     name = f"recorded-{re.sub('[^a-z0-9]+', '-', data.lower())}.json"
     path, new = recorded.file_of(paper, name), {verdict.claim for verdict in report.verdicts}
@@ -228,7 +228,7 @@ def of_other_data(folders: Sequence[Path]) -> PaperRecord:
         if others:
             report = merged([dataclasses.replace(before, verdicts=others), report], [str(path), "the new runs"])
     if missing := {claim.id for claim in select_claims([paper])} - {verdict.claim for verdict in report.verdicts}:
-        raise InvalidReportError(f"there is no verdict on {min(missing)}, and {len(missing) - 1} more are missing.")
+        raise DamagedError(f"there is no verdict on {min(missing)}, and {len(missing) - 1} more are missing.")
     return _kept(report, paper, report.error, None, name)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from moe_theory.core.errors import InvalidReportError, UnknownNameError, unknown_name
+from moe_theory.core.errors import DamagedError, UnknownNameError, unknown_name
 from moe_theory.report.pages import NUMBERS, read_printed, read_reports
 from moe_theory.verify.catalog import matching, statements
 from moe_theory.verify.recorded import judged_with_searches, recorded_verdicts
@@ -34,8 +34,8 @@ def standing(
         last: the folder of a run that decides what the recorded ones have fewer verdicts on; it need not be there.
         folder: that of the run to go by, and no other.
         module: a Python file that declares claims of one's own.
-    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested; InvalidReportError for
-        a folder without a run; InvalidClaimError for a module that cannot be used.
+    Raises: UnknownNameError for a pattern that matches nothing, with the nearest name suggested; DamagedError for
+        a folder without a run; DeclarationError for a module that cannot be used.
     """
     own = bearing(load_claims(module)) if module else []
     find = functools.partial(_in_folder, folder) if folder else functools.partial(_anywhere, own, last)
@@ -61,7 +61,7 @@ def _anywhere(own: Sequence[Statement], last: Path | None, pattern: str) -> list
     try:
         chosen = chosen or statements(pattern)
     except UnknownNameError as unknown:  # of a module that is not named: its run has its words
-        with contextlib.suppress(InvalidReportError):
+        with contextlib.suppress(DamagedError):
             chosen = matching(pattern, report.statements) if (report := run()) else []
         if not chosen:
             raise unknown

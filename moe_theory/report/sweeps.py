@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from rich.table import Table
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot import legend, ramp
 from moe_theory.plot.document import Document, Picture, ruled
 from moe_theory.report import numbers
@@ -66,12 +66,12 @@ def draw(results: Results, path: str | Path) -> Path:
     Over rounds without axes, else at the last round: over the first axis, in lines for up to eight values of the
     second. Further axes stay at their first value.
 
-    Raises: OutputError for another suffix or a place that cannot be written; InvalidRunError without an observable
+    Raises: OutputError for another suffix or a place that cannot be written; InvalidValueError without an observable
         that is a scalar.
     """
     names = scalars(results)
     if not names:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"{', '.join(results.kept)} have axes of their own, and a quick look is of scalars. Keep another "
             "observable, or draw these from to_xarray."
         )

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from moe_theory.core import IMPORT_TIME
-from moe_theory.core.errors import InvalidRunError, OutputError
+from moe_theory.core.errors import InvalidValueError, OutputError
 from moe_theory.core.papers import paper_names, paper_package
 from moe_theory.runs.files import user_cache
 from moe_theory.runs.store import Store
@@ -89,7 +89,7 @@ class Modules:
     def source(self, module: str) -> ModuleFile | None:
         """Return where a module is, without importing it; None for no file, as of a notebook.
 
-        Raises: InvalidRunError for a file that cannot be read, or of this package and changed since it was imported.
+        Raises: InvalidValueError for a file that cannot be read, or of this package and changed since it was imported.
         """
         if module not in self._sources:
             self._sources[module] = self._find(module)
@@ -185,7 +185,7 @@ class Modules:
         path = Path(file)
         facts = self._texts.facts(path)
         if is_loaded and PACKAGE_FOLDER in path.parents and path.stat().st_mtime > IMPORT_TIME:
-            raise InvalidRunError(f"{path} was changed after it was imported. Start Python again.")
+            raise InvalidValueError(f"{path} was changed after it was imported. Start Python again.")
         stub = path.with_suffix(".pyi")
         if not folders or not stub.is_file():
             return ModuleFile(facts, path, folders)
@@ -249,11 +249,11 @@ class Texts:
         return Store(user_cache() / "imports")
 
     def facts(self, path: Path) -> Facts:
-        """Return what a file says. Raises: InvalidRunError for one that cannot be read."""
+        """Return what a file says. Raises: InvalidValueError for one that cannot be read."""
         try:
             data = path.read_bytes()
         except OSError as failure:
-            raise InvalidRunError(f"{path} cannot be read ({failure.strerror or failure}). Move it.") from None
+            raise InvalidValueError(f"{path} cannot be read ({failure.strerror or failure}). Move it.") from None
         key = hashlib.sha256(self._salt + data).hexdigest()
         stored = None
         with contextlib.suppress(OutputError):  # of a folder that cannot be read

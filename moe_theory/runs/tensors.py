@@ -23,7 +23,7 @@ NUMBERS = {  # dtypes that can be averaged
 _NUM_SHARDS = re.compile(r"-of-([0-9]{1,9})\.safetensors$")  # at the end of a shard's name
 
 
-class InvalidCheckpointError(MoeTheoryError):
+class DamagedError(MoeTheoryError):
     """A checkpoint that cannot be read, or whose experts are not what a merge needs."""
 
 
@@ -47,26 +47,26 @@ class Checkpoint(NamedTuple):
 def open_checkpoint(path: Path) -> Checkpoint:
     """Read the headers of a file, or of a folder of shards with or without an index.
 
-    Raises: InvalidCheckpointError, for shards that are missing, too.
+    Raises: DamagedError, for shards that are missing, too.
     """
     if not os.path.isdir(path):  # which is false of names that no file can have
         return Checkpoint(path, _tensors_of(path))
     index = path / INDEX
     names = _shards_of(index) if index.is_file() else sorted(file.name for file in path.glob("*.safetensors"))
     if not names:
-        raise InvalidCheckpointError(f"{path} has no safetensors files. Name the folder that they are in.")
+        raise DamagedError(f"{path} has no safetensors files. Name the folder that they are in.")
     match = _NUM_SHARDS.search(names[0])
     num_shards = int(match[1]) if match else len(names)
     num_present = sum((path / name).exists() for name in names)
     if num_present < num_shards:
-        raise InvalidCheckpointError(
+        raise DamagedError(
             f"the download of {path} is incomplete: {num_present} of {num_shards} shards are there. Finish it."
         )
     tensors: dict[str, Tensor] = {}
     for shard in names:
         for name, tensor in _tensors_of(path / shard).items():
             if name in tensors:
-                raise InvalidCheckpointError(
+                raise DamagedError(
                     f"{path} has {name} in {tensors[name].path.name} and in {shard}. Move one of them elsewhere."
                 )
             tensors[name] = tensor
@@ -89,12 +89,12 @@ def _tensors_of(path: Path) -> dict[str, Tensor]:
             kinds = {name: (part.get_dtype(), tuple(part.get_shape())) for name, part in slices.items()}
         start = path.stat().st_size - sum(_num_bytes(*kind) for kind in kinds.values())  # tensors have no gaps
     except SafetensorError as failure:
-        raise InvalidCheckpointError(
+        raise DamagedError(
             f"{path} is damaged, truncated or not a safetensors file ({shortened(str(failure))}). Fetch it again."
         ) from None
     except (OSError, ValueError, MemoryError) as failure:  # of more bytes than can be mapped, too
         reason = getattr(failure, "strerror", None) or failure
-        raise InvalidCheckpointError(f"{path} cannot be read ({reason}). Change the path.") from None
+        raise DamagedError(f"{path} cannot be read ({reason}). Change the path.") from None
     tensors = {}
     for name, (kind, shape) in kinds.items():
         stop = start + _num_bytes(kind, shape)
@@ -114,7 +114,7 @@ def _shards_of(index: Path) -> list[str]:
         if not names or any(Path(name).name != name for name in names):
             raise ValueError("its weight_map must name files beside it")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as failure:
-        raise InvalidCheckpointError(
+        raise DamagedError(
             f"{index} is no index of a checkpoint ({shortened(str(failure))}). Fetch it again."
         ) from None
     return sorted(names)

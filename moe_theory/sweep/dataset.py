@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Int
 
-from moe_theory.core.errors import InvalidRunError, OutputError
+from moe_theory.core.errors import InvalidValueError, OutputError
 from moe_theory.core.fields import long_name
 from moe_theory.runs.files import whole
 from moe_theory.sweep.plan import Coverage, SweepPlan, chunk_shapes
@@ -143,10 +143,10 @@ def save(data: xr.Dataset, path: Path) -> Path:
 
 
 def to_netcdf(data: xr.Dataset, path: Path) -> None:
-    """Write a netCDF 3 file (64-bit offsets). Raises: OutputError; InvalidRunError for a variable too large for it."""
+    """Write a netCDF 3 file (64-bit offsets). Raises: OutputError; InvalidValueError for a variable too large for it."""
     for name, variable in data.items():
         if variable.nbytes > MAX_NETCDF_BYTES:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"{name} has {variable.nbytes / 1e9:.1f} GB, and a netCDF 3 file holds 2 GiB a variable. "
                 "Write Zarr or Parquet, or keep statistics."
             )
@@ -178,4 +178,4 @@ def _require_extra(module: str, extra: str) -> None:
     try:
         importlib.import_module(module)
     except ImportError:
-        raise InvalidRunError(f"{module} is not installed: pip install 'moe-theory[{extra}]'") from None
+        raise InvalidValueError(f"{module} is not installed: pip install 'moe-theory[{extra}]'") from None

@@ -33,7 +33,7 @@ class SweepCost:
 
 
 def estimate(sweep: Specification, folder: Path | None = None) -> SweepCost:
-    """Count the work that a folder leaves of a sweep. Raises: InvalidRunError for chunks that do not fit in memory."""
+    """Count the work that a folder leaves of a sweep. Raises: InvalidValueError for chunks that do not fit in memory."""
     plan = SweepPlan(sweep, fingerprint(sweep.system))
     plan.require_memory(1)
     saved = set() if folder is None else Store(folder).keys()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 
 from moe_theory.core.constraints import shown
-from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, shortened
+from moe_theory.core.errors import DeclarationError, MoeTheoryError, shortened
 from moe_theory.sweep.vocabulary import LARGEST_SIZE, READING, Value, Vocabulary
 
 MOST_CELLS = 1_000_000
@@ -67,10 +67,10 @@ class Fixed:
 
 
 def require_few_cells(counts: Sequence[int]) -> None:
-    """Raise InvalidSpecError where axes of these lengths span too many cells."""
+    """Raise DeclarationError where axes of these lengths span too many cells."""
     cells = math.prod(counts)
     if cells > MOST_CELLS:
-        raise InvalidSpecError(
+        raise DeclarationError(
             f"the axes span {shortened(cells)} cells, above {MOST_CELLS}. Shorten or zip axes, or split the sweep."
         )
 
@@ -78,7 +78,7 @@ def require_few_cells(counts: Sequence[int]) -> None:
 def build_grid(axes: Sequence[GridAxis], fixed: Fixed) -> Grid:
     """Return the grid that the axes span, every cell checked by the system itself.
 
-    Raises: InvalidDimsError, InvalidParamsError or InvalidSpecError that names the first cell refused.
+    Raises: InvalidValueError, InvalidValueError or DeclarationError that names the first cell refused.
     """
     known = fixed.vocabulary.known
     names = {*fixed.dims, *(name for axis in axes for name in axis.columns)}

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from moe_theory.core.engine import STATE_COPIES, bytes_of, width_for
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.machine import machine_memory
 from moe_theory.core.programs import compiled_once
 from moe_theory.core.system import check_system, recorded_rounds
@@ -104,14 +104,14 @@ class SweepPlan:
     """The chunks of a sweep as the machine of this fingerprint computes them."""
 
     def __init__(self, sweep: Specification, fingerprint: Mapping[str, str]) -> None:
-        """Raises: InvalidRunError for too many chunks."""
+        """Raises: InvalidValueError for too many chunks."""
         self.sweep: Specification = sweep
         self.fingerprint: dict[str, str] = dict(fingerprint)
         self._widths: dict[Hashable, int] = {}  # replicates that fit a core's cache, by static shape
         width = self._task_of(sweep.grid.cells[0]).width
         count = len(sweep.grid) * math.ceil(sweep.replicates / width)
         if count > MAX_CHUNKS:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"{count} chunks of {width} replicates are more than {MAX_CHUNKS}. Set chunk_width to "
                 f"{width * math.ceil(count / MAX_CHUNKS)} or more, or split the sweep."
             )
@@ -141,7 +141,7 @@ class SweepPlan:
         return programs
 
     def require_memory(self, num_workers: int) -> None:
-        """Raise InvalidRunError, with the widest chunk that fits, for chunks that do not fit in memory."""
+        """Raise InvalidValueError, with the widest chunk that fits, for chunks that do not fit in memory."""
         share = machine_memory() / num_workers
         for task in self.programs.values():
             memory = memory_of(task)
@@ -149,7 +149,7 @@ class SweepPlan:
                 name = "chunk_width" if task.quantiles is None else "replicates"
                 widest = int((share - memory.fixed) / memory.per_replicate)
                 way_out = "Record less often, or let fewer workers compute at once"
-                raise InvalidRunError(
+                raise InvalidValueError(
                     f"a chunk of {task.width} replicates takes {memory.of(task.width) / 1e9:.1f} GB, and {num_workers} "
                     f"are computed at once, in {share * num_workers / 1e9:.1f} GB of memory. "
                     f"{f'Set {name} to {widest} or less' if widest > 0 else way_out}."
@@ -204,7 +204,7 @@ def compute(chunks: Sequence[PlannedChunk], keeps_going: bool = False) -> list[b
 
     Args:
         keeps_going: whether an error of one chunk is no reason not to compute the others. It is returned as text.
-    Raises: InvalidRunError where the numbers would be others; what a chunk raises, unless it keeps going.
+    Raises: InvalidValueError where the numbers would be others; what a chunk raises, unless it keeps going.
     """
     task = chunks[0].task
     provenance.require_same(fingerprint(task.system), task.fingerprint, "numbers")

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from moe_theory.core.constraints import shown
-from moe_theory.core.errors import InvalidRunError, MissingChunkError, unknown_name
+from moe_theory.core.errors import InvalidValueError, MissingError, unknown_name
 from moe_theory.core.machine import available_cores
 from moe_theory.core.notebook import Shown
 from moe_theory.core.papers import Reading
@@ -42,7 +42,7 @@ class Sweep(Specification):
 
     Its arguments are the fields of `Specification`, with the same defaults.
 
-    Raises: InvalidSpecError, UnknownNameError, InvalidParamsError or InvalidDimsError for what cannot be run.
+    Raises: DeclarationError, UnknownNameError, InvalidValueError or InvalidValueError for what cannot be run.
 
     Examples:
         >>> import moe_theory as mt
@@ -75,7 +75,7 @@ class Sweep(Specification):
             keep_going: whether to go on where a cell raises an error: `Results.failed` has it, by the cell's name, and
                 the results lack what it had.
             part: a fixed share of the chunks, such as "3/8", for one job of a batch system.
-        Raises: OutputError, InvalidRunError, UnknownNameError or ExecutorLostError. What was finished before is saved.
+        Raises: OutputError, InvalidValueError, UnknownNameError or WorkersError. What was finished before is saved.
         """
         share = None if part is None else runner.Part.parsed(part)
         with shown_progress(progress) as listener:
@@ -99,7 +99,7 @@ class Results(Shown):
     """A sweep's results. Chunks are read when they are needed."""
 
     def __init__(self, plan: SweepPlan, store: Store, partial: bool = False) -> None:
-        """Raises: MissingChunkError where chunks are missing, unless partial results are accepted."""
+        """Raises: MissingError where chunks are missing, unless partial results are accepted."""
         self.plan: SweepPlan = plan
         self.store: Store = store
         self.partial: bool = partial
@@ -118,7 +118,7 @@ class Results(Shown):
         Args:
             partial: whether to accept missing chunks: statistics are then of fewer replicates, see `count`, and nan for
                 cells without any.
-        Raises: InvalidRunError where there is no sweep; MissingChunkError where chunks are missing; OutputError for an
+        Raises: InvalidValueError where there is no sweep; MissingError where chunks are missing; OutputError for an
             address in place of a folder.
         """
         folder = local(path)
@@ -208,7 +208,7 @@ class Results(Shown):
         In netCDF integers are of 32 bits and text is of characters. A table has a row for each cell, round, own axis
         and statistic (or replicate).
 
-        Raises: OutputError where it cannot be written; InvalidRunError for a variable of more than 2 GiB in netCDF, or
+        Raises: OutputError where it cannot be written; InvalidValueError for a variable of more than 2 GiB in netCDF, or
             without the extra `zarr` or `parquet`.
         """
         from moe_theory.sweep import dataset
@@ -218,7 +218,7 @@ class Results(Shown):
     def cell(self, index: int | None = None, /, **settings: Any) -> Run:
         """All replicates of one cell: the `index`-th of the grid, or the one with these settings.
 
-        Raises: InvalidRunError where that names no cell, or several; MissingChunkError if some of its replicates are
+        Raises: InvalidValueError where that names no cell, or several; MissingError if some of its replicates are
             missing.
         """
         cells = self.sweep.grid.cells
@@ -234,7 +234,7 @@ class Results(Shown):
                 f"{name} = {', '.join(dict.fromkeys(_texts([cell.settings[name] for cell in cells]).values()))}"
                 for name in cells[0].settings
             ]
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"{len(places)} cells have {settings}, and one is wanted. The cells are {'; '.join(columns)}. Name one."
             )
         return self.run_of(places[0])
@@ -246,11 +246,11 @@ class Results(Shown):
 
         Args:
             count: of the replicates from `first` on; None takes all there are.
-        Raises: InvalidRunError for replicates that the sweep does not have.
+        Raises: InvalidValueError for replicates that the sweep does not have.
         """
         last = self.sweep.replicates if count is None else first + count
         if not 0 <= first < last <= self.sweep.replicates:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"replicates {first} to {last - 1} are asked for, and the sweep has {self.sweep.replicates}: raise "
                 "`replicates` in its specification and run it again, which computes only what is new."
             )
@@ -266,7 +266,7 @@ class Results(Shown):
         )
 
     def run_of(self, place: int, first: int = 0, last: int | None = None) -> Run:
-        """Replicates `first` to `last` - 1 of the cell at this place. Raises: MissingChunkError; InvalidRunError where
+        """Replicates `first` to `last` - 1 of the cell at this place. Raises: MissingError; InvalidValueError where
         they were not kept.
         """
         self._require_replicates()
@@ -299,7 +299,7 @@ class Results(Shown):
 
     def replicates_of(self, place: int) -> tuple[Int[np.ndarray, " B"], Arrays] | None:
         """Numbers of the replicates of the cell at this place, and (R, *own axes, B) by observable; or None. Raises:
-        InvalidRunError where they were not kept.
+        InvalidValueError where they were not kept.
         """
         self._require_replicates()
         read = self._readable(place)
@@ -310,7 +310,7 @@ class Results(Shown):
 
     def _require_replicates(self) -> None:
         if self.sweep.keep == ONLY:
-            raise InvalidRunError(
+            raise InvalidValueError(
                 f"{self.folder} has statistics only, and no replicates: set keep = 'statistics' in its "
                 "specification and run it again."
             )
@@ -333,9 +333,9 @@ class Results(Shown):
         whole = self.sweep.keep == ONLY
         return {name: array if whole else array[..., : chunk.num_kept] for name, array in arrays.items()}
 
-    def _incomplete(self, what: str = "") -> MissingChunkError:
+    def _incomplete(self, what: str = "") -> MissingError:
         coverage = self.coverage
-        return MissingChunkError(
+        return MissingError(
             f"{self.folder}: {coverage.chunks} of {coverage.of_chunks} chunks are there"
             f"{f' ({what})' if what else ''}. The same `moe-theory sweep` command computes the others; "
             "partial=True takes the statistics of what is there."

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Self
 
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs.files import made_folder
 from moe_theory.runs.progress import Progress, quiet
 from moe_theory.runs.runner import Result, Runner, Task
@@ -33,11 +33,13 @@ class Part(NamedTuple):
 
     @classmethod
     def parsed(cls, text: str) -> Self:
-        """Return the part that a text such as "3/8" names. Raises: InvalidRunError."""
+        """Return the part that a text such as "3/8" names. Raises: InvalidValueError."""
         number, _, count = text.partition("/")
         if number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
             return cls(int(number), int(count))
-        raise InvalidRunError(f"part={text} must be two numbers, such as 3/8 for the third of eight parts. Change it.")
+        raise InvalidValueError(
+            f"part={text} must be two numbers, such as 3/8 for the third of eight parts. Change it.", argument="part"
+        )
 
     @property
     def suffix(self) -> str:
@@ -97,7 +99,7 @@ def run(
             comes in the middle of a callback.
         keeps_going: whether an error of one chunk is no reason not to compute the others.
         part: the share of the chunks to compute, into a file of its own.
-    Raises: OutputError, InvalidRunError, ExecutorLostError, or what a chunk raised. What was finished before is saved.
+    Raises: OutputError, InvalidValueError, WorkersError, or what a chunk raised. What was finished before is saved.
     """
     pool = device_pool() if pool is None else pool
     with contextlib.closing(pool):

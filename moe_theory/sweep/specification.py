@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Self, cast, get_type_hints
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, create_model
 
-from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, about, shortened, unknown_name
+from moe_theory.core.errors import DeclarationError, MoeTheoryError, about, shortened, unknown_name
 from moe_theory.core.notebook import Shown
 from moe_theory.sweep.grid import Fixed, Grid, GridAxis, build_grid, require_few_cells
 from moe_theory.sweep.statistics import ONLY
@@ -58,7 +58,7 @@ class Specification(Shown):
 
     What is None or left out gets its default when the specification is made, `chunk_width` excepted.
 
-    Raises: InvalidSpecError, UnknownNameError, InvalidParamsError or InvalidDimsError for what cannot be run.
+    Raises: DeclarationError, UnknownNameError, InvalidValueError or InvalidValueError for what cannot be run.
     """
 
     system: Annotated[Text, AfterValidator(lambda name: sweepable(name) and name)]  # a registered system, see `systems`
@@ -109,25 +109,25 @@ class Specification(Shown):
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """Return the specification in a TOML file.
 
-        Raises: MoeTheoryError (InvalidSpecError, mostly) that names the file and the key.
+        Raises: MoeTheoryError (DeclarationError, mostly) that names the file and the key.
         """
         try:
             text = Path(path).read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise InvalidSpecError(f"{_one_line(path)} cannot be read ({reason}). Name a TOML file in UTF-8.") from None
+            raise DeclarationError(f"{_one_line(path)} cannot be read ({reason}). Name a TOML file in UTF-8.") from None
         return cls.from_toml(text, _one_line(path))
 
     @classmethod
     def from_toml(cls, text: str, name: str = "spec") -> Self:
         """Return the specification that a TOML document says. `example()` is one that explains the keys.
 
-        Raises: MoeTheoryError (InvalidSpecError, mostly) that begins with "NAME, KEY: ".
+        Raises: MoeTheoryError (DeclarationError, mostly) that begins with "NAME, KEY: ".
         """
         try:
             document = tomllib.loads(text)
         except (RecursionError, ValueError) as error:  # too deep, or no TOML, which names its line
-            raise InvalidSpecError(f"{name}: this is no TOML: {shortened(str(error))}. Correct it.") from None
+            raise DeclarationError(f"{name}: this is no TOML: {shortened(str(error))}. Correct it.") from None
         try:
             return cls._of(document)
         except MoeTheoryError as error:
@@ -141,10 +141,10 @@ class Specification(Shown):
             axes = {axis["name"]: axis["values"] for axis in entries.get("axes", [])}
             zips = {axis["name"]: axis["columns"] for axis in entries.get("zips", [])}
         except (LookupError, TypeError):
-            raise InvalidSpecError(f"axes or zips of {shortened(entries)} are damaged. Run the sweep again.") from None
+            raise DeclarationError(f"axes or zips of {shortened(entries)} are damaged. Run the sweep again.") from None
         for name, axes_by_name in (("axes", axes), ("zips", zips)):
             if len(axes_by_name) < len(entries.get(name, [])):
-                raise InvalidSpecError(f"{name} of {shortened(entries)} has a name twice. Run the sweep again.")
+                raise DeclarationError(f"{name} of {shortened(entries)} has a name twice. Run the sweep again.")
         return cls._of({**entries, "axes": axes, "zips": zips})
 
     @classmethod
@@ -157,7 +157,7 @@ class Specification(Shown):
         for name in ("system", "rounds"):
             if name not in entries:
                 with about(name):
-                    raise InvalidSpecError(f"{name} is missing: every specification says it. Add {name} = ...")
+                    raise DeclarationError(f"{name} is missing: every specification says it. Add {name} = ...")
         return cls(**entries)
 
     def to_json(self) -> dict[str, Any]:
@@ -208,7 +208,7 @@ class Specification(Shown):
             with about(*key):
                 vocabulary.check_table(name, key[0])
                 if name in tables:
-                    raise InvalidSpecError(f"{name} is set twice, here and in {tables[name]}. Take one away.")
+                    raise DeclarationError(f"{name} is set twice, here and in {tables[name]}. Take one away.")
             kind: Any = vocabulary.kinds[name]
             tables[name] = _dotted(key[:-1]) or "the top level"
             values[key] = checked(kind.column if key[0] in ("axes", "zips") else kind.value, value, *key)
@@ -227,7 +227,7 @@ class Specification(Shown):
         _check_recording(self.rounds, record_every)
         if self.keep == ONLY and self.chunk_width is not None:
             with about("chunk_width"):
-                raise InvalidSpecError(
+                raise DeclarationError(
                     f"chunk_width={self.chunk_width} is for sweeps that keep replicates: with keep = {ONLY!r} a cell "
                     "is one chunk. Take it away."
                 )
@@ -264,14 +264,14 @@ def _check_zip(vocabulary: Vocabulary, name: str, columns: Mapping[str, Any]) ->
     observables = vocabulary.known.observables
     dims = {dim for observable in observables.values() for dim in observable.axes}
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,49}", name):
-        raise InvalidSpecError(
+        raise DeclarationError(
             f"the zip {shortened(name)} labels an axis of the results: name it by a letter and up to 49 letters, "
             "digits and underscores."
         )
     if name in {*vocabulary.kinds, *RESERVED, *observables, *dims}:
-        raise InvalidSpecError(f"the zip {name} has the name of something else in the results. Rename it.")
+        raise DeclarationError(f"the zip {name} has the name of something else in the results. Rename it.")
     if not columns:
-        raise InvalidSpecError(f"the zip {name} has no names. Put in lists of equal length, or drop it.")
+        raise DeclarationError(f"the zip {name} has no names. Put in lists of equal length, or drop it.")
 
 
 def _rows(zip_name: str, columns: Mapping[str, tuple[Value, ...]]) -> tuple[Any, ...]:
@@ -279,7 +279,7 @@ def _rows(zip_name: str, columns: Mapping[str, tuple[Value, ...]]) -> tuple[Any,
     with about("zips", zip_name):
         if len(set(lengths.values())) > 1:
             listed = ", ".join(f"{name} has {length} values" for name, length in lengths.items())
-            raise InvalidSpecError(
+            raise DeclarationError(
                 f"the names of the zip {zip_name} vary together, but {listed}. Make them equally long."
             )
     return checked(_DISTINCT, tuple(zip(*columns.values(), strict=True)), "zips", zip_name)
@@ -288,11 +288,11 @@ def _rows(zip_name: str, columns: Mapping[str, tuple[Value, ...]]) -> tuple[Any,
 def _check_recording(rounds: int, record_every: int) -> None:
     with about("record_every"):
         if not 1 <= record_every <= rounds:
-            raise InvalidSpecError(
+            raise DeclarationError(
                 f"record_every={shortened(record_every)} must be from 1 to {rounds}, the number of rounds. Change it."
             )
         if rounds / record_every > MAX_RECORDS:
-            raise InvalidSpecError(
+            raise DeclarationError(
                 f"record_every={record_every} keeps {math.ceil(rounds / record_every)} rounds, above {MAX_RECORDS}. "
                 "Raise record_every."
             )

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import PyTree, Shaped
 
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.fields import fields_of, long_name
 from moe_theory.core.system import Observe, Params, System, check_replicates, observe_info, recorded_rounds
 from moe_theory.runs.cells import Cell, run_cells
@@ -46,8 +46,8 @@ def vary(
         axes: values by the names of parameters, such as num_experts=range(2, 21).
     Returns: a variable for each array that is kept, called `value` where it is one; its dimensions are the axes in the
         order given, round, its own and replicate, its `long_name` is what the comment beside its field says.
-    Raises: UnknownNameError for an axis that is no parameter; InvalidRunError, InvalidDimsError, InvalidParamsError
-        or InvalidSystemError for what cannot be run, before anything is.
+    Raises: UnknownNameError for an axis that is no parameter; InvalidValueError, InvalidValueError, InvalidValueError
+        or DeclarationError for what cannot be run, before anything is.
 
     Examples:
         >>> import moe_theory as mt
@@ -99,8 +99,9 @@ def _values(name: str, column: Sequence[Any], params: Params) -> list[Any]:
     array = np.asarray(list(column) if isinstance(column, range) else column)
     rounded = array.astype(jax.dtypes.canonicalize_dtype(array.dtype)) if array.dtype.kind == "f" else array
     if array.ndim != 1 or array.size == 0 or len(np.unique(rounded)) < array.size:
-        raise InvalidParamsError(
-            f"{name}={column!r} must be a list of values that are different in {rounded.dtype}. Change {name}."
+        raise InvalidValueError(
+            f"{name}={column!r} must be a list of values that are different in {rounded.dtype}. Change {name}.",
+            argument=name,
         )
     return array.tolist()
 
@@ -112,7 +113,7 @@ def _arrays(records: PyTree) -> dict[str, Shaped[np.ndarray, "R ... B"]]:
         name = jax.tree_util.keystr(path, simple=True, separator="_") or "value"
         arrays[f"{name}_" if name in (ROUND, REPLICATE) else name] = np.asarray(leaf)
     if not arrays:
-        raise InvalidRunError("observe keeps nothing: return an array, or several by name.")
+        raise InvalidValueError("observe keeps nothing: return an array, or several by name.")
     return arrays
 
 

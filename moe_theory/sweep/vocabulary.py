@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from moe_theory.core.constraints import require_representable
-from moe_theory.core.errors import InvalidSpecError, MoeTheoryError, shortened, unknown_name
+from moe_theory.core.errors import DeclarationError, MoeTheoryError, shortened, unknown_name
 from moe_theory.sweep.systems import Sweepable, sweepable
 
 MOST_VALUES = 1_000_000  # of an axis
@@ -43,7 +43,7 @@ def checked(kind: TypeAdapter[_T], value: Any, *key: str) -> _T:
                 text = f"{name} is missing. Add {name} = ..."
             else:  # "Input should be ..."
                 text = f"{name}={shortened(problem['input'])} {problem['msg'].partition(' ')[2]}. Change it."
-            error = InvalidSpecError(text)
+            error = DeclarationError(text)
         error.key = place
         raise error from None
 
@@ -164,11 +164,11 @@ class Vocabulary:
         raise unknown_name("parameter, size or choice", name, self.kinds, self.known.params)
 
     def check_table(self, name: str, table: str) -> None:
-        """Raise UnknownNameError or InvalidSpecError for a name that does not belong in a table."""
+        """Raise UnknownNameError or DeclarationError for a name that does not belong in a table."""
         home = self.home(name)
         if table in self.tables and table != home:
             place = "the top level" if home == READING else f"the table {home}"
-            raise InvalidSpecError(f"{name} does not belong in {table}. Move it to {place}.")
+            raise DeclarationError(f"{name} does not belong in {table}. Move it to {place}.")
 
     @functools.cached_property
     def kinds(self) -> dict[str, NameKind]:

@@ -5,7 +5,7 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
-from moe_theory.core.errors import InvalidReportError, shortened, shown
+from moe_theory.core.errors import DamagedError, shortened, shown
 from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Shown
 from moe_theory.runs.files import plain
@@ -126,9 +126,9 @@ class Challenge(Shown):
 
     @classmethod
     def of_json(cls, document: Mapping[str, Any], claims: Mapping[str, Any]) -> "Challenge":
-        """Return the search that `to_json` wrote. Raises: InvalidReportError, KeyError or TypeError for another."""
+        """Return the search that `to_json` wrote. Raises: DamagedError, KeyError or TypeError for another."""
         if document["schema"] != SCHEMA:
-            raise InvalidReportError(f"schema={shortened(document['schema'])} is not {SCHEMA!r}")
+            raise DamagedError(f"schema={shortened(document['schema'])} is not {SCHEMA!r}")
         flips = []
         for flip in document["flips"]:
             verdicts = [whole_verdict(claims[verdict["claim"]], verdict) for verdict in flip["verdicts"]]

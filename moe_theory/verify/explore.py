@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from moe_theory.core.constraints import shown, typed
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.runs import Progress, automatic, quiet
 from moe_theory.runs import shown as shown_progress
 from moe_theory.runs.provenance import is_x64, versions
@@ -115,7 +115,7 @@ class Search:
         return float(f"{0.995 * self.error / self.most_points:.2e}")
 
     def study(self, coordinates: Coordinates) -> Study:
-        """Return the study at one point. Raises: InvalidParamsError for a point that its system refuses."""
+        """Return the study at one point. Raises: InvalidValueError for a point that its system refuses."""
         groups = set_to((self.claim.experiment, self.reading, [self.claim]), self.settings(coordinates))
         (study,) = resolve(groups, self.replicates, self.seed, self.point_error, module=self.module).studies
         return study
@@ -257,8 +257,8 @@ def explore(
         dask: or the address of a Dask cluster.
         progress: where it is reported; by default a line in a notebook, else standard error.
         on_point: called with each point as soon as its verdict stands.
-    Raises: UnknownNameError, InvalidParamsError, InvalidRunError or InvalidStatementError before anything runs;
-        ExecutorLostError for workers that cannot be reached, or are lost.
+    Raises: UnknownNameError, InvalidValueError, InvalidValueError or DeclarationError before anything runs;
+        WorkersError for workers that cannot be reached, or are lost.
 
     Examples:
         >>> import moe_theory as mt
@@ -285,12 +285,13 @@ def plan_search(
 ) -> Search:
     """Return the search, before anything runs. Raises: as `explore`."""
     if not 2 <= points <= MAX_POINTS:  # refused before the axis is made
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"points={points} must be between 2 and {MAX_POINTS}: an axis has two ends, and all points share one "
-            "error. Change points."
+            "error. Change points.",
+            argument="points",
         )
     if refine < 0:
-        raise InvalidRunError(f"refine={refine} must not be negative. Raise refine.")
+        raise InvalidValueError(f"refine={refine} must not be negative. Raise refine.", argument="refine")
     claim = require_one(pattern, registry.select_claims([pattern]))
     if reading in registry.SPECIAL_NAMES:
         readings = [choice.name for choice in registry.select_readings(claim.paper, ["all"])]
@@ -298,19 +299,19 @@ def plan_search(
     choice = check_request(pattern, reading, replicates, seed, error).studies[0].reading
     texts = [over] if isinstance(over, str) else list(over)
     if len(texts) not in (1, 2):
-        raise InvalidRunError(f"{len(texts)} axes cannot be drawn as a map: give --over once or twice.")
+        raise InvalidValueError(f"{len(texts)} axes cannot be drawn as a map: give --over once or twice.")
     free = {axis.name: axis for axis in claim.free}
     axes: list[Axis] = []
     for text in texts:
         name = text.partition("=")[0].strip()
         if name in {axis.name for axis in axes}:
-            raise InvalidRunError(f"--over {text}: {name} is an axis already. Name another parameter.")
+            raise InvalidValueError(f"--over {text}: {name} is an axis already. Name another parameter.")
         if name not in free and "=" in text:
             require_free(name, choice, claim.experiment)
         axes.append(parse_axis(text, choice.params(), points, free))
     search = Search(claim, choice, axes, refine, replicates, seed, error, module)
     if search.most_points > MAX_POINTS:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"there could be {search.most_points} points, and at most {MAX_POINTS} may share an error. "
             "Lower points or refine."
         )
@@ -326,11 +327,11 @@ def parse_axis(text: str, defaults: Any, num_points: int, free: Mapping[str, Fre
         defaults: the parameters of a reading, which say what type a value has.
         num_points: of the coarse grid, on an axis that is a range.
         free: what the claim's statement leaves free, by name.
-    Raises: InvalidParamsError for a text that describes none.
+    Raises: InvalidValueError for a text that describes none.
     """
     name, equals, description = (part.strip() for part in text.partition("="))
     if not (name and equals and description):
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"--over {text} is no axis: write it as --over signal_scale=0.5..20 or --over num_clusters=1,2,3."
         )
     parse = free[name].parsed if name in free else functools.partial(_typed, name, defaults)
@@ -339,18 +340,18 @@ def parse_axis(text: str, defaults: Any, num_points: int, free: Mapping[str, Fre
     parts = description.split(",") if is_listed else description.split("..", 1)
     values: list[Any] = list(dict.fromkeys(parse(part.strip()) for part in parts))
     if len(values) < 2:
-        raise InvalidParamsError(f"--over {text}: an axis needs at least two different values. Add one.")
+        raise InvalidValueError(f"--over {text}: an axis needs at least two different values. Add one.")
     if is_choice:
         return Axis(name, tuple(values), is_listed=True)
     if not all(map(math.isfinite, values)):
-        raise InvalidParamsError(f"--over {text}: values of {name} must be finite numbers.")
+        raise InvalidValueError(f"--over {text}: values of {name} must be finite numbers.")
     if is_listed:
         return Axis(name, tuple(sorted(values)), is_listed=True)
     low, high = values
     if isinstance(low, bool):
-        raise InvalidParamsError(f"--over {text}: {name} is true or false. Write it as --over {name}=false,true.")
+        raise InvalidValueError(f"--over {text}: {name} is true or false. Write it as --over {name}=false,true.")
     if low >= high:
-        raise InvalidParamsError(f"--over {text}: {shown(low)} must be below {shown(high)}. Swap them.")
+        raise InvalidValueError(f"--over {text}: {shown(low)} must be below {shown(high)}. Swap them.")
     inner = Span(low, high).value_at(np.linspace(0, 1, num_points)).tolist()[1:-1]
     rounded = [round(value) if isinstance(low, int) else tidy(value) for value in inner]
     return Axis(name, tuple(sorted({low, *(value for value in rounded if low < value < high), high})), is_listed=False)

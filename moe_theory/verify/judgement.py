@@ -19,7 +19,7 @@ import numpy as np
 import scipy
 from jaxtyping import Float
 
-from moe_theory.core.errors import InvalidClaimError
+from moe_theory.core.errors import DeclarationError
 from moe_theory.verify.claim import Claim
 from moe_theory.verify.evidence import Samples
 from moe_theory.verify.intervals import (
@@ -51,7 +51,7 @@ INSTANCES = {"identity", "counterexample"}  # kinds that are about single replic
 
 def examine(claim: Claim, samples: Samples, labels: list[str], error: float, blank: Verdict) -> tuple[Verdict, Look]:
     """The verdict `blank`, filled in from a look at these samples, and the look. Intervals that hold at all looks
-    together have the error of `blank`, others have `error`, what this look may spend. Raises: InvalidClaimError where
+    together have the error of `blank`, others have `error`, what this look may spend. Raises: DeclarationError where
     the samples have no verdict, such as means without a logarithm.
     """
     own = compared(claim, samples, blank.error)
@@ -103,7 +103,7 @@ class Compared(NamedTuple):
 
 
 def compared(claim: Claim, samples: Samples, error: float | None = None) -> Compared:
-    """Values to compare of a claim's samples, at this error of all looks together. Raises: InvalidClaimError where they
+    """Values to compare of a claim's samples, at this error of all looks together. Raises: DeclarationError where they
     are not what the claim declares.
     """
     observed, predicted, scale, trivial = samples
@@ -115,7 +115,7 @@ def compared(claim: Claim, samples: Samples, error: float | None = None) -> Comp
     if trivial is None and claim.kind in {"probability", "counterexample"}:
         trivial = np.full_like(observed, claim.side != "at_least")
     if claim.is_computed and any(varies(part).any() for part in (observed, predicted, allowed)):
-        raise InvalidClaimError("it is declared exact, and its replicates differ: something random enters")
+        raise DeclarationError("it is declared exact, and its replicates differ: something random enters")
     known = Known(error=error)
     if claim.kind in SCALED:
         known = Known(*_bounds(claim, observed, predicted, allowed), error)
@@ -136,7 +136,7 @@ def _bounds(claim: Claim, observed: Values, predicted: Values, allowed: Values) 
 
 
 def _declared(claim: Claim, name: str, values: Values) -> Bounds:
-    """Where values lie as the claim declares it. Raises: InvalidClaimError for values that do not."""
+    """Where values lie as the claim declares it. Raises: DeclarationError for values that do not."""
     if claim.is_computed:
         return Bounds(values[0], values[0])
     declared = claim.ranges.get(name)
@@ -144,13 +144,13 @@ def _declared(claim: Claim, name: str, values: Values) -> Bounds:
         return Bounds()
     if declared.is_constant:
         if varies(values).any():
-            raise InvalidClaimError(f"what is {name} is declared the same for all replicates, and differs")
+            raise DeclarationError(f"what is {name} is declared the same for all replicates, and differs")
         return Bounds(values[0], values[0])
     low, high, _ = declared
     slack = rounding_of(values, low, high)
     outside = (values < low - slack) | (values > high + slack)
     if outside.any():
-        raise InvalidClaimError(
+        raise DeclarationError(
             f"what is {name} is declared to be in [{low:g}, {high:g}], and is not in "
             f"{np.count_nonzero(outside.any(axis=1)):,} of {len(values):,} replicates, such as {values[outside][0]:g}. "
             "Declare the range that it has."

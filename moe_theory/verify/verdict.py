@@ -12,7 +12,7 @@ from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from moe_theory.core.errors import InvalidStatementError, shortened
+from moe_theory.core.errors import DeclarationError, shortened
 from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Listing, Shown, shortest
 from moe_theory.core.pages import pages
@@ -250,7 +250,7 @@ class Verdict(Shown, JsonRecord):
     def plot(self) -> "Figure":
         """Its picture, as the report has it: observed against predicted over the components.
 
-        Raises: InvalidRunError for a verdict without numbers, such as an ERROR.
+        Raises: InvalidValueError for a verdict without numbers, such as an ERROR.
 
         Examples:
             >>> import moe_theory as mt
@@ -268,7 +268,7 @@ class Verdict(Shown, JsonRecord):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Verdict":
-        """The verdict that `to_json` wrote. Raises: InvalidReportError for anything else, with the field."""
+        """The verdict that `to_json` wrote. Raises: DamagedError for anything else, with the field."""
         return read_record(cls, document)
 
 
@@ -309,7 +309,7 @@ class Proof(JsonRecord):
         for part in parts[len(text) :]:
             mark, _, rest = part.partition(": ")
             if marked.get(mark, "given"):
-                raise InvalidStatementError(
+                raise DeclarationError(
                     f"{path}: {shortened(part)} must begin with one of {', '.join(marked)} and a colon, each of which "
                     "opens one paragraph at the docstring's end."
                 )
@@ -323,24 +323,24 @@ _MARK = re.compile(r"[A-Z][a-z]+: ")
 def _docstring(path: str) -> str:
     _, *opened = source_of(path).split('"""', 2)
     if len(opened) < 2:
-        raise InvalidStatementError(f"{path} has no docstring: begin it with the proof's title and text.")
+        raise DeclarationError(f"{path} has no docstring: begin it with the proof's title and text.")
     return opened[0]
 
 
 def source_of(path: str) -> str:
-    """The text of "package:folder/NAME.py"; the package is not imported. Raises: InvalidStatementError where there is
+    """The text of "package:folder/NAME.py"; the package is not imported. Raises: DeclarationError where there is
     none.
     """
     package, _, place = path.partition(":")
     if not package:
-        raise InvalidStatementError(
+        raise DeclarationError(
             f"{place} is not in any package, as the module that names it is in none. Put it into a folder, with the "
             "module as its __init__.py, and give `statement` module=__name__."
         )
     loaded = sys.modules.get(package)
     spec = find_spec(package) if loaded is None else loaded.__spec__
     if spec is None:  # as of a file of the user's, run once by --module
-        raise InvalidStatementError(
+        raise DeclarationError(
             f"{place} is in {package}, which cannot be imported. Name the file that declares it with --module."
         )
     folders = spec.submodule_search_locations or ()
@@ -348,7 +348,7 @@ def source_of(path: str) -> str:
         file = Path(folder) / place
         if file.is_file():
             return file.read_text(encoding="utf-8")
-    raise InvalidStatementError(f"{place} is not in package {package}. Put it beside the package's module.")
+    raise DeclarationError(f"{place} is not in package {package}. Put it beside the package's module.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -398,11 +398,11 @@ class Statement(Shown, JsonRecord):
         return f"{self.paper}.{self.id}"
 
     def script(self, kind: str = "witness") -> str:
-        """The source of its "witness", "disproof", "proof" or "derivation". Raises: InvalidStatementError where it has
+        """The source of its "witness", "disproof", "proof" or "derivation". Raises: DeclarationError where it has
         none.
         """
         if kind not in self.scripts:
-            raise InvalidStatementError(f"statement {self.name} has no {kind}.")
+            raise DeclarationError(f"statement {self.name} has no {kind}.")
         return source_of(self.scripts[kind])
 
     @property
@@ -444,7 +444,7 @@ class Report(JsonRecord):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> "Report":
-        """The report that `to_json` wrote. Raises: InvalidReportError for anything else, with the field."""
+        """The report that `to_json` wrote. Raises: DamagedError for anything else, with the field."""
         return read_record(cls, document)
 
 

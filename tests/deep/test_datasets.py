@@ -15,7 +15,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from moe_theory import deep
-from moe_theory.core.errors import DamagedDataError, InvalidDimsError, MissingDataError, UnknownNameError
+from moe_theory.core.errors import DataError, InvalidValueError, MissingError, UnknownNameError
 from moe_theory.deep import fitting, presets, runs
 from moe_theory.deep.datasets import DATASETS, DataSet, cifar, load, mnist
 
@@ -172,7 +172,7 @@ def test_without_data_the_message_says_what_was_looked_for_and_where(tmp_path, n
     file = tmp_path / "file"
     file.write_text("")
     for folder in (None, tmp_path, tmp_path / "absent", file):
-        line = raised(MissingDataError, name, folder)
+        line = raised(MissingError, name, folder)
         assert all(word in line for layout in layouts for word in (*layout.files, *layout.subfolders))
         assert line.endswith("Name the folder that has them.")
         assert folder is None or str(folder) in line
@@ -181,11 +181,11 @@ def test_without_data_the_message_says_what_was_looked_for_and_where(tmp_path, n
 def test_a_data_set_in_part_is_missing_the_rest(tmp_path):
     files.mnist(tmp_path)
     (tmp_path / "t10k-labels-idx1-ubyte").unlink()
-    line = raised(MissingDataError, "mnist", tmp_path)
+    line = raised(MissingError, "mnist", tmp_path)
     assert line.endswith("it needs t10k-labels[-.]idx1-ubyte (plain or .gz). Put all of it there.")
     files.cifar10(tmp_path / "cifar-10-batches-bin")
     (tmp_path / "cifar-10-batches-bin" / "data_batch_3.bin").unlink()
-    line = raised(MissingDataError, "cifar10", tmp_path)
+    line = raised(MissingError, "cifar10", tmp_path)
     assert str(tmp_path / "cifar-10-batches-bin") in line
     assert "it needs data_batch_3.bin. " in line
 
@@ -229,7 +229,7 @@ def test_damaged_mnist(tmp_path, kind, data, said, compressed):
         path.write_bytes(gzip.compress(data))
     else:
         path.write_bytes(data)
-    line = raised(DamagedDataError, "mnist", tmp_path)
+    line = raised(DataError, "mnist", tmp_path)
     assert line.startswith(f"{path} is damaged: ")
     assert said in line.replace(".gz", "")
     assert line.endswith("Get it again from where it was published.")
@@ -246,9 +246,7 @@ WHOLE = gzip.compress(IMAGES)
 def test_what_cannot_be_decompressed(tmp_path, data):
     files.mnist(tmp_path, compressed=True)
     (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(data)
-    assert "train-images-idx3-ubyte.gz is damaged: it cannot be decompressed (" in raised(
-        DamagedDataError, "mnist", tmp_path
-    )
+    assert "train-images-idx3-ubyte.gz is damaged: it cannot be decompressed (" in raised(DataError, "mnist", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +262,7 @@ def test_damaged_binary_cifar(tmp_path, change, said):
     files.cifar10(tmp_path / "10")
     path = tmp_path / "10" / "test_batch.bin"
     path.write_bytes(change(path.read_bytes()))
-    line = raised(DamagedDataError, "cifar10", tmp_path / "10")
+    line = raised(DataError, "cifar10", tmp_path / "10")
     assert line.startswith(f"{path} is damaged: ")
     assert said in line
 
@@ -316,21 +314,21 @@ def test_damaged_tiny_imagenet(tmp_path, where, change, said):
         path.write_bytes(change(path.read_bytes())) if change else path.unlink()
     if not paths:
         (tmp_path / where).mkdir()
-    assert said in raised((DamagedDataError, InvalidDimsError), "tiny-imagenet", tmp_path)
+    assert said in raised((DataError, InvalidValueError), "tiny-imagenet", tmp_path)
 
 
 def test_tiny_imagenet_of_another_size(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "jpeg", lambda value, mode: whole(value, mode, side=32))
     files.tiny_imagenet(tmp_path, "published", per_class=1)
     assert "train is damaged: its images have 32 x 32 pixels, not 64 x 64" in raised(
-        DamagedDataError, "tiny-imagenet", tmp_path
+        DataError, "tiny-imagenet", tmp_path
     )
 
 
 def test_tiny_imagenet_without_its_annotations(tmp_path):
     files.tiny_imagenet(tmp_path, "published", per_class=1)
     (tmp_path / "val" / "val_annotations.txt").unlink()
-    assert "val_annotations.txt is missing" in raised(MissingDataError, "tiny-imagenet", tmp_path)
+    assert "val_annotations.txt is missing" in raised(MissingError, "tiny-imagenet", tmp_path)
 
 
 def test_the_published_names_are_all_there():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, MissingDataError, MoeTheoryError
+from moe_theory.core.errors import InvalidValueError, MissingError, MoeTheoryError
 from moe_theory.deep import datasets
 from moe_theory.deep.datasets import mnist
 from moe_theory.deep.datasets import report as pages
@@ -311,7 +311,7 @@ def test_one_pickle_is_refused_as_all_are(folder, name, title, tmp_path):
     """Would catch a list of layouts where half of an archive was unpacked."""
     (tmp_path / folder).mkdir()
     (tmp_path / folder / name).write_bytes(b"\x80\x02}.")
-    with pytest.raises(MissingDataError, match=f"{folder} has {title} in its Python version, whose files are pickles"):
+    with pytest.raises(MissingError, match=f"{folder} has {title} in its Python version, whose files are pickles"):
         first_in(tmp_path)
 
 
@@ -327,7 +327,7 @@ def test_the_archive_of_pickles_leads_to_the_other(name, binary, tmp_path):
     (tmp_path / name).write_bytes(b"")
     refusal = f"{name!r} is the pickled version, which could run code. Take the binary version ({binary})."
     for place in (tmp_path, tmp_path / name):
-        with pytest.raises(MissingDataError, match=re.escape(refusal)):
+        with pytest.raises(MissingError, match=re.escape(refusal)):
             first_in(place)
 
 
@@ -364,7 +364,7 @@ def test_labels_are_arranged_as_they_were_meant(tmp_path):
         ours, theirs = (getattr(datasets.load("arrays", place), split) for place in (plain, keras))
         np.testing.assert_array_equal(ours.pixels, theirs.pixels)
         np.testing.assert_array_equal(ours.labels, theirs.labels)
-    with pytest.raises(InvalidDimsError, match="moveaxis"):
+    with pytest.raises(InvalidValueError, match="moveaxis"):
         datasets.from_arrays("a", TORCH["x_train"], Y, TORCH["x_test"], YT)
 
 
@@ -396,5 +396,5 @@ def test_splits_of_two_scales_are_refused(tmp_path, factor):
     assert inventory.converted["float64 to float32"] == 40
     assert any("in the training data and" in note for note in inventory.notes)
     np.savez(tmp_path / "mine.npz", **{**images, "x_test": factor * images["x_test"]}, **labels)
-    with pytest.raises(InvalidParamsError, match="two scales"):
+    with pytest.raises(InvalidValueError, match="two scales"):
         datasets.load(datasets.found_in(tmp_path)[0], tmp_path)

@@ -6,7 +6,7 @@ import json
 import pytest
 
 import moe_theory as mt
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.notebook import LONGEST_LINE
 from moe_theory.verify.verdict import Status
 
@@ -60,7 +60,7 @@ def test_a_verdict_has_a_picture_or_says_that_it_has_none(verdicts):
     drawn = next(verdict for verdict in verdicts if verdict.curve).plot()
     assert drawn._repr_png_().startswith(b"\x89PNG")
     assert drawn.axes[0].lines
-    with pytest.raises(InvalidRunError, match="is ERROR and has nothing to plot"):
+    with pytest.raises(InvalidValueError, match="is ERROR and has nothing to plot"):
         dataclasses.replace(verdicts[0], curve=None, status=Status.ERROR).plot()
 
 

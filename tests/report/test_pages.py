@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from samples import Page
 
 from moe_theory import cli
-from moe_theory.core.errors import InvalidReportError, OutputError
+from moe_theory.core.errors import DamagedError, OutputError
 from moe_theory.core.papers import paper_names
 from moe_theory.plot.symbols import marked
 from moe_theory.report import pages, proofs, rendering, wording
@@ -315,7 +315,7 @@ def test_a_verdict_for_several_readings_belongs_to_each_and_counts_once(report, 
     rest, later = sorted(pages.read_reports([one, two]).verdicts, key=lambda verdict: verdict.reading)
     assert (rest.reading, rest.also, rest.command) == ("sibling", [], "verify --reading sibling --seed 0")
     assert (later.reading, later.reason) == ("unit-signal", "later")
-    with pytest.raises(InvalidReportError, match="two verdicts under 'sibling'"):
+    with pytest.raises(DamagedError, match="two verdicts under 'sibling'"):
         pages.read_reports([folder_of(tmp_path / "3", report, both, samples.verdict(reading="sibling"))])
 
 
@@ -390,7 +390,7 @@ def test_one_strange_field_is_refused_or_shown(report, tmp_path):
             path.write_text(json.dumps(changed).replace('"here"', str(strange)))
             try:
                 found = pages.read_reports([path]).verdicts
-            except InvalidReportError as failure:
+            except DamagedError as failure:
                 refused.append(str(failure))
             else:
                 shown |= {json.dumps(verdict.to_json()): verdict for verdict in found}
@@ -422,17 +422,17 @@ def test_what_cannot_be_merged_is_refused(report, tmp_path):
     one = folder_of(tmp_path / "1", report, samples.verdict())
     for change in ({"seed": 1}, {"is_x64": True}):
         two = folder_of(tmp_path / "2", report, samples.verdict(), **change)
-        with pytest.raises(InvalidReportError, match="no known error"):
+        with pytest.raises(DamagedError, match="no known error"):
             pages.read_reports([one, two])
-    with pytest.raises(InvalidReportError, match="does not exist"):
+    with pytest.raises(DamagedError, match="does not exist"):
         pages.read_reports([tmp_path / "none"])
     ragged = dataclasses.replace(samples.verdict().curve, low=[0.0])
-    with pytest.raises(InvalidReportError, match="different lengths"):
+    with pytest.raises(DamagedError, match="different lengths"):
         pages.read_reports([folder_of(tmp_path / "3", report, samples.verdict(curve=ragged))])
     for name in ("claim", "replaced_by"):
-        with pytest.raises(InvalidReportError, match=rf"verdicts\[0\]\.{name}='../../../x/own' must be of lower-case"):
+        with pytest.raises(DamagedError, match=rf"verdicts\[0\]\.{name}='../../../x/own' must be of lower-case"):
             pages.read_reports([folder_of(tmp_path / "5", report, samples.verdict(**{name: "../../../x/own"}))])
-    with pytest.raises(InvalidReportError, match="two verdicts"):
+    with pytest.raises(DamagedError, match="two verdicts"):
         pages.read_reports([folder_of(tmp_path / "4", report, samples.verdict(), samples.verdict())])
 
 

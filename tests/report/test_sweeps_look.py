@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from stored import leave_out
 
-from moe_theory.core.errors import InvalidRunError, OutputError
+from moe_theory.core.errors import InvalidValueError, OutputError
 from moe_theory.report import sweeps
 from moe_theory.runs.store import Store, pack
 from moe_theory.sweep.plan import SweepPlan, fingerprint
@@ -132,7 +132,7 @@ def test_captions_say_what_is_shown(tmp_path):
 
 def test_what_cannot_be_drawn_is_refused(tmp_path):
     results = planted(tmp_path, observables=["loads"])
-    with pytest.raises(InvalidRunError, match="axes of their own"):
+    with pytest.raises(InvalidValueError, match="axes of their own"):
         sweeps.draw(results, tmp_path / "look.svg")
     with pytest.raises(OutputError, match=r"\.svg or \.png"):
         sweeps.draw(planted(tmp_path / "scalars"), tmp_path / "look.jpg")

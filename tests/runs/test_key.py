@@ -17,7 +17,7 @@ import pytest
 
 import moe_theory as mt
 from moe_theory import deep
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs.imports import Texts
 from moe_theory.runs.key import Digests, code_digest
 
@@ -112,7 +112,7 @@ def changed_by(files, roots):
 def is_refused(roots):
     try:
         keys(roots)
-    except InvalidRunError:
+    except InvalidValueError:
         return True
     return False
 
@@ -359,12 +359,12 @@ def test_what_is_kept_for_speed_is_not_in_the_key():
 
 @pytest.mark.parametrize("value", [threading.Lock(), object(), (x for x in "ab")], ids=type)
 def test_a_value_without_a_key_is_refused_by_its_type(value):
-    with pytest.raises(InvalidRunError, match=type(value).__name__):
+    with pytest.raises(InvalidValueError, match=type(value).__name__):
         code_digest([value])
 
 
 def test_an_open_file_is_refused_by_its_type(tmp_path):
-    with (tmp_path / "file").open("w") as file, pytest.raises(InvalidRunError, match="TextIOWrapper"):
+    with (tmp_path / "file").open("w") as file, pytest.raises(InvalidValueError, match="TextIOWrapper"):
         code_digest(lambda: file)
 
 
@@ -421,7 +421,7 @@ def test_docstrings_of_a_notebook_are_not_in_its_keys(text):
 
 
 def test_a_notebook_s_function_that_loads_by_name_is_refused():
-    with pytest.raises(InvalidRunError, match="eval"):
+    with pytest.raises(InvalidValueError, match="eval"):
         code_digest(notebook("def root(text):\n    return eval(text)"))
 
 

@@ -12,7 +12,7 @@ from stored import harm, leave_out
 
 import moe_theory as mt
 from moe_theory import root_key, simulate_batch
-from moe_theory.core.errors import InvalidRunError, MissingChunkError, OutputError
+from moe_theory.core.errors import InvalidValueError, MissingError, OutputError
 from moe_theory.runs.store import Store, pack
 from moe_theory.runs.workers import device_pool
 from moe_theory.sweep import runner
@@ -178,14 +178,14 @@ def test_a_file_that_says_no_format_is_refused(statistics, tmp_path):
 @pytest.mark.parametrize(("form", "package"), [("zarr", "zarr"), ("parquet", "pyarrow")])
 def test_without_an_extra_one_line_says_how_to_get_it(statistics, form, package, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(InvalidRunError, match=rf"pip install 'moe-theory\[{form}\]'"):
+    with pytest.raises(InvalidValueError, match=rf"pip install 'moe-theory\[{form}\]'"):
         mt.Results.open(statistics).save(tmp_path / f"results.{form}")
 
 
 def test_what_is_missing_is_told_or_left_out(tmp_path):
     plan = mt.Results.open(made(tmp_path, keep="replicates")).plan
     leave_out(tmp_path, *(chunk.name for chunk in (plan.by_cell[2][1], *plan.by_cell[5])))
-    with pytest.raises(MissingChunkError, match=r"20 of 24 chunks .*`moe-theory sweep`"):
+    with pytest.raises(MissingError, match=r"20 of 24 chunks .*`moe-theory sweep`"):
         mt.Results.open(tmp_path)
     partial = mt.Results.open(tmp_path, partial=True)
     assert partial.coverage == (20, 24, 8 * 40 - 16 - 40, 320)
@@ -198,7 +198,7 @@ def test_what_is_missing_is_told_or_left_out(tmp_path):
     assert np.isnan(data["forgetting"].isel(num_experts=1, reading=0, scale=1)).all()
     assert partial.statistics_of(2)["forgetting"][0, 0] == 24
     assert partial.statistics_of(5) is None
-    with pytest.raises(MissingChunkError):
+    with pytest.raises(MissingError):
         partial.run_of(2)
     assert partial.run_of(2, 0, 16).records.forgetting.shape == (3, 16)
 
@@ -222,7 +222,7 @@ def test_a_damaged_chunk_is_named_and_left_out_where_that_is_accepted(tmp_path):
     harm(tmp_path, name)
     damaged = mt.Results.open(tmp_path)
     for _ in range(2):  # every time, and never of fewer replicates
-        with pytest.raises(MissingChunkError, match="2 of 3 chunks"):
+        with pytest.raises(MissingError, match="2 of 3 chunks"):
             damaged.to_xarray()
     assert damaged.damaged.keys() == {name}
     partial = mt.Results.open(tmp_path, partial=True)
@@ -259,9 +259,9 @@ def test_a_cell_is_found_by_its_place_or_its_settings(statistics):
     assert by_settings.params == results.cell(7).params
     np.testing.assert_array_equal(by_settings.records.forgetting, results.cell(-1).records.forgetting)
     for settings in ({"experts": 3}, {"num_experts": 4}):
-        with pytest.raises(InvalidRunError, match=r"0 cells have .* num_experts = 2, 3;"):
+        with pytest.raises(InvalidValueError, match=r"0 cells have .* num_experts = 2, 3;"):
             results.cell(**settings)
-    with pytest.raises(InvalidRunError, match=r"4 cells have .* reading = "):
+    with pytest.raises(InvalidValueError, match=r"4 cells have .* reading = "):
         results.cell(num_experts=3)
 
 
@@ -291,7 +291,7 @@ def test_runs_are_read_by_name_and_only_the_replicates_asked_for(statistics):
     assert run.params.truth_scale == 0.2
     with pytest.raises(KeyError, match="Did you mean"):
         runs["num_experts = 3"]
-    with pytest.raises(InvalidRunError, match="replicates"):
+    with pytest.raises(InvalidValueError, match="replicates"):
         results.runs(0, 41)
 
 

@@ -14,7 +14,7 @@ import pytest
 from moe_theory import verify
 from moe_theory.cli import verify as command
 from moe_theory.core import engine
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, MoeTheoryError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, MoeTheoryError, UnknownNameError
 from moe_theory.report import exploration as pictures
 from moe_theory.runs import quiet
 from moe_theory.verify import Status, session
@@ -86,15 +86,15 @@ def test_an_axis_that_means_nothing_is_refused_before_anything_runs(over, parts,
 @pytest.mark.parametrize(
     ("changes", "error", "part"),
     [
-        ({"points": 1}, InvalidRunError, "points=1"),
-        ({"refine": -1}, InvalidRunError, "refine=-1"),
-        ({"refine": 20}, InvalidRunError, "Lower points or refine"),
-        ({"replicates": 3}, InvalidRunError, "replicates=3"),
-        ({"error": 1.0}, InvalidRunError, "error=1"),
+        ({"points": 1}, InvalidValueError, "points=1"),
+        ({"refine": -1}, InvalidValueError, "refine=-1"),
+        ({"refine": 20}, InvalidValueError, "Lower points or refine"),
+        ({"replicates": 3}, InvalidValueError, "replicates=3"),
+        ({"error": 1.0}, InvalidValueError, "error=1"),
         ({"reading": "plian"}, UnknownNameError, "Did you mean 'plain'"),
         ({"reading": "all"}, UnknownNameError, "unknown reading 'all'"),
         ({"pattern": "planted.regoin"}, UnknownNameError, "Did you mean 'planted.region'"),
-        ({"pattern": "continual.lemma-3*"}, InvalidRunError, "continual.lemma-3, continual.lemma-3.contraction"),
+        ({"pattern": "continual.lemma-3*"}, InvalidValueError, "continual.lemma-3, continual.lemma-3.contraction"),
     ],
 )
 def test_a_search_that_cannot_be_made_is_refused(changes, error, part):
@@ -182,7 +182,7 @@ def test_listed_values_are_all_there_are_and_whole_numbers_stay_whole():
 
 
 def test_settings_reach_the_cells_but_not_over_their_own():
-    with pytest.raises(InvalidParamsError, match="fixed cannot be set"):
+    with pytest.raises(InvalidValueError, match="fixed cannot be set"):
         verify(ID, readings="plain", settings={"fixed": 2})
     (near,) = verify(ID, readings="plain", settings={"scale": "2.5"})
     assert near.status is Status.SUPPORTED

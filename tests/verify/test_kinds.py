@@ -15,7 +15,7 @@ from samples import panel_of
 from scipy import stats
 
 from moe_theory import continual
-from moe_theory.core.errors import InvalidClaimError
+from moe_theory.core.errors import DeclarationError
 from moe_theory.report import panels
 from moe_theory.report.wording import claimed as claimed_words
 from moe_theory.report.wording import sentence
@@ -395,7 +395,7 @@ def test_a_probability_bounded_below_what_always_holds_is_not_vacuous(side):
 )
 def test_a_declaration_with_a_part_missing_or_too_many_is_refused(changes, message):
     """Catches claims whose side would be guessed, or whose slope does not exist, before anything runs."""
-    with pytest.raises(InvalidClaimError, match=message):
+    with pytest.raises(DeclarationError, match=message):
         make(**changes)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from moe_theory import continual
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.runs import Run
 from moe_theory.verify import Status, session
 from moe_theory.verify.archive import Archive, clear_samples
@@ -241,7 +241,7 @@ def test_fewer_samples_take_the_place_of_no_more(tmp_path):
 
 def test_samples_of_version_0_1_are_refused_in_one_line(tmp_path):
     np.savez(tmp_path / f"{OPEN.id}@mine.npz", key="x")
-    with pytest.raises(InvalidRunError, match=r"written by version 0\.1.*another --out"):
+    with pytest.raises(InvalidValueError, match=r"written by version 0\.1.*another --out"):
         Archive(tmp_path)
     np.savez(tmp_path / "notes.npz", mine=1)
     clear_samples(tmp_path)

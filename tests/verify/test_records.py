@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import moe_theory
-from moe_theory.core.errors import InvalidReportError
+from moe_theory.core.errors import DamagedError
 from moe_theory.core.papers import all_papers
 from moe_theory.verify import recorded
 from moe_theory.verify.registry import declared_claims
@@ -103,7 +103,7 @@ def test_a_wrong_value_is_refused_with_its_field(document, place, value, words):
     for key in path:
         part = part[key]
     part[name] = value
-    with pytest.raises(InvalidReportError) as failure:
+    with pytest.raises(DamagedError) as failure:
         Report.from_json(document)
     assert str(failure.value).startswith(words)
 
@@ -112,7 +112,7 @@ def test_a_field_that_is_missing_is_refused_though_it_has_a_default(document):
     for name in document["verdicts"][0].keys() - {"unseen", *Verdict.LATER}:
         damaged = copy.deepcopy(document)
         del damaged["verdicts"][0][name]
-        with pytest.raises(InvalidReportError) as failure:
+        with pytest.raises(DamagedError) as failure:
             Report.from_json(damaged)
         assert str(failure.value) == f"verdicts[0].{name} is missing"
 
@@ -133,6 +133,6 @@ def test_a_search_with_a_wrong_number_is_refused_with_its_field():
     path = PACKAGE / "edge" / "challenged.json"
     searches = json.loads(path.read_text(encoding="utf-8"))
     searches[0]["recorded"]["violation"] = None
-    with pytest.raises(InvalidReportError) as failure:
+    with pytest.raises(DamagedError) as failure:
         recorded.searches_parsed(json.dumps(searches), "here", declared_claims())
     assert str(failure.value) == "here is damaged (recorded.violation=None must be a number). Search again."

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from moe_theory import continual, verify
-from moe_theory.core.errors import InvalidRunError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.core.papers import Reading
 from moe_theory.runs import Run
 from moe_theory.runs.cells import CellBatch
@@ -129,11 +129,11 @@ def test_a_claim_that_fails_is_an_error_of_its_own(changes, message):
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        ({"replicates": 5}, InvalidRunError),
-        ({"error": 0.0}, InvalidRunError),
-        ({"error": 1.0}, InvalidRunError),
-        ({"seed": -1}, InvalidRunError),
-        ({"budget": 0.0}, InvalidRunError),
+        ({"replicates": 5}, InvalidValueError),
+        ({"error": 0.0}, InvalidValueError),
+        ({"error": 1.0}, InvalidValueError),
+        ({"seed": -1}, InvalidValueError),
+        ({"budget": 0.0}, InvalidValueError),
         ({"readings": "unit-sigal"}, UnknownNameError),
         ({"patterns": "continual.lemma-99"}, UnknownNameError),
     ],

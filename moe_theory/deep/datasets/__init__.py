@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from moe_theory.core.digits import handwritten_digits
-from moe_theory.core.errors import MissingDataError, shortened, unknown_name
+from moe_theory.core.errors import MissingError, shortened, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.deep.datasets import cifar, folders, mnist, own, tiny_imagenet
 from moe_theory.deep.datasets.files import DataSet as DataSet
@@ -95,9 +95,9 @@ def found_in(folder: Path | str) -> list[str]:
     """Names of the data sets whose files a folder has, by what they hold and not by their layout alone.
 
     Published ones come first, and of those in one format the one that they are as published, or else the one that
-    their folder is called like. One that `load` would refuse with MissingDataError is left out.
+    their folder is called like. One that `load` would refuse with MissingError is left out.
 
-    Raises: DamagedDataError for files that cannot be read.
+    Raises: DataError for files that cannot be read.
 
     Examples:
         >>> import tempfile
@@ -112,11 +112,11 @@ def found_in(folder: Path | str) -> list[str]:
     return sorted((name for name in found if changed[name] == fewest), key=lambda name: not _is_called(name, found))
 
 
-def missing(folder: Path | str) -> MissingDataError:
+def missing(folder: Path | str) -> MissingError:
     """Why a folder has no data set: the nearest layout and what it lacks, or what is there.
 
-    Returns: a MissingDataError.
-    Raises: DamagedDataError for files that cannot be read.
+    Returns: a MissingError.
+    Raises: DataError for files that cannot be read.
 
     Examples:
         >>> import tempfile
@@ -133,20 +133,20 @@ def missing(folder: Path | str) -> MissingDataError:
             paths = [path for path in folder.iterdir() if not is_system(path.name)]
     names = [path.name for path in paths]
     if packed := sorted(name for name in names if name.lower().endswith(_ARCHIVES)):
-        return MissingDataError(f"{said}: {_describe_archive(packed[0])}", 1)
+        return MissingError(f"{said}: {_describe_archive(packed[0])}", 1)
     if getattr(near, "present", 0):
-        return MissingDataError(f"{said}. The nearest: {near}", 1)
+        return MissingError(f"{said}. The nearest: {near}", 1)
     with reading(folder):
         tables = [path for path in paths if path.suffix.lower() == ".csv" and path.is_file()]
         largest = max(tables, key=lambda path: path.stat().st_size, default=None)
     if largest is not None:
-        return MissingDataError(f"{said}: {_describe_table(largest)}", 1)
+        return MissingError(f"{said}: {_describe_table(largest)}", 1)
     if not folder.is_dir():
-        return MissingDataError(f"{said}, which is not a folder. Name the one that has it.")
+        return MissingError(f"{said}, which is not a folder. Name the one that has it.")
     endings = Counter(Path(name).suffix.lower() or "of no ending" for name in names).most_common(5)
     there = ", ".join(f"{count} {ending}" for ending, count in endings) or "nothing"
     published = ", ".join(loader.title for name, loader in DATASETS.items() if loader.layouts and name not in OWN)
-    return MissingDataError(
+    return MissingError(
         f"{said}, which has {there}. It may have the published files of {published}; images in train/CLASS and "
         "test/CLASS, or in CLASS alone; or an .npz file of x_train, y_train, x_test, y_test."
     )
@@ -174,13 +174,13 @@ def _describe_table(path: Path) -> str:
 
 
 def _looked_for(folder: Path) -> dict[str, Any]:
-    """Files found of each data set, or the MissingDataError that says what is missing."""
+    """Files found of each data set, or the MissingError that says what is missing."""
     found: dict[str, Any] = {}
     for name, (title, _, layouts, find) in DATASETS.items():
         if layouts:
             try:
                 found[name] = locate(title, folder, layouts) if find is None else find(folder)
-            except MissingDataError as failure:
+            except MissingError as failure:
                 found[name] = failure
     return found
 
@@ -195,8 +195,8 @@ def load(name: str, folder: Path | str | None = None) -> DataSet:
 
     Args:
         folder: where its files are, or where its archive was unpacked; ignored for digits, which are embedded.
-    Raises: UnknownNameError; MissingDataError, with the files and folders that were tried; DamagedDataError, with the
-        file and its fault; InvalidDimsError and InvalidParamsError for arrays and images that are not read.
+    Raises: UnknownNameError; MissingError, with the files and folders that were tried; DataError, with the
+        file and its fault; InvalidValueError and InvalidValueError for arrays and images that are not read.
 
     Examples:
         >>> from moe_theory.deep import datasets

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from moe_theory.core.errors import DamagedDataError, MissingDataError
+from moe_theory.core.errors import DataError, MissingError
 from moe_theory.deep.datasets.files import (
     DataSet,
     Images,
@@ -78,11 +78,11 @@ CIFAR100_SUPERCLASSES = CIFAR100._replace(
 def find_cifar(cifar: Cifar, folder: Path) -> LocatedFiles:
     """Return the files of the binary version.
 
-    Raises: MissingDataError, which names the Python version where that is there.
+    Raises: MissingError, which names the Python version where that is there.
     """
     try:
         return locate(cifar.title, folder, (cifar.binary,))
-    except MissingDataError as failure:
+    except MissingError as failure:
         if not failure.present:
             _refuse_pickles(cifar, folder)
         raise
@@ -108,7 +108,7 @@ def _read(cifar: Cifar, path: Path) -> Images:
     data = np.frombuffer(read_whole(path), np.uint8)
     record = cifar.num_labels + _PIXELS
     if not len(data) or len(data) % record:
-        raise DamagedDataError(path, f"its {len(data):,} bytes are not a whole number of images of {record:,} bytes")
+        raise DataError(path, f"its {len(data):,} bytes are not a whole number of images of {record:,} bytes")
     records = data.reshape(-1, record)
     labels = checked_labels(path, records[:, cifar.label], len(cifar.class_names))
     planes = records[:, cifar.num_labels :].reshape(-1, _CHANNELS, _SIDE, _SIDE)
@@ -116,17 +116,17 @@ def _read(cifar: Cifar, path: Path) -> Images:
 
 
 def _refuse_pickles(cifar: Cifar, folder: Path) -> None:
-    """Raise MissingDataError where a file of the Python version is there, and begins as a pickle does."""
+    """Raise MissingError where a file of the Python version is there, and begins as a pickle does."""
     names = cifar.python.files
     try:
         pickled = locate(cifar.title, folder, tuple(cifar.python._replace(files=(name,)) for name in names))
         with opened(pickled.files[0]) as file:
             first_byte = file.read(1)
-    except (MissingDataError, DamagedDataError):
+    except (MissingError, DataError):
         return
     if first_byte != _PICKLE:
         return
-    raise MissingDataError(
+    raise MissingError(
         f"{pickled.folder} has {cifar.title} in its Python version, whose files are pickles and may run code. Get the "
         f"binary version, which has {cifar.binary.files[0]}.",
         sum((pickled.folder / name).exists() for name in names),

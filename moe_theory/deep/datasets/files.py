@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from jaxtyping import Int32, Num
 
-from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
+from moe_theory.core.errors import DataError, MissingError, shortened
 from moe_theory.core.fields import documented
 
 
@@ -121,7 +121,7 @@ def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> LocatedFile
     folder = folder.expanduser().absolute()
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
-        raise MissingDataError(f"no {title} in {folder}, which {what}. Looked for {_wanted(layouts)}. {_WAY_OUT}")
+        raise MissingError(f"no {title} in {folder}, which {what}. Looked for {_wanted(layouts)}. {_WAY_OUT}")
     inside = folders(folder)
     unpacked = inside if len(inside) == 1 else []  # archives unpack to such
     most: list[Path] = []
@@ -137,12 +137,12 @@ def locate(title: str, folder: Path, layouts: tuple[Layout, ...]) -> LocatedFile
                 absent = tuple(pattern for pattern, path in files.items() if not path)
                 lacking = _described(layout._replace(files=absent))
     if most:
-        raise MissingDataError(
+        raise MissingError(
             f"{title} is incomplete in {most[0].parent}: besides {', '.join(path.name for path in most)} it needs "
             f"{lacking}. Put all of it there.",
             len(most),
         )
-    raise MissingDataError(f"no {title} in {folder}. Looked for {_wanted(layouts)}. {_WAY_OUT}")
+    raise MissingError(f"no {title} in {folder}. Looked for {_wanted(layouts)}. {_WAY_OUT}")
 
 
 def is_system(name: str) -> bool:
@@ -163,8 +163,8 @@ def md5_of(path: Path, is_packed: bool = False) -> str:
     return digest.hexdigest()
 
 
-def no_folder_error(name: str, title: str, layouts: tuple[Layout, ...]) -> MissingDataError:
-    return MissingDataError(
+def no_folder_error(name: str, title: str, layouts: tuple[Layout, ...]) -> MissingError:
+    return MissingError(
         f"{name} needs a folder (--data DIR): {title} is neither embedded nor downloaded. It should have "
         f"{_wanted(layouts)}. {_WAY_OUT}"
     )
@@ -176,23 +176,23 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except OSError as failure:
         reason = f"it cannot be read ({failure.strerror or failure})"
-        raise DamagedDataError(path, reason, "Fix its permissions or the disk, or get it again.") from None
+        raise DataError(path, reason, "Fix its permissions or the disk, or get it again.") from None
     except MemoryError:
-        raise DamagedDataError(path, "it does not fit into memory", "Use a smaller one, or more memory.") from None
+        raise DataError(path, "it does not fit into memory", "Use a smaller one, or more memory.") from None
 
 
 @contextlib.contextmanager
 def opened(path: Path, is_packed: bool = False) -> Iterator[BinaryIO]:
     """A file, decompressed where its name ends in .gz, unless it is wanted as it is.
 
-    Raises: DamagedDataError for one that cannot be read.
+    Raises: DataError for one that cannot be read.
     """
     is_plain = is_packed or path.suffix != ".gz"
     with reading(path), path.open("rb") as file, file if is_plain else gzip.open(file) as content:
         try:
             yield content  # pyright: ignore[reportReturnType]
         except (gzip.BadGzipFile, EOFError, zlib.error) as failure:
-            raise DamagedDataError(path, f"it cannot be decompressed ({failure})") from None
+            raise DataError(path, f"it cannot be decompressed ({failure})") from None
 
 
 def read_whole(path: Path) -> bytes:
@@ -206,16 +206,16 @@ def read_lines(path: Path) -> list[str]:
     try:
         text = read_whole(path).decode("utf-8")
     except UnicodeDecodeError as failure:
-        raise DamagedDataError(path, f"it is not UTF-8 text at byte {failure.start}") from None
+        raise DataError(path, f"it is not UTF-8 text at byte {failure.start}") from None
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def checked_labels(path: Path, labels: np.ndarray, num_classes: int) -> np.ndarray:
-    """Labels as int32. Raises: DamagedDataError for one outside 0 .. num_classes - 1."""
+    """Labels as int32. Raises: DataError for one outside 0 .. num_classes - 1."""
     wrong = np.flatnonzero((labels < 0) | (labels >= num_classes))
     if len(wrong):
         label = shortened(int(labels[wrong[0]]))
-        raise DamagedDataError(path, f"label {label} of image {wrong[0]} is not in 0..{num_classes - 1}")
+        raise DataError(path, f"label {label} of image {wrong[0]} is not in 0..{num_classes - 1}")
     return labels.astype(np.int32)
 
 

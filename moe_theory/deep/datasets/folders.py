@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Int, Int32
 
-from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
+from moe_theory.core.errors import DataError, MissingError, shortened
 from moe_theory.deep.datasets.files import DataSet, Images, Inventory, folders, is_system, reading
 from moe_theory.deep.datasets.images import ENDINGS, read_images
 
@@ -45,11 +45,11 @@ class ListedImages(NamedTuple):
 def find_tree(folder: Path) -> ClassFolders:
     """Return the folders of classes in a folder, or in the only one in it.
 
-    Raises: MissingDataError, with what is there and what it lacks.
+    Raises: MissingError, with what is there and what it lacks.
     """
     place = folder.expanduser().absolute()
     if not place.is_dir():
-        raise MissingDataError(f"no {TITLE} in {place}, which is not a folder. Name the folder that has {_LAYOUTS}.")
+        raise MissingError(f"no {TITLE} in {place}, which is not a folder. Name the folder that has {_LAYOUTS}.")
     for _ in range(_DEPTH):
         inside = folders(place)
         if len(inside) != 1 or images(place) or _split_of(inside[0]):
@@ -64,8 +64,8 @@ def load_folders(folder: Path) -> DataSet:
     """Return images of one size, (height, width, 3) bytes, and a count of the files that were not read.
 
     Raises:
-        MissingDataError: With the nearest layout and what it lacks.
-        DamagedDataError, InvalidParamsError, InvalidDimsError: As `list_images` and `read_images` do.
+        MissingError: With the nearest layout and what it lacks.
+        DataError, InvalidValueError, InvalidValueError: As `list_images` and `read_images` do.
     """
     tree = find_tree(folder)
     names = [path.name for path in folders(tree.train)]
@@ -76,7 +76,7 @@ def load_folders(folder: Path) -> DataSet:
         is_test = every_fifth(labels)
         notes.append(f"every {TESTED}th image of a class is a test image, as there is no test split")
         if not is_test.any():
-            raise MissingDataError(f"no class of {tree.root} has two images, one of them to test on. Add some.", _NEAR)
+            raise MissingError(f"no class of {tree.root} has two images, one of them to test on. Add some.", _NEAR)
     else:
         test_paths, test_labels = _listed_split(tree.test, names)
         is_test = np.arange(len(paths) + len(test_paths)) >= len(paths)
@@ -109,7 +109,7 @@ def images(folder: Path) -> list[Path]:
 def list_images(classes: Sequence[Path]) -> ListedImages:
     """Return the images in the folders of classes 0, 1, ..., of which some may not be there.
 
-    Raises: DamagedDataError for formats that are never read, and for folders in the folder of a class.
+    Raises: DataError for formats that are never read, and for folders in the folder of a class.
     """
     listed = []
     for label, folder in enumerate(classes):
@@ -118,31 +118,31 @@ def list_images(classes: Sequence[Path]) -> ListedImages:
         if inside := folders(folder):
             named = ", ".join(path.name for path in inside[:5])
             reason = f"it is the folder of a class and has folders inside: {named}"
-            raise DamagedDataError(folder, reason, "Move their images up, or name another folder as the data set.")
+            raise DataError(folder, reason, "Move their images up, or name another folder as the data set.")
         with reading(folder):
             endings = Counter(path.suffix.lower() for path in folder.iterdir() if path.suffix.lower() in _UNREAD)
         if endings:
             counted = ", ".join(f"{count:,} {ending}" for ending, count in endings.most_common())
             reason = f"{endings.total():,} images are in formats that are not read: {counted}"
-            raise DamagedDataError(folder, reason, "Save them as JPEG or PNG, or move them elsewhere.")
+            raise DataError(folder, reason, "Save them as JPEG or PNG, or move them elsewhere.")
         listed += [(path, label) for path in images(folder)]
     return ListedImages([path for path, _ in listed], np.array([label for _, label in listed], np.int32))
 
 
 def check_classes(split: Path, names: Sequence[str]) -> None:
-    """Raise DamagedDataError for a folder of another class."""
+    """Raise DataError for a folder of another class."""
     for path in folders(split):
         if path.name not in names:
             reason = f"{shortened(path.name)} is not one of the {len(names)} classes"
-            raise DamagedDataError(path, reason, "Name the folders of both splits alike.")
+            raise DataError(path, reason, "Name the folders of both splits alike.")
 
 
 def check_filled(split: Path, names: Sequence[str], labels: Int[np.ndarray, " n"]) -> None:
-    """Raise DamagedDataError for classes without an image."""
+    """Raise DataError for classes without an image."""
     if empty := [name for label, name in enumerate(names) if label not in labels]:
         few = ", ".join(map(shortened, empty[:5]))
         reason = f"there are no images of {len(empty)} of its {len(names)} classes: {few}"
-        raise DamagedDataError(split, reason, "Put images there, or remove the folders.")
+        raise DataError(split, reason, "Put images there, or remove the folders.")
 
 
 def every_fifth(labels: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
@@ -171,7 +171,7 @@ def _split_tree(place: Path) -> ClassFolders | None:
         if split := _split_of(path):
             if split in named:
                 both = f"{named[split].name} and {path.name}"
-                raise MissingDataError(f"{place} has {both}, which are one split. Keep one of them.", _NEAR)
+                raise MissingError(f"{place} has {both}, which are one split. Keep one of them.", _NEAR)
             named[split] = path
     others = [path for path in folders(place) if not _split_of(path) and images(path)]
     is_class = len(named) == 1 < len(others) and not any(map(folders, named.values()))  # such as trains beside cars
@@ -179,11 +179,11 @@ def _split_tree(place: Path) -> ClassFolders | None:
         return None
     if "train" not in named:
         present = ", ".join(f"{path.name}/" for path in named.values())
-        raise MissingDataError(f"{place} has {present} and no train/. Add it: the layouts are {_LAYOUTS}.", _NEAR)
+        raise MissingError(f"{place} has {present} and no train/. Add it: the layouts are {_LAYOUTS}.", _NEAR)
     train = named["train"]
     classes = {path.name.lower() for path in folders(train)}
     if not classes:
-        raise MissingDataError(
+        raise MissingError(
             f"{train} has {len(images(train)):,} images and no folders of classes. Sort them into train/CLASS, one "
             "folder for each class; a table of labels is not read.",
             _NEAR,
@@ -200,7 +200,7 @@ def _flat_tree(place: Path) -> ClassFolders:
     inside = folders(place)
     for path in inside:
         if splits := sorted(f"{inner.name}/" for inner in folders(path) if _split_of(inner)):
-            raise MissingDataError(
+            raise MissingError(
                 f"{path} is divided into {', '.join(splits)}. Name it alone, if it is the data set; if it is a class, "
                 "put the splits first: train/CLASS and test/CLASS.",
                 _NEAR,
@@ -208,15 +208,15 @@ def _flat_tree(place: Path) -> ClassFolders:
     holding = [path for path in inside if images(path)]
     if len(holding) == 1:
         name = shortened(holding[0].name)
-        raise MissingDataError(f"{place} has one class, {name}. Two are needed. The layouts are {_LAYOUTS}.", _NEAR)
+        raise MissingError(f"{place} has one class, {name}. Two are needed. The layouts are {_LAYOUTS}.", _NEAR)
     if not holding:
         beside = len(images(place))
         near = _NEAR if beside else 0
-        raise MissingDataError(
+        raise MissingError(
             f"{place} has {beside:,} images and no folders with images. Sort images into folders: {_LAYOUTS}.", near
         )
     if idle := [shortened(path.name) for path in inside if path not in holding]:
-        raise MissingDataError(
+        raise MissingError(
             f"{place} has {len(holding)} folders with images, as of classes, and {len(idle)} without any in them: "
             f"{', '.join(idle[:5])}. Remove these, or put images there.",
             _NEAR,

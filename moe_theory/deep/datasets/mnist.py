@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from moe_theory.core.errors import DamagedDataError
+from moe_theory.core.errors import DataError
 from moe_theory.deep.datasets.files import DataSet, Images, Layout, checked_labels, locate, read_whole
 
 
@@ -110,7 +110,7 @@ def _split(version: Idx, images: Path, labels: Path) -> Images:
     found = _read(labels, ()).astype(np.int32) - version.first_label
     found = checked_labels(labels, found, len(version.class_names))
     if len(found) != len(pixels):
-        raise DamagedDataError(labels, f"it has {len(found)} labels for the {len(pixels)} images of {images.name}")
+        raise DataError(labels, f"it has {len(found)} labels for the {len(pixels)} images of {images.name}")
     if version.is_transposed:
         pixels = np.ascontiguousarray(pixels.swapaxes(1, 2))
     return Images(pixels[..., None], found)
@@ -122,14 +122,14 @@ def _read(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     if data[:4] != magic:
         begins = data[:4].hex(" ") or "nothing"
         wanted = f"{magic.hex(' ')} as an IDX file of bytes"
-        raise DamagedDataError(path, f"it begins with {begins}, not with {wanted} in {magic[3]} dimensions")
+        raise DataError(path, f"it begins with {begins}, not with {wanted} in {magic[3]} dimensions")
     start = len(magic) + 4 * (1 + len(shape))
     if len(data) < start:
-        raise DamagedDataError(path, f"it ends after {len(data)} bytes, within its header")
+        raise DataError(path, f"it ends after {len(data)} bytes, within its header")
     count, *found = np.frombuffer(data[len(magic) : start], ">u4").tolist()
     if tuple(found) != shape:
-        raise DamagedDataError(path, f"its images have shape {tuple(found)}, not {shape} as in {MNIST.title}")
+        raise DataError(path, f"its images have shape {tuple(found)}, not {shape} as in {MNIST.title}")
     size = count * math.prod(shape)
     if not count or len(data) - start != size:
-        raise DamagedDataError(path, f"its header promises {size:,} bytes after it; there are {len(data) - start:,}")
+        raise DataError(path, f"its header promises {size:,} bytes after it; there are {len(data) - start:,}")
     return np.frombuffer(data, np.uint8, offset=start).reshape(count, *shape)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int, Num
 
-from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError, MissingDataError, shortened
+from moe_theory.core.errors import DataError, InvalidValueError, MissingError, shortened
 from moe_theory.deep.datasets.files import DataSet, Images, Inventory, Layout, locate, read_whole
 from moe_theory.deep.datasets.folders import TESTED, every_fifth
 
@@ -50,7 +50,7 @@ def from_arrays(
 
     Args:
         class_names: of the classes 0, 1, ...; their numbers unless given.
-    Raises: InvalidDimsError for arrays that do not fit each other; InvalidParamsError for numbers that are not finite,
+    Raises: InvalidValueError for arrays that do not fit each other; InvalidValueError for numbers that are not finite,
         or labels without a class.
 
     Examples:
@@ -65,22 +65,22 @@ def from_arrays(
     for values, labels in ((train, train_labels), (test, test_labels)):
         values, labels = np.asarray(values), np.asarray(labels)
         if values.ndim not in (2, 3, 4) or labels.shape != values.shape[:1] or not len(labels):
-            raise InvalidDimsError(
+            raise InvalidValueError(
                 f"data of shape {values.shape} with labels of shape {labels.shape} must be images (n, h, w) or "
                 "(n, h, w, c), or features (n, p), with n labels. Reshape them."
             )
         if labels.dtype.kind not in "iu":
-            raise InvalidParamsError(f"labels of type {labels.dtype} must be whole numbers. Convert them.")
+            raise InvalidValueError(f"labels of type {labels.dtype} must be whole numbers. Convert them.")
         if values.dtype.kind not in NUMBERS:
-            raise InvalidParamsError(f"data of type {values.dtype} must be real numbers. Convert them.")
+            raise InvalidValueError(f"data of type {values.dtype} must be real numbers. Convert them.")
         if values.dtype != np.uint8:
             if not np.isfinite(values).all():
-                raise InvalidParamsError("features must be finite: there are NaN or infinite ones. Remove them.")
+                raise InvalidValueError("features must be finite: there are NaN or infinite ones. Remove them.")
             if values.dtype.kind == "f" and max(float(values.max()), -float(values.min())) > _LARGEST_NUMBER:
-                raise InvalidParamsError(f"features must be at most {_LARGEST_NUMBER:g} in size. Scale them.")
+                raise InvalidValueError(f"features must be at most {_LARGEST_NUMBER:g} in size. Scale them.")
             values = values.astype(np.float32)
         if is_channels_first(values):
-            raise InvalidDimsError(
+            raise InvalidValueError(
                 f"images of shape {values.shape} look like PyTorch's (n, c, h, w), but must be (n, h, w, c). Use "
                 "np.moveaxis(images, 1, -1); features are (n, p)."
             )
@@ -92,13 +92,13 @@ def from_arrays(
         splits.append((values, labels))
     num_classes = min(highest + 1, MOST_CLASSES) if class_names is None else len(class_names)
     if lowest < 0 or highest >= num_classes:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"labels must be in 0..{num_classes - 1}, one for each class, and one is "
             f"{lowest if lowest < 0 else highest}. Change the labels."
         )
     num_present = len(np.unique(splits[0][1]))
     if class_names is None and num_classes > 2 * max(num_present, 2):
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"labels go up to {highest}, but only {num_present} of these {num_classes} classes have training data. "
             "Renumber them from 0, as np.unique(labels, return_inverse=True)[1] does, or remove the data of the last."
         )
@@ -106,19 +106,19 @@ def from_arrays(
     splits = [Images(values, labels.astype(np.int32)) for values, labels in splits]
     if splits[0].pixels.shape[1:] != splits[1].pixels.shape[1:] or splits[0].pixels.dtype != splits[1].pixels.dtype:
         found = [f"{each.pixels.shape[1:]} of {each.pixels.dtype}" for each in splits]
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"training data {found[0]} and test data {found[1]} must be of one shape and one type. Convert them."
         )
     return DataSet(name, name, splits[0], splits[1], names)
 
 
 def find_arrays(folder: Path) -> Path:
-    """Return the one `.npz` file of a folder. Raises: MissingDataError for none, or for several."""
+    """Return the one `.npz` file of a folder. Raises: MissingError for none, or for several."""
     path = locate(TITLE, folder, LAYOUTS).files[0]
     files = sorted(path.parent.glob("*.npz"))
     if len(files) > 1:
         named = ", ".join(file.name for file in files[:5])
-        raise MissingDataError(f"{path.parent} has {len(files)} data sets: {named}. Put one in a folder of its own.", 1)
+        raise MissingError(f"{path.parent} has {len(files)} data sets: {named}. Put one in a folder of its own.", 1)
     return path
 
 
@@ -141,7 +141,7 @@ def load_arrays(folder: Path) -> DataSet:
             notes.append(f"every {TESTED}th of a class is held out, as there is no test split")
         values = [arrays[name] for name in _NAMES]
         data = from_arrays(path.stem, values[0], values[1], values[2], values[3])
-    except (InvalidDimsError, InvalidParamsError) as failure:
+    except InvalidValueError as failure:
         raise type(failure)(f"{path}: {failure}") from None
     given = arrays["x_train"]
     if given.dtype != data.train.pixels.dtype:
@@ -180,11 +180,11 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], Sequence[str], list[str]]:
             arrays = {ours: archive[name] for ours, name in zip(_NAMES, names, strict=False) if name in present}
     except Exception as failure:  # damaged archives make zipfile, zlib and NumPy raise what they do not document
         reason = f"it cannot be read as arrays ({shortened(str(failure) or type(failure).__name__)})"
-        raise DamagedDataError(path, reason, way_out) from None
+        raise DataError(path, reason, way_out) from None
     needed = _NAMES if arrays.keys() & {*_NAMES[2:]} else _NAMES[:2]
     if missing := [name for ours, name in zip(needed, names, strict=False) if ours not in arrays]:
         has = f", only {', '.join(map(shortened, present[:6]))}" if present else ""
-        raise DamagedDataError(path, f"it has no {missing[0]}{has}", f"Write {', '.join(needed)} by np.savez.")
+        raise DataError(path, f"it has no {missing[0]}{has}", f"Write {', '.join(needed)} by np.savez.")
     return arrays, names[: len(needed)], [name for name in present if name not in names]
 
 
@@ -200,7 +200,7 @@ def _flat_labels(labels: np.ndarray) -> tuple[np.ndarray, int]:
         return labels, 0
     if labels.shape[1] == 1:
         return labels[:, 0], len(labels)
-    raise InvalidDimsError(
+    raise InvalidValueError(
         f"labels of shape {labels.shape} are several for each image. Write one class each: np.argmax(y, axis=1), if "
         "each row marks one."
     )
@@ -211,7 +211,7 @@ def _divided(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     values = arrays["x_train"]
     labels = arrays["y_train"]
     if labels.ndim != 1 or values.shape[:1] != labels.shape:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"x_train of shape {values.shape} and y_train of shape {labels.shape} must have as many rows. Change one."
         )
     is_test = every_fifth(labels)
@@ -222,12 +222,12 @@ def _divided(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _scales(path: Path, data: DataSet) -> str:
-    """Between which numbers the splits are. Raises: InvalidParamsError for images of two scales."""
+    """Between which numbers the splits are. Raises: InvalidValueError for images of two scales."""
     spans = [(float(each.pixels.min()), float(each.pixels.max())) for each in (data.train, data.test)]
     said = [f"{low:g} to {high:g}" for low, high in spans]
     largest = [max(-low, high) for low, high in spans]
     if data.train.pixels.ndim > 2 and max(largest) > _MOST_SCALES * min(largest):
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{path}: images are {said[0]} in the training data and {said[1]} in the test data, which are two scales. "
             "Write both in one."
         )

@@ -44,7 +44,7 @@ def further_lines(data: DataSet) -> list[str]:
 
 
 def folder_document(folder: Path) -> Document:
-    """Return what a folder holds, and what `--data` reads of it. Raises: MissingDataError; DamagedDataError."""
+    """Return what a folder holds, and what `--data` reads of it. Raises: MissingError; DataError."""
     names = datasets.found_in(folder)
     if not names:
         raise datasets.missing(folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
+from moe_theory.core.errors import DataError, MissingError, shortened
 from moe_theory.deep.datasets.files import DataSet, Images, Inventory, Layout, LocatedFiles, locate, read_lines
 from moe_theory.deep.datasets.folders import (
     ListedImages,
@@ -28,7 +28,7 @@ _PUBLISHED = (100_000, 10_000)  # images of the two splits
 
 
 def find_tiny_imagenet(folder: Path) -> LocatedFiles:
-    """Return its two folders and its list of classes. Raises: MissingDataError for anything else."""
+    """Return its two folders and its list of classes. Raises: MissingError for anything else."""
     return locate(TITLE, folder, LAYOUTS)
 
 
@@ -38,7 +38,7 @@ def load_tiny_imagenet(folder: Path) -> DataSet:
     train, val, listed = located.files
     names = sorted(set(read_lines(listed)))
     if not names:
-        raise DamagedDataError(listed, "it names no classes", WAY_OUT)
+        raise DataError(listed, "it names no classes", WAY_OUT)
     has_list = (val / "images").is_dir()
     parts = [_sorted_images(train, names), _annotated(val, names) if has_list else _sorted_images(val, names)]
     for split, (_, labels) in zip((train, val), parts, strict=True):
@@ -47,7 +47,7 @@ def load_tiny_imagenet(folder: Path) -> DataSet:
     for split, (pixels, _) in zip((train, val), decoded, strict=True):
         if pixels.shape[1:3] != (_SIDE, _SIDE):
             reason = f"its images have {pixels.shape[1]} x {pixels.shape[2]} pixels, not {_SIDE} x {_SIDE} as {TITLE}"
-            raise DamagedDataError(split, reason, WAY_OUT)
+            raise DataError(split, reason, WAY_OUT)
     train_images, test_images = (
         Images(pixels, labels) for (pixels, _), (_, labels) in zip(decoded, parts, strict=True)
     )
@@ -80,19 +80,19 @@ def _annotated(val: Path, names: list[str]) -> ListedImages:
     """Return images with a list of their classes beside them: a line has the file's name, the class and a box."""
     listed = val / "val_annotations.txt"
     if not listed.is_file():
-        raise MissingDataError(f"{listed} is missing, which lists the classes of the images. {WAY_OUT}")
+        raise MissingError(f"{listed} is missing, which lists the classes of the images. {WAY_OUT}")
     labels: dict[str, int] = {}
     for number, line in enumerate(read_lines(listed), 1):
         name, _, rest = line.partition("\t")
         wnid = rest.partition("\t")[0]
         if wnid not in names:
             reason = f"{shortened(wnid)} of annotation {number} is not one of the {len(names)} classes"
-            raise DamagedDataError(listed, reason, WAY_OUT)
+            raise DataError(listed, reason, WAY_OUT)
         labels[name] = names.index(wnid)
     paths = images(val / "images")
     for name in sorted({path.name for path in paths} ^ labels.keys()):
         reason = f"{shortened(name)} is " + (f"not in {val / 'images'}" if name in labels else "not among its lines")
-        raise DamagedDataError(listed, reason, WAY_OUT)
+        raise DataError(listed, reason, WAY_OUT)
     return ListedImages(paths, np.array([labels[path.name] for path in paths], np.int32))
 
 
