@@ -15,7 +15,7 @@ from moe_theory.core.random import root_key
 from moe_theory.core.system import check_replicates, check_run
 from moe_theory.runs import Cell, Progress, Run, quiet, run_cells
 from moe_theory.verify.claim import ReadingLike
-from moe_theory.verify.request import options_of
+from moe_theory.verify.request import asked_of, options_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,14 +36,29 @@ class Setup:
     rounds: Any  # the figure's own number, unless another was asked for
     experts: tuple[int, ...]  # numbers of experts that are drawn, where the figure has a choice of them
     dims: Any  # static sizes, where the figure has a choice of them, with room for these experts
+    overrides: list[set[str]] = dataclasses.field(default_factory=list)  # names of parameters, a set for a call
 
     def params(self, **overrides: Any) -> Any:
         """Parameters of the reading, with `overrides` on top."""
+        if overrides:
+            self.overrides.append(set(overrides))
         return self.reading.params(**overrides)
 
     def run(self, cells: Iterable[Cell]) -> Mapping[str, Run]:
         """Runs of the replicates, by the names of their cells."""
-        return run_cells(list(cells), self.replicates, seed=self.seed, progress=self.progress, what=self.name)
+        listed = list(cells)
+        self.require_settings_used()
+        return run_cells(listed, self.replicates, seed=self.seed, progress=self.progress, what=self.name)
+
+    def require_settings_used(self) -> None:
+        """Raise InvalidValueError for a setting of the reading that the figure overrides wherever it overrides any."""
+        decided = set.intersection(*self.overrides) if self.overrides else set()
+        for name in asked_of(self.reading)[1]:
+            if name in decided:
+                other = "experts" if name == "num_experts" and self.experts else "another parameter"
+                raise InvalidValueError(
+                    f"{name} cannot be set: the figure {self.name} decides it in all that it draws. Set {other}."
+                )
 
 
 Compute = Callable[[Setup], "xr.Dataset"]
@@ -87,6 +102,7 @@ class FigureSpec:
         """
         setup = self.setup(reading, replicates, seed, progress, **asked)
         data = self.data(setup)
+        setup.require_settings_used()
         about = provenance(self.paper, self.name, reading, replicates, seed, setup.rounds or 0, **asked)
         data.attrs = about | data.attrs
         return data

@@ -116,11 +116,6 @@ def _bar(found: Challenge, axis: FreeQuantity) -> str:
     return f"{axis.name} {low} {''.join(cells)} {high}{note}"
 
 
-def on_card(found: Challenge, has_amendment: bool = False) -> str:
-    """What a statement's card says of the search, with a bar an axis."""
-    return f"{summed(found, has_amendment)} \n{', '.join(bars(found))} \n{found.command}"
-
-
 def summed(found: Challenge, has_amendment: bool = False) -> str:
     """The search in a sentence or two; a statement that declares its own clause is not given the search's as well."""
     near = "" if found.flips or not found.nearest.setting else f", nearest at {placed(found.nearest.setting)}"
@@ -133,15 +128,13 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def over_region(known: Judged, is_whole: bool = True) -> str:
-    """What a status owes to its region, to follow it, in short unless whole: nothing where no region is declared."""
+def over_region(known: Judged) -> str:
+    """What a status owes to its region, to follow it: nothing where no region is declared."""
     if known.search is None:
         if not known.statement.free:
             return ""
         is_false = known.finding is not None and known.finding.status is StatementStatus.FALSE
         return "; no rescue searched" if is_false and known.statement.disproof else "; at the paper's settings only"
-    if not is_whole:
-        return f"; searched at {_counted(known.search.settings, 'setting')}"
     before = "false as recorded, " if known.search.sought == "rescue" and known.search.flips else ""
     return f"; {before}{headline(known.search)}"
 

@@ -10,7 +10,7 @@ from moe_theory.core.fields import documented
 from moe_theory.core.notebook import Shown
 from moe_theory.runs.files import plain
 from moe_theory.verify.records import Count, Finite, read_record
-from moe_theory.verify.verdict import FIELDS, FreeQuantity, Status, Verdict, whole_verdict
+from moe_theory.verify.verdict import FreeQuantity, Status, Verdict, whole_verdict
 
 SCHEMA = "moe-theory/challenge/3"
 Values = dict[str, Any]  # by the name of what is free
@@ -121,9 +121,7 @@ class Challenge(Shown):
         """As plain data, verdicts with what a record keeps of them."""
         flips = []
         for flip in self.flips:
-            verdicts = [verdict.to_json() for verdict in flip.verdicts]
-            kept = [{name: verdict[name] for name in FIELDS} for verdict in verdicts]
-            flips.append({**dataclasses.asdict(flip), "verdicts": kept})
+            flips.append({**dataclasses.asdict(flip), "verdicts": [verdict.record for verdict in flip.verdicts]})
         return plain({"schema": SCHEMA, **dataclasses.asdict(self), "flips": flips})
 
     @classmethod

@@ -3,7 +3,7 @@
 import functools
 import math
 import re
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from moe_theory.core.errors import DamagedError, shortened
 
@@ -42,11 +42,13 @@ Number = Annotated[
 class JsonRecord:
     """A dataclass that JSON has with all fields, those with a default too."""
 
+    LATER: ClassVar[tuple[str, ...]] = ()  # fields that older documents lack
+
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: "GetCoreSchemaHandler") -> Any:
         schema: Any = handler.resolve_ref_schema(handler(source))
         for field in schema["schema"]["fields"]:
-            if field["schema"]["type"] == "default":
+            if field["schema"]["type"] == "default" and field["name"] not in cls.LATER:
                 field["schema"] = field["schema"]["schema"]
         return schema
 

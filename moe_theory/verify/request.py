@@ -183,7 +183,8 @@ def _without_runs(claim: Claim, reading: "AdjustedReading", why: str, seed: int,
     printed = dataclasses.replace(reading, own=None).name
     for each in recorded_verdicts(statements) if statements else ():
         if each.claim == claim.id and printed in (each.reading, *each.also):
-            return dataclasses.replace(each, reading=reading.name, also=[], reason=f"{each.reason}, as recorded")
+            reason = f"{each.reason}, as recorded" if each.reason else "as recorded"
+            return dataclasses.replace(each, reading=reading.name, also=[], reason=reason)
     return _inapplicable(claim, reading, f"another algorithm can take the printed one's place ({why})", seed, module)
 
 

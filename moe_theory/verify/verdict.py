@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Container, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from moe_theory.core.errors import DeclarationError, shortened
 from moe_theory.core.fields import documented
@@ -23,6 +23,7 @@ from moe_theory.verify.records import Count, Flag, JsonRecord, Number, read_reco
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+SLOWEST_FALL = 0.05  # exponent of decay below which a probability does not tend to 0: a fifth in two decades
 OWN_SYSTEM = "system="  # in the name of a reading, before an algorithm of one's own
 LONGEST_ID = 120  # characters
 ID_WORDS = (
@@ -64,6 +65,8 @@ FIELDS = (  # of a verdict that records keep; what a claim itself says is not re
     "is_exact",
     "stopped",
     "command",
+    "doubt",
+    "trend",
 )
 
 
@@ -115,6 +118,18 @@ class Look(JsonRecord):
     error: Number
 
 
+@dataclasses.dataclass(frozen=True)
+class Trend(JsonRecord):
+    """A number before the end of a limit, with its interval: the frequency of failures two decades before it, or how
+    the slope changes from the decade before to the last one.
+    """
+
+    at: str  # the component; empty for a change
+    value: Number
+    low: Number
+    high: Number
+
+
 @documented
 @dataclasses.dataclass(frozen=True, repr=False)
 class Verdict(Shown, JsonRecord):
@@ -133,7 +148,7 @@ class Verdict(Shown, JsonRecord):
     kind: str
     reading: str
     status: Status
-    reason: str  # in words, what decided
+    reason: str  # what no number says: a hypothesis that fails, a message of the claim's own code
     replicates: Count
     command: str  # reproduces this verdict
     formula: str = ""  # LaTeX
@@ -158,6 +173,10 @@ class Verdict(Shown, JsonRecord):
     data: str = ""  # the data set that the runs are on, where it is not drawn by the package
     is_computed: Flag = False  # whether nothing random enters: algebra, enumeration, a constructed instance
     also: list[str] = dataclasses.field(default_factory=list)  # further readings, with the same parameters
+    doubt: str = ""  # why there is no interval, or why it decides nothing
+    trend: Trend | None = None  # of a limit
+
+    LATER: ClassVar = ("doubt", "trend")
 
     @property
     def unseen(self) -> float:
@@ -200,6 +219,12 @@ class Verdict(Shown, JsonRecord):
         """All its settings, in words."""
         return " and ".join(self.settings)
 
+    @property
+    def record(self) -> dict[str, Any]:
+        """What a record keeps of it."""
+        fields = self.to_json()
+        return {name: fields[name] for name in FIELDS if name not in self.LATER or fields[name]}
+
     def held_for(self, settings: Container[str]) -> "Verdict":
         """The same for those alone of its readings whose settings are among these."""
         readings = [
@@ -219,7 +244,8 @@ class Verdict(Shown, JsonRecord):
         return {"claim": self.claim, "reading": self.setting, **facts, "status": str(self.status)}
 
     def __repr__(self) -> str:
-        return f"<Verdict {self.claim} under {self.setting}: {self.status}, {shortest(self.reason)}>"
+        words = self.reason or f"observed {self.observed:.4g}, predicted {self.predicted:.4g}"
+        return f"<Verdict {self.claim} under {self.setting}: {self.status}, {shortest(words)}>"
 
     def plot(self) -> "Figure":
         """Its picture, as the report has it: observed against predicted over the components.
@@ -251,7 +277,13 @@ def whole_verdict(claim: Any, known: Mapping[str, Any]) -> Verdict:
     shared = ("paper", "where", "statement", "formula", "kind", "replaced_by", "side", "is_computed")
     numbers = {name: math.nan if value is None else value for name, value in known.items()}
     low, high = (math.nan if end is None else end for end in known["interval"])
-    about = {"interval": (low, high), "status": Status(known["status"]), "stopped": Stop(known["stopped"])}
+    about: dict[str, Any] = {
+        "interval": (low, high),
+        "status": Status(known["status"]),
+        "stopped": Stop(known["stopped"]),
+    }
+    if "trend" in known:
+        about["trend"] = read_record(Trend, known["trend"])
     return Verdict(**{**{name: getattr(claim, name) for name in shared}, **numbers, **about})
 
 

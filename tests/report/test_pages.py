@@ -96,7 +96,7 @@ def test_every_statement_has_one_card_in_the_order_that_people_ask(report, page,
         words = " ".join(page.words[wording.statement_anchor(of)].split())
         decided = wording.decisive(known, report.verdicts)
         asked = [of.where, wording.statement_status(known), of.says, *([wording.sentence(decided)] if decided else [])]
-        asked += [f"Why. {of.why}"] * bool(of.why) + [f"What holds instead. {of.corrected}"] * bool(of.corrected)
+        asked += [f"Why. {of.why}"] * bool(of.why) + [f"Correction. {of.corrected}"] * bool(of.corrected)
         asked = [*map(shown, asked), *([decided.command] if decided else [])]
         places = [words.index(" ".join(each.split())) for each in asked]
         assert places == sorted(places), of.name
@@ -223,6 +223,17 @@ def test_formulas_are_mathematics_or_their_source(report, latex):
     assert page.wrong == []
     assert latex in page.attributes("aria-label")
     assert "u" not in [tag for tag, _, _ in page.elements]
+
+
+def test_formulas_in_a_sentence_are_typeset(report):
+    """On the page and on a card that Markdown makes: catches a star of a formula that becomes an emphasis."""
+    says = r"With $1 - \delta$ it is $a*b*c$ times_two."
+    of = dataclasses.replace(report.statements[0], says=says)
+    page = rendering.to_html(dataclasses.replace(report, statements=[of]))
+    (card,) = re.findall(r"<article.*?</article>", page, re.DOTALL)
+    assert card.count('<math display="inline">') == 2
+    assert "<em>" not in card
+    assert "times_two." in card
 
 
 def test_markdown_says_what_the_page_says(report):

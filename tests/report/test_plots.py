@@ -136,9 +136,6 @@ def test_selects_all_in_the_papers_order(names):
         ({"names": ["figure-2"], "experts": [0]}, InvalidValueError, "experts=0 must be a whole number"),
         ({"names": ["figure-2"], "dims": {"num_feature": 9}}, InvalidValueError, "Did you mean 'num_features'"),
         ({"settings": {"noise_scal": 1}}, InvalidValueError, "Did you mean 'noise_scale'"),
-        ({"names": ["figure-2"], "settings": {"noise_scale": -1}}, InvalidValueError, "noise_scale"),
-        ({"names": ["figure-2"], "settings": {"num_experts": 5}}, InvalidValueError, "Name experts instead"),
-        ({"names": ["regimes"], "settings": {"signal_scale": 5}}, InvalidValueError, "the figure continual regimes"),
         ({"forms": ["pfd"]}, UnknownNameError, "Did you mean 'pdf'"),
         ({"data": "netcfd"}, UnknownNameError, "Did you mean 'netcdf'"),
         ({"width": "3.25inch"}, InvalidValueError, "Write it as 3.25in, 8cm or 80mm"),
@@ -150,6 +147,20 @@ def test_refuses_before_making_a_folder(shortened, tmp_path, asked, error, words
     with pytest.raises(error, match=re.escape(words)):
         plots.make_figures("continual", **({"names": ["figure-8"], "out": tmp_path / "out"} | asked))
     assert not (tmp_path / "out").exists()
+    assert shortened == []
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "words"),
+    [
+        ("figure-2", {"noise_scale": -1}, "noise_scale"),
+        ("figure-2", {"num_experts": 5}, "Set experts"),
+        ("regimes", {"signal_scale": 5}, "the figure regimes decides it"),
+    ],
+)
+def test_refuses_settings_before_computing(shortened, tmp_path, name, settings, words):
+    with pytest.raises(InvalidValueError, match=words):
+        plots.make_figures("continual", [name], settings=settings, out=tmp_path)
     assert shortened == []
 
 

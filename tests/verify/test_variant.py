@@ -106,9 +106,9 @@ def test_a_worse_algorithm_is_told_where(declared, own, monkeypatch):
     found = mt.verify("continual.shared-work", **asked, system=f"{own}:worse")
     (pair,) = comparison.compared(found.source)
     assert pair.differs
-    assert (pair.printed_words, pair.own_words) == ("holds (simulated)", "false (simulated)")
-    assert [each.observed for each in pair.numbers] == [printed[0].observed, 0.0]
-    assert list(pair.apart) == ["mine.blind"]
+    assert (pair.printed, pair.own) == ("holds (simulated)", "false (simulated)")
+    assert [each.observed for each in pair.verdicts] == [printed[0].observed, 0.0]
+    assert list(pair.inapplicable) == ["mine.blind"]
     document = comparison.comparison(found.source)
     told = [each for each in document.parts(160) if isinstance(each, str)]
     assert told[-1].startswith("1 of 1 statements differ from the printed algorithm's (continual.shared-work)")
@@ -120,7 +120,7 @@ def test_a_worse_algorithm_is_told_where(declared, own, monkeypatch):
     alike = mt.verify("continual.shared-work", **asked, system=f"{own}:printed")
     (same,) = comparison.compared(alike.source)
     assert not same.differs
-    assert [each.observed for each in same.numbers] == [printed[0].observed] * 2
+    assert [each.observed for each in same.verdicts] == [printed[0].observed] * 2
 
 
 def test_what_is_proved_of_the_printed_algorithm_is_not_said_of_ones_own():
@@ -131,7 +131,7 @@ def test_what_is_proved_of_the_printed_algorithm_is_not_said_of_ones_own():
     assert [kept.why, kept.corrected, kept.witness] == ["", "", ""]
     assert kept.says == of.says
     (pair,) = comparison.compared(found, ["continual.lemma-3"])
-    assert pair.printed_words.startswith("false (proved)")
+    assert pair.printed.startswith("false (proved)")
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_competitor_stays_as_recorded(no_work):
     roles = {id: role for each in mt.statements("continual") for id, role in each.roles.items()}
     competitors = [each for each in request.known if roles[each.claim] is Role.COMPETITOR]
     assert competitors
-    assert all(each.replicates and each.reason.endswith(", as recorded") for each in competitors)
+    assert all(each.replicates and each.reason.endswith("as recorded") for each in competitors)
     assert all(each.own_system == "router" and "--system" not in each.command for each in competitors)
     assert request.error > 0.01
 
