@@ -134,7 +134,7 @@ def simulate(
         debug: as `plain`, and assert in every round that what state and info hold is finite, and in the range that
             stands beside its field, and that what indexes an array is inside it (`core/debug.py`).
     Returns: the final state, and the records stacked on a leading axis.
-    Raises: InvalidValueError, InvalidValueError or InvalidValueError for what cannot be run, such as a key of another
+    Raises: InvalidValueError for what cannot be run, such as a key of another
         generator than threefry2x32, or another than the state came from; DeclarationError for a state without a
         `round` that `step` adds 1 to, a `step` that gives another state than `init`, or a type of less than a byte;
         with `debug`, InvalidValueError that names round, replicate and field of the first fault.

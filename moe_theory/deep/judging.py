@@ -137,7 +137,7 @@ def plan(
         keeps_weights: keep each run's final state too, from which more rounds go on.
         on_data: called with the data set once it is read, before a pilot.
         tell: called with each line about what was measured, and what follows.
-    Raises: UnknownNameError, InvalidValueError, InvalidValueError and InvalidValueError for what cannot be run, or does
+    Raises: UnknownNameError, InvalidValueError and InvalidValueError for what cannot be run, or does
         not go together; MissingError and DataError for the folder of the data; DeclarationError for a
         network that cannot be imported; OutputError for a folder that cannot be written.
 
@@ -217,7 +217,7 @@ def judge(
         on_step: called from threads with each run that begins, and each part of one that is stored.
         command: that verdicts name as what repeats them; unless given this call.
     Raises: InvalidValueError for runs that do not fit into memory, or whose experts diverge; OutputError for a folder
-        that cannot be written; InvalidValueError, InvalidValueError, DeclarationError and UnknownNameError for a plan
+        that cannot be written; InvalidValueError, DeclarationError and UnknownNameError for a plan
         that was changed by hand.
 
     Examples:

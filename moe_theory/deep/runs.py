@@ -84,7 +84,7 @@ class Stored(enum.StrEnum):
 class Plan:
     """A request to run a preset, as `deep.plan` makes it.
 
-    Raises: InvalidValueError, InvalidValueError or InvalidValueError for one that cannot be run.
+    Raises: InvalidValueError for one that cannot be run.
     """
 
     preset: Preset
@@ -118,7 +118,7 @@ class Plan:
     def params(self) -> dict[str, Params]:
         """Parameters by cell: the reading's, a cell's own and the settings.
 
-        Raises: InvalidValueError or InvalidValueError for settings that cannot be.
+        Raises: InvalidValueError for settings that cannot be.
         """
         cells, defaults = self.preset.cells(), self.reading.params()
         for name in self.settings:

@@ -160,7 +160,7 @@ def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
 def check_laws(dims: Dims, params: Params, transfer: Law, execution: Law) -> None:
     """Refuse laws that do not fit: execution by distance, and a table of another shape or beyond the bounds.
 
-    Raises: InvalidValueError, InvalidValueError.
+    Raises: InvalidValueError.
     """
     if execution is delays.by_distance:
         raise InvalidValueError("by_distance is a law of transfers: execution is at one server. Choose another law.")

@@ -82,7 +82,7 @@ def evaluate(
 ) -> "xr.Dataset":
     """Every method and policy on a model, under a fixed and a drifting mix; as many at once as there are cores.
 
-    Raises: UnknownNameError for unknown names; InvalidValueError or InvalidValueError for what cannot be run.
+    Raises: UnknownNameError for unknown names; InvalidValueError for what cannot be run.
     """
     if not chosen_policies:
         raise InvalidValueError("chosen_policies must name a policy, whose mixes all methods serve. Add uniform.")

@@ -104,7 +104,7 @@ def merge_online(
         policy: its name, of one of yours too, once it is in `policies.POLICIES`.
         params: of the policy; the number of experts is the stream's.
         monitor: how the task mix is estimated from earlier slots. The true one is unknown here.
-    Raises: UnknownNameError, InvalidValueError, InvalidValueError or InvalidValueError, for a seed, before the first
+    Raises: UnknownNameError, InvalidValueError, for a seed, before the first
         slot; InvalidValueError for a slot whose rewards are not numbers in [0, 1], one a task.
     """
     if monitor not in monitors.MONITORS or monitor == monitors.ORACLE:

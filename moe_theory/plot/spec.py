@@ -98,7 +98,7 @@ class FigureSpec:
         Args:
             asked: rounds, experts (a sequence) or dims (a mapping), where the figure has a choice of them.
 
-        Raises: InvalidValueError, InvalidValueError or InvalidValueError for what cannot be run.
+        Raises: InvalidValueError for what cannot be run.
         """
         setup = self.setup(reading, replicates, seed, progress, **asked)
         data = self.data(setup)

@@ -65,7 +65,7 @@ def figure(
         tex: whether LaTeX sets the words.
     Returns: the numbers behind the figure, with the command that computes them in their attributes, and the figure,
         which a notebook shows and `savefig` writes.
-    Raises: UnknownNameError, InvalidValueError, InvalidValueError or InvalidValueError for what cannot be drawn.
+    Raises: UnknownNameError, InvalidValueError for what cannot be drawn.
 
     Examples:
         >>> import moe_theory as mt
@@ -117,7 +117,7 @@ def make_figures(
         data: what the numbers are written as.
         reading, seed, rounds, experts, dims, settings, width, style, tex: as of `figure`.
     Returns: the paths, the pictures of a figure and its numbers in turn.
-    Raises: UnknownNameError, InvalidValueError, InvalidValueError, InvalidValueError or OutputError.
+    Raises: UnknownNameError, InvalidValueError or OutputError.
     """
     from moe_theory.plot import layout
 

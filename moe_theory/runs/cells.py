@@ -115,7 +115,7 @@ def run_cells(
         width: replicates of a chunk; suits the size of each cell's state unless given.
         num_threads: chunks computed at once, at most; as many as there are workers unless given.
         what: what the progress calls it; the cells' names unless given.
-    Raises: InvalidValueError, InvalidValueError, InvalidValueError or DeclarationError for what cannot be run.
+    Raises: InvalidValueError or DeclarationError for what cannot be run.
 
     Examples:
         >>> from moe_theory import continual, sweep

@@ -78,7 +78,7 @@ def require_few_cells(counts: Sequence[int]) -> None:
 def build_grid(axes: Sequence[GridAxis], fixed: Fixed) -> Grid:
     """Return the grid that the axes span, every cell checked by the system itself.
 
-    Raises: InvalidValueError, InvalidValueError or DeclarationError that names the first cell refused.
+    Raises: InvalidValueError or DeclarationError that names the first cell refused.
     """
     known = fixed.vocabulary.known
     names = {*fixed.dims, *(name for axis in axes for name in axis.columns)}

@@ -42,7 +42,7 @@ class Sweep(Specification):
 
     Its arguments are the fields of `Specification`, with the same defaults.
 
-    Raises: DeclarationError, UnknownNameError, InvalidValueError or InvalidValueError for what cannot be run.
+    Raises: DeclarationError, UnknownNameError, InvalidValueError for what cannot be run.
 
     Examples:
         >>> import moe_theory as mt

@@ -58,7 +58,7 @@ class Specification(Shown):
 
     What is None or left out gets its default when the specification is made, `chunk_width` excepted.
 
-    Raises: DeclarationError, UnknownNameError, InvalidValueError or InvalidValueError for what cannot be run.
+    Raises: DeclarationError, UnknownNameError, InvalidValueError for what cannot be run.
     """
 
     system: Annotated[Text, AfterValidator(lambda name: sweepable(name) and name)]  # a registered system, see `systems`

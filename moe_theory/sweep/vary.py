@@ -46,7 +46,7 @@ def vary(
         axes: values by the names of parameters, such as num_experts=range(2, 21).
     Returns: a variable for each array that is kept, called `value` where it is one; its dimensions are the axes in the
         order given, round, its own and replicate, its `long_name` is what the comment beside its field says.
-    Raises: UnknownNameError for an axis that is no parameter; InvalidValueError, InvalidValueError, InvalidValueError
+    Raises: UnknownNameError for an axis that is no parameter; InvalidValueError
         or DeclarationError for what cannot be run, before anything is.
 
     Examples:

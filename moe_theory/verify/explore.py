@@ -257,7 +257,7 @@ def explore(
         dask: or the address of a Dask cluster.
         progress: where it is reported; by default a line in a notebook, else standard error.
         on_point: called with each point as soon as its verdict stands.
-    Raises: UnknownNameError, InvalidValueError, InvalidValueError or DeclarationError before anything runs;
+    Raises: UnknownNameError, InvalidValueError or DeclarationError before anything runs;
         WorkersError for workers that cannot be reached, or are lost.
 
     Examples:

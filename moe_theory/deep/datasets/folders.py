@@ -65,7 +65,7 @@ def load_folders(folder: Path) -> DataSet:
 
     Raises:
         MissingError: With the nearest layout and what it lacks.
-        DataError, InvalidValueError, InvalidValueError: As `list_images` and `read_images` do.
+        DataError, InvalidValueError: As `list_images` and `read_images` do.
     """
     tree = find_tree(folder)
     names = [path.name for path in folders(tree.train)]

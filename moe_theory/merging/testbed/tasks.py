@@ -133,7 +133,7 @@ class Recipe:
     seed: SizeOrZero = 0
 
     def __post_init__(self) -> None:
-        """Raises: UnknownNameError, InvalidValueError or InvalidValueError for what cannot be trained."""
+        """Raises: UnknownNameError, InvalidValueError for what cannot be trained."""
         if self.tasks not in FAMILIES:
             raise unknown_name("family of tasks", self.tasks, FAMILIES)
         constraints.check_sizes(self)
