@@ -40,16 +40,16 @@ def statements(
     default all, with --module the module's. With --system they are shown beside those of an algorithm of your own, by
     its run in runs/system or another folder.
     """
-    from moe_theory.report import comparison, roots, verdicts
+    from moe_theory.report import roots, verdicts
     from moe_theory.report.standing import standing
-    from moe_theory.verify.registry import load_claims, select_claims
-    from moe_theory.verify.variant import variant_of
 
     if claims:
         if tree or folder is not None or system is not None:
             raise InvalidValueError(
                 "--claims lists what is declared, not a run. Leave out --tree, --from and --system."
             )
+        from moe_theory.verify.registry import load_claims, select_claims
+
         own = () if module is None else tuple(load_claims(module))
         show_document(verdicts.claims_document(select_claims(patterns or own or ("*",))))
         return
@@ -58,6 +58,10 @@ def statements(
             raise InvalidValueError(
                 "--tree is of the printed algorithm, whose proofs use one another. Leave out --system."
             )
+        from moe_theory.report import comparison
+        from moe_theory.verify.registry import load_claims
+        from moe_theory.verify.variant import variant_of
+
         if module is not None:
             load_claims(module)
         report = comparison.read_own(folder or Path(OWN_RUN), variant_of(system))

@@ -282,7 +282,7 @@ def undeclared(kind: str, name: str, known: Iterable[str], full: str = "") -> Un
     """
     paper, _, own = (full or name).partition(".")
     field = "figures" if kind == "figure" else "statements"
-    place = getattr(find_paper(paper), field) if paper in paper_names() else ""
+    place = declaration_of(paper).get(field) if paper in paper_names() else ""
     if place and isinstance(place, str):
         module = f"{place.partition(':')[0]}.{own.partition('.')[0].replace('-', '_')}"
         if module not in sys.modules and (spec := find_spec(module)) is not None and spec.has_location:

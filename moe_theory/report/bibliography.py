@@ -6,7 +6,7 @@ import re
 
 import moe_theory
 from moe_theory.core.errors import DeclarationError
-from moe_theory.core.papers import find_paper, paper_names
+from moe_theory.core.papers import declaration_of, find_paper, paper_names
 
 _LATEX = {letter: rf"\{letter}" for letter in "#$%&_{}"} | {
     "\\": r"\textbackslash{}",
@@ -62,7 +62,8 @@ def entry_of(paper: str) -> Entry | None:
     """A paper's entry; None for one without a citation, or that is not installed. Raises: DeclarationError for a
     citation that is no BibTeX entry with a title and authors.
     """
-    text = find_paper(paper).citation if paper in paper_names() else ""
+    declared = declaration_of(paper) if paper in paper_names() else {"citation": ""}
+    text = declared["citation"] if "citation" in declared else find_paper(paper).citation
     return _parsed(text.strip()) if text else None
 
 

@@ -5,13 +5,14 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from moe_theory.core.constraints import shown
-from moe_theory.core.papers import find_paper, paper_names
+from moe_theory.core.errors import shown
+from moe_theory.core.papers import paper_names
 from moe_theory.plot.document import Document, ruled
 from moe_theory.plot.symbols import plain
 from moe_theory.report.wording import sentence
+from moe_theory.verify.catalog import catalog_of
 from moe_theory.verify.challenged import Challenge, Looked, placed, said
-from moe_theory.verify.region import Span
+from moe_theory.verify.span import Span
 from moe_theory.verify.status import Judged, StatementStatus
 from moe_theory.verify.verdict import FreeQuantity, Statement
 
@@ -146,7 +147,7 @@ def left_free(of: Statement) -> str:
 
 def orders_of(of: Statement) -> str:
     """The orders that the paper asks for, of a statement that leaves some of them free."""
-    orders = find_paper(of.paper).orders if of.paper in paper_names() else {}
+    orders = catalog_of(of.paper).orders if of.paper in paper_names() else {}
     names = {f"{name}_order" for name in orders}
     if not any(each.name in names for each in of.free):
         return ""

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +14,8 @@ from moe_theory.report.challenge import headline
 from moe_theory.report.pages import as_report, merged, read_printed
 from moe_theory.runs.files import made_folder, write_whole
 from moe_theory.verify import challenges, recorded
-from moe_theory.verify.catalog import answered, catalog_of, statements
+from moe_theory.verify.catalog import NAME as INDEX
+from moe_theory.verify.catalog import answered, catalog_of, index_text, statements
 from moe_theory.verify.challenged import Challenge
 from moe_theory.verify.proofs import require_proofs
 from moe_theory.verify.recorded import Recorded, parsed, written
@@ -136,6 +137,15 @@ def documented(records: Sequence[PaperRecord | SearchRecord]) -> Document:
 def write(record: PaperRecord | SearchRecord) -> None:
     """Write the file. Raises: OutputError."""
     write_whole(made_folder(record.path.parent) / record.path.name, record.text)
+
+
+def write_indexes(papers: Iterable[str]) -> None:
+    """Write the indexes of papers whose statements have their texts in TOML, where they have changed."""
+    for paper in papers:
+        text = index_text(paper)
+        path = recorded.file_of(paper, INDEX)
+        if text is not None and (not path.is_file() or _read(path) != text):
+            write_whole(path, text)
 
 
 def of_papers(folders: Sequence[Path]) -> list[PaperRecord]:

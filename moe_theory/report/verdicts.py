@@ -4,7 +4,7 @@ import dataclasses
 import shlex
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -28,12 +28,14 @@ from moe_theory.report.wording import (
     status_json,
     summary,
 )
-from moe_theory.verify.claim import Claim
 from moe_theory.verify.premises import footings, premises_of
 from moe_theory.verify.recorded import judged_statements as recorded
 from moe_theory.verify.recorded import on_other_data
 from moe_theory.verify.status import Judged, StatementStatus
 from moe_theory.verify.verdict import Report, Statement, Status, Verdict
+
+if TYPE_CHECKING:
+    from moe_theory.verify.claim import Claim
 
 _STYLES = {
     Status.SUPPORTED: "green",
@@ -99,7 +101,7 @@ def verdicts_document(report: Report, paths: Sequence[Path], kept: Sequence[str]
     return Document(lambda: written(paths[-1]), parts)
 
 
-def claims_document(claims: Sequence[Claim]) -> Document:
+def claims_document(claims: "Sequence[Claim]") -> Document:
     """Claims as a table, or as a list in a terminal that is narrow."""
 
     def parts(width: int) -> Iterator[RenderableType]:
@@ -140,7 +142,7 @@ def facts(found: Standing) -> dict[str, Any]:
     return dataclasses.asdict(found.known.statement) | status_json(found.known) | {"from": source}
 
 
-def _claim_lines(claim: Claim) -> tuple[Text, Padding]:
+def _claim_lines(claim: "Claim") -> tuple[Text, Padding]:
     about = f"{plain(claim.where)} · {claim.kind.replace('_', ' ')}\n{plain(claim.statement)}"
     return Text(claim.id, "bold", no_wrap=True, overflow="ignore"), Padding(Text(about), (0, 0, 1, 2))
 

@@ -19,6 +19,7 @@ from moe_theory.runs import Run
 from moe_theory.runs.cells import Cell, Start
 from moe_theory.verify.region import Choice, FreeAxis, Setting
 from moe_theory.verify.verdict import ID_WORDS, is_id
+from moe_theory.verify.verdict import LIMITS as LIMITS
 
 if TYPE_CHECKING:
     from moe_theory.sweep.results import Results
@@ -55,7 +56,6 @@ KINDS: dict[Kind, str] = {
     "limit_probability": "an event's probability tends to 0 (at most) or to 1 (at least) along a grid",
     "limit_rate": "the slope of log means at the end of a grid, where it no longer bends, is that of the limit claimed",
 }
-LIMITS = ("limit_probability", "limit_rate")
 LEAST_POINTS, LEAST_DECADES = 4, 2  # of the grid of a limit
 Runs = Mapping[str, Run]  # by the experiment's cell names
 F = TypeVar("F", bound=Callable[..., Any])

@@ -31,6 +31,8 @@ ID_WORDS = (
     "such as mine.lemma-4: files are named after it"
 )
 
+LIMITS = ("limit_probability", "limit_rate")  # kinds of claims
+
 
 def is_id(text: str) -> bool:
     """Whether a claim may have this id."""
