@@ -209,7 +209,8 @@ def source_of(claim: Claim) -> tuple[str, int, str] | None:
     the module that declares its statement, or else in that of its function.
     """
     modules = dict.fromkeys((claim.module, getattr(claim.function, "__module__", claim.module)))
-    places = (_place_of(claim, importlib.import_module(module)) for module in modules)
+    imported = (importlib.import_module(module) for module in modules)
+    places = (_place_of(claim, module) for module in imported if hasattr(module, "__file__"))  # and no built-in one
     return next((place for place in places if place is not None), None)
 
 
