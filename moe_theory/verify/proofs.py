@@ -38,6 +38,15 @@ def require_proof(path: str, kind: str, name: str) -> None:
 
 def _fault(source: str, kind: str) -> str:
     """Return what is wrong with a program; empty where it shows what a proof of this kind does."""
+    reason = end_fault(source)
+    if reason:
+        return reason
+    ended = subprocess.run([sys.executable, "-I", "-c", source], capture_output=True, text=True, check=False)
+    return output_fault(kind, ended.returncode, ended.stdout, ended.stderr)
+
+
+def end_fault(source: str) -> str:
+    """Return what is wrong with the end of a program: its exit status must depend on what it has found."""
     try:
         last = ast.parse(source).body[-1]
     except SyntaxError as failure:
@@ -47,13 +56,15 @@ def _fault(source: str, kind: str) -> str:
             is_shown = not isinstance(result, ast.Constant)
         case _:
             is_shown = False
-    if not is_shown:
-        return "its last line must be sys.exit(...) of what it has found, such as not holds"
-    ended = subprocess.run([sys.executable, "-I", "-c", source], capture_output=True, text=True, check=False)
-    *sides, end = ended.stdout.splitlines() or [""]
-    if ended.returncode:
-        error = (ended.stderr.strip() or end).splitlines()[-1:]
-        return f"it exits with {ended.returncode}: {shortened(' '.join(error))}"
+    return "" if is_shown else "its last line must be sys.exit(...) of what it has found, such as not holds"
+
+
+def output_fault(kind: str, code: int, output: str, errors: str = "") -> str:
+    """Return what is wrong with how a program ended and what it printed."""
+    *sides, end = output.splitlines() or [""]
+    if code:
+        last = (errors.strip() or end).splitlines()[-1:]
+        return f"it exits with {code}: {shortened(' '.join(last))}"
     mark = "violated: " if kind == "disproof" else "proved: "
     if not (sides and end.startswith(mark)):
         return f"it must print both sides, and then a line that begins with {mark!r}, and not {shortened(end)}"

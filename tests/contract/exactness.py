@@ -37,8 +37,10 @@ OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 PROGRAM = "proof"  # the file of its lines in a traceback
 
 
-def require_exact(path: str, kind: str) -> None:
-    """Raise DeclarationError unless the program of a proof computes exactly, and imports what a proof may."""
+def require_exact(path: str, kind: str) -> tuple[int, str]:
+    """Return the exit code and the output of the program of a proof. Raise DeclarationError unless it computes exactly,
+    and imports what a proof may.
+    """
     source = source_of(path)
     tree = ast.parse(source)
     imports = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
@@ -47,7 +49,7 @@ def require_exact(path: str, kind: str) -> None:
     for each in sorted(imports):
         if each.partition(".")[0] not in allowed:
             raise DeclarationError(f"it imports {each}, and a {kind} may import {', '.join(allowed)} alone")
-    run(source)
+    return run(source)
 
 
 def run(source: str) -> tuple[int, str]:
