@@ -86,8 +86,7 @@ def deep(
     Document,
     Option(
         "what summary.json holds, with schema, preset, where, cells, verdicts and files; with --list a list of the "
-        "presets, or of DIR schema, title, recognised, shape, type, classes, files, left_out, converted, notes, md5, "
-        "digest and others."
+        "presets, or of DIR schema, title, source, notes, shape, type, classes and digest."
     ),
 ]:
     """Run a paper's deep-network experiment.
@@ -95,7 +94,7 @@ def deep(
     PRESET names it by the paper and the data set of its figure; without one, the presets are listed. Those that end
     in -small run on embedded digits in minutes on two cores, or on DIR's images at their sizes; the others read their
     data set from DIR, and nothing is downloaded. DIR has a data set's published files, 8-bit images of one size in
-    folders of classes, or an .npz file; --list says which, and what is left out. Each run is kept in OUT as it goes:
+    folders of classes, or an .npz file; --list says which. Each run is kept in OUT as it goes:
     rerunning resumes from the last checkpoints, and ends with the same numbers. Prints each cell's errors, how they
     differ and the verdicts on the figure's claims; writes results.nc, summary.json, verdicts.json and deep.svg.
 

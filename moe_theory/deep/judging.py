@@ -86,12 +86,12 @@ def preset_for(name: str | None, folder: Path | str | None) -> Preset:
     Raises: UnknownNameError for an unknown name; MissingDataError for a folder that holds something else;
         DamagedDataError; InvalidRunError where neither names a preset.
     """
-    found = None if folder is None else datasets.found_in(folder)
-    if folder is not None and not found:
-        failure = datasets.missing(folder)
-        if name is None or failure.present:  # else what the preset looks for is told
-            raise failure
-    return presets.on_data(name, found)
+    if folder is None:
+        return presets.on_data(name, None)
+    names = datasets.found_in(folder)
+    if not names and name is None:
+        raise datasets.missing(folder)
+    return presets.on_data(name, names)
 
 
 def plan(

@@ -65,7 +65,7 @@ def presets() -> Document:
             "where": preset.where,
             "paper": preset.paper,
             "data": preset.data,
-            "is_embedded": not DATASETS[preset.data].layouts,
+            "is_embedded": not DATASETS[preset.data].files,
             "experts": preset.experts,
             "rounds": preset.num_rounds,
             "network": preset.dims.network,

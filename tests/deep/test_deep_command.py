@@ -87,9 +87,6 @@ def test_a_small_preset_reads_the_papers_data_where_a_folder_is_named(tmp_path, 
     assert f"no MNIST in {tmp_path}" in line
     assert "names no preset" in refused("deep", "")
     assert "which has nothing. It may have" in refused("deep", "--data", tmp_path)
-    (tmp_path / "pets.zip").write_bytes(b"PK")
-    for options in ((), (NAME,)):
-        assert "'pets.zip' is not unpacked" in refused("deep", *options, "--data", tmp_path)
 
 
 def test_sizes_of_ones_own_and_a_gate_drive(tmp_path, ran, monkeypatch):
