@@ -105,7 +105,6 @@ def deep(
     """
     from moe_theory.deep import datasets, judging, report
     from moe_theory.deep.datasets import report as data_report
-    from moe_theory.deep.runs import Stored
     from moe_theory.runs import terminal_progress
     from moe_theory.runs.compilation import keep_programs
     from moe_theory.runs.files import prepare_folder
@@ -144,21 +143,19 @@ def deep(
         settings=parsed(settings),
         seed=0 if seed is None else seed,
         folder=folder,
-        on_data=None if data is None else lambda read: terminal.say(*data_report.lines(read)),
         tell=terminal.say,
     )
     prepare_folder(folder, judging.FILES)
-    log = report.RunLog(plan)
-    terminal.say(report.heading(plan))
-    complete, partial = plan.stored[Stored.COMPLETE], plan.stored[Stored.PARTIAL]
-    if complete + partial:
-        terminal.say(f"resuming: of {plan.stored.total()} runs {complete} are complete and {partial} begun")
+    terminal.say(report.heading(plan), *report.stored_lines(plan))
     try:
         with terminal_progress(terminal.console) as progress:
-            judgement = judging.judge(plan, progress=progress, on_step=log.record, command=terminal.command)
+            judgement = judging.judge(plan, progress=progress, command=terminal.command)
     except KeyboardInterrupt:
-        raise Interruption(log.saved_rounds(folder)) from None
-    return report.document(judgement, folder, log.lines())
+        raise Interruption(
+            f"rounds up to each run's last checkpoint, every {plan.every}, are kept in {folder}: the same command "
+            "resumes from them"
+        ) from None
+    return report.document(judgement, folder)
 
 
 def _refuse(run_options: Mapping[str, Any]) -> None:

@@ -24,7 +24,6 @@ from moe_theory.deep.params import Dims, Params
 from moe_theory.deep.tasks import Arrival, Pool, inputs_of, sample_rows
 
 NO_EXPERT = -1
-TASK_GIVEN, ROUTED = "task-given", "routed"  # the settings of a test, as above
 # Images that a network is evaluated on at a time: on a CPU, ResNet-18 takes 5 MB for each of 32 x 32.
 EVALUATION_BATCH = 500
 

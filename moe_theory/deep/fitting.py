@@ -22,19 +22,6 @@ PILOT_ROUNDS = 10
 MEASURED_TASKS = 200  # whose mean images give sigma_0
 
 
-class Sizes(NamedTuple):
-    """Sizes that replace those of a preset; None keeps the preset's."""
-
-    network: str | None = None  # a key of `networks.NETWORKS`
-    num_epochs: int | None = None
-    num_samples: int | None = None  # training images of a task
-    batch_size: int | None = None
-    num_rounds: int | None = None
-    experts: tuple[int, ...] | None = None  # the numbers M that are compared
-    classes: tuple[int, ...] | None = None  # of the data set, that tasks are to recognise
-    test_images: int | None = None  # of the data set, that experts are evaluated on; all unless given
-
-
 class FittedPlan(NamedTuple):
     """A plan with settings that were found by measuring, and a line on how."""
 
@@ -42,31 +29,25 @@ class FittedPlan(NamedTuple):
     told: str
 
 
-def resized(preset: Preset, sizes: Sizes) -> Preset:
-    """The preset with other sizes. A batch is never larger than the samples.
+def resized(
+    preset: Preset, experts: tuple[int, ...] | None, classes: tuple[int, ...] | None, **sizes: int | str | None
+) -> Preset:
+    """The preset with other sizes of `Dims`, where these are not None. A batch is never larger than the samples.
 
     Raises: UnknownNameError for an unknown network; InvalidDimsError for sizes below 1, or a batch that does not divide
         the samples; InvalidRunError for no number of experts, or one twice.
     """
-    experts = preset.experts if sizes.experts is None else sizes.experts
+    experts = preset.experts if experts is None else experts
+    classes = preset.classes if classes is None else classes
     if not experts or len(set(experts)) < len(experts):
         raise InvalidRunError(f"experts={list(experts)} must be one or more different numbers. Change experts.")
-    classes = preset.classes if sizes.classes is None else tuple(sizes.classes)
-    own = {
-        "num_classes": len(classes),
-        "network": sizes.network,
-        "num_epochs": sizes.num_epochs,
-        "num_samples": sizes.num_samples,
-        "batch_size": sizes.batch_size,
-        "max_rounds": sizes.num_rounds,
-        "max_experts": max(experts),
-    }
-    changes = {name: value for name, value in own.items() if value is not None}
+    changes: dict[str, Any] = {name: value for name, value in sizes.items() if value is not None}
+    changes |= {"num_classes": len(classes), "max_experts": max(experts)}
     samples = changes.get("num_samples", preset.dims.num_samples)
-    if "batch_size" not in changes:
-        changes["batch_size"] = min(preset.dims.batch_size, max(samples, 1))
-    dims = dataclasses.replace(preset.dims, **changes)
-    return dataclasses.replace(preset, dims=dims, experts=tuple(experts), classes=classes)
+    changes.setdefault("batch_size", min(preset.dims.batch_size, max(samples, 1)))
+    return dataclasses.replace(
+        preset, dims=dataclasses.replace(preset.dims, **changes), experts=experts, classes=classes
+    )
 
 
 def thinned(data: DataSet, test_images: int | None) -> DataSet:

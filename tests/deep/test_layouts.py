@@ -155,15 +155,19 @@ REFUSED = {
 }  # fmt: skip
 
 
+def load_first(folder):
+    names = datasets.found_in(folder)
+    if not names:
+        raise datasets.missing(folder)
+    return datasets.load(names[0], folder)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_folder_is_refused_with_the_way_out(name, tmp_path):
     make, said = REFUSED[name]
     make(tmp_path / "it")
     with pytest.raises(MoeTheoryError, match=re.escape(said)) as refused:
-        names = datasets.found_in(tmp_path / "it")
-        if not names:
-            raise datasets.missing(tmp_path / "it")
-        datasets.load(names[0], tmp_path / "it")
+        load_first(tmp_path / "it")
     assert "\n" not in str(refused.value)
 
 

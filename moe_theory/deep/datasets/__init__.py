@@ -14,7 +14,7 @@ from moe_theory.core.fields import documented
 from moe_theory.deep.datasets import cifar, folders, mnist, own, tiny_imagenet
 from moe_theory.deep.datasets.files import DataSet as DataSet
 from moe_theory.deep.datasets.files import Images as Images
-from moe_theory.deep.datasets.files import changed_files, is_system, locate, matching, reading
+from moe_theory.deep.datasets.files import changed_files, is_system, matching, reading
 from moe_theory.deep.datasets.own import from_arrays as from_arrays
 
 _GREY_SCALE = 15  # scikit-learn's grey levels end at 16, and 16 * 15 = 240 fits into a byte
@@ -102,9 +102,8 @@ def found_in(folder: Path | str) -> list[str]:
     if len(published) < 2:
         return published or [*present]
     num_changed = {
-        name: len(changed_files(locate(loader.title, place, loader.files), loader.md5))
-        for name, loader in present.items()
-        if name in published
+        name: len(changed_files([matching(place, pattern)[0] for pattern in present[name].files], present[name].md5))
+        for name in published
     }
     return [name for name in published if num_changed[name] == min(num_changed.values())]
 

@@ -1,4 +1,7 @@
-"""CIFAR-10 and CIFAR-100 as published in the binary version. Files of the Python version are pickles, which run code."""
+"""CIFAR-10 and CIFAR-100 as published in the binary version.
+
+Files of the Python version are pickles, which run code: they are not read.
+"""
 
 from pathlib import Path
 from typing import NamedTuple
