@@ -199,9 +199,9 @@ def judge(
     tests, made = _tests(plan), {}
     threads = min(THREADS, available_cores()) if backend() == "cpu" else 1  # another device is busy with one seed
     with shown(progress) as showing:
-        steps = _Steps(plan, showing)
+        record = _recorder(plan, showing)
         for first, last in zip((0, *plan.looks), plan.looks, strict=False):
-            made = runs.joined(made, runs.run_plan(plan, steps.record, threads, range(first, last)))
+            made = runs.joined(made, runs.run_plan(plan, record, threads, range(first, last)))
             if _has_decided(tests, made):
                 break
     plan = dataclasses.replace(plan, replicates=len(next(iter(made.values())).replicates))
@@ -260,26 +260,20 @@ def _call(plan: Plan) -> str:
     return f"deep.judge(deep.plan({plan.preset.name!r}, replicates={plan.replicates}, {words}))"
 
 
-class _Steps:
-    """Reports the steps of runs as progress."""
+def _recorder(plan: Plan, progress: Progress) -> Callable[[RunProgress], None]:
+    """Return what reports the steps of runs, which come from threads, as progress."""
+    lock = threading.Lock()
+    num_rounds = plan.preset.num_rounds
+    progress.add_work(len(plan.preset.cells()) * plan.replicates * num_rounds)
+    progress.compiling(f"rounds, and running the first {min(plan.every, num_rounds)}")
 
-    def __init__(self, plan: Plan, progress: Progress) -> None:
-        self._progress = progress
-        self._num_rounds = plan.preset.num_rounds
-        self._lock = threading.Lock()
-        self._is_running = False
-        progress.add_work(len(plan.preset.cells()) * plan.replicates * self._num_rounds)
-        # Which ends with the first checkpoint: a network may take minutes for the rounds up to it.
-        first = min(plan.every, self._num_rounds)
-        progress.compiling(f"rounds, and running {first} {'round' if first == 1 else 'rounds'} of the first run")
+    def record(step: RunProgress) -> None:
+        with lock:
+            progress.at(f"{step.cell}, seed {step.replicate}, round {step.done} of {num_rounds}")
+            if step.stored is None:
+                progress.advance(step.rounds)
+                progress.running("rounds")
+            else:  # rounds that an earlier run has saved are no work of this one
+                progress.add_work(-step.rounds)
 
-    def record(self, step: RunProgress) -> None:
-        with self._lock:
-            self._progress.at(f"{step.cell}, seed {step.replicate}, round {step.done} of {self._num_rounds}")
-            if step.stored is not None:  # rounds that an earlier run has saved are no work of this one
-                self._progress.add_work(-step.rounds)
-                return
-            self._progress.advance(step.rounds)
-            if not self._is_running:  # a part is done, so that there is a program
-                self._is_running = True
-                self._progress.running("rounds")
+    return record

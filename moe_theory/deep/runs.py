@@ -66,7 +66,7 @@ WITHOUT_EFFECT = {
 PADDED_ROUNDS = 60  # arrays of arrivals are for a multiple of these
 # Dimensions of records with one entry for each expert, and for each class that is a task.
 EXPERT, CLASS = "expert_index", "class"
-OF_CLASSES = ("class_", "task_", "initial_")  # prefixes of records with one entry for each class
+OF_CLASSES = ("class_", "task_")  # prefixes of records with one entry for each class
 WAY_OUT = "make room or name another --out"
 _RECORD, _STATE = "record.", "state."  # prefixes of names of arrays
 

@@ -36,7 +36,7 @@ def test_the_router_is_asked_by_the_gates_as_they_are_without_perturbation():
     arrival = tasks.Arrival(rest[0], rows[0], rows, rows[0], jnp.array([9.0, 0, 0, 0]), *(rest[1],) * 3)
     tested = jax.jit(functools.partial(evaluation.tested, rank=lambda outputs, shown: outputs + shown.perturbation))
     found = tested(
-        evaluation.Tests(rows, jnp.eye(3), jnp.zeros(3), jnp.eye(2, 3)),
+        evaluation.Tests(rows, jnp.eye(3), jnp.eye(2, 3)),
         past._replace(experts=jnp.array([2, evaluation.NO_EXPERT])),
         evaluation.Tables(1 - hits, hits),
         jnp.concatenate([jnp.eye(3)[::-1], jnp.ones((1, 3))]),
