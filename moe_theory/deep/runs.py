@@ -264,7 +264,7 @@ def dataset(plan: Plan, runs: Runs, command: str = "") -> "xr.Dataset":
 class RunCheckpoint(NamedTuple):
     done: int
     records: dict[str, Shaped[np.ndarray, "done ..."]]
-    state: dict[str, np.ndarray]  # leaves of the state, such as "experts.params.0.kernel"; none of a complete run
+    state: list[np.ndarray]  # leaves of the state without its pool; none of a complete run
 
 
 def load(plan: Plan, key: str) -> tuple[Stored, RunCheckpoint | None]:
@@ -275,26 +275,10 @@ def load(plan: Plan, key: str) -> tuple[Stored, RunCheckpoint | None]:
     if data is None:
         return (Stored.DAMAGED if key in plan.store.damaged else Stored.MISSING), None
     arrays = unpack(data)
-    records, state = (
-        {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-        for prefix in (_RECORD, _STATE)
-    )
+    records = {name.removeprefix(_RECORD): array for name, array in arrays.items() if name.startswith(_RECORD)}
+    state = [arrays[f"{_STATE}{place}"] for place in range(len(arrays) - len(records))]
     checkpoint = RunCheckpoint(len(next(iter(records.values()))), records, state)
     return (Stored.PARTIAL if state else Stored.COMPLETE), checkpoint
-
-
-def _leaves_of(state: Any) -> dict[str, np.ndarray]:
-    leaves, _ = jax.tree_util.tree_flatten_with_path(state._replace(pool=None))
-    return {jax.tree_util.keystr(path, simple=True, separator="."): np.asarray(leaf) for path, leaf in leaves}
-
-
-def _restored(leaves: Mapping[str, np.ndarray], like: Any) -> Any:
-    """The state of a checkpoint, in the structure of `like`."""
-
-    def restored(path: Any, _: Any) -> Any:
-        return jnp.asarray(leaves[jax.tree_util.keystr(path, simple=True, separator=".")])
-
-    return jax.tree_util.tree_map_with_path(restored, like._replace(pool=None))._replace(pool=like.pool)
 
 
 def _stacked(
@@ -368,14 +352,23 @@ class _Shared:
                 raise concurrent.futures.CancelledError
             if state is None:
                 state = self.begin(key, params)
-                state = state if kept is None else _restored(kept.state, state)
+                if kept is not None:
+                    structure = jax.tree.structure(state._replace(pool=None))
+                    leaves = [jnp.asarray(leaf) for leaf in kept.state]
+                    state = jax.tree.unflatten(structure, leaves)._replace(pool=self.pool)
             rounds = min(self.plan.every, num_rounds - done)
             state, piece = self.advance(key, state, params, rounds)
             _require_finite(piece, done, cell, replicate, params)
             done += rounds
             pieces.append({name: np.asarray(leaf) for name, leaf in piece._asdict().items()})
             if self.plan.store is not None:
-                self._save(self.plan.store, store_key, RunCheckpoint(done, _joined(pieces), _leaves_of(state)))
+                self._save(
+                    self.plan.store,
+                    store_key,
+                    RunCheckpoint(
+                        done, _joined(pieces), [np.asarray(leaf) for leaf in jax.tree.leaves(state._replace(pool=None))]
+                    ),
+                )
             self.on_step(RunProgress(cell, replicate, done, rounds, None))
         return info(**_joined(pieces))
 
@@ -383,7 +376,7 @@ class _Shared:
         """Save a run's checkpoint, unless another process has saved one of as many rounds."""
         arrays = {_RECORD + name: array for name, array in checkpoint.records.items()}
         if checkpoint.done < self.plan.preset.num_rounds:
-            arrays |= {_STATE + name: leaf for name, leaf in checkpoint.state.items()}
+            arrays |= {f"{_STATE}{place}": leaf for place, leaf in enumerate(checkpoint.state)}
         store.put({store_key: pack(arrays)}, extent=checkpoint.done)
 
     def begin(self, key: Key[Array, ""], params: Params) -> Any:
