@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from moe_theory.core.commands import Interruption, Option, Terminal, option_names
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.plot.document import Document
 
 READING = "balanced"
@@ -111,11 +111,11 @@ def deep(
     from moe_theory.verify.request import parsed
 
     if preset == "":
-        raise InvalidRunError("preset='' names no preset. Leave it out for a list of them.")
+        raise InvalidValueError("preset='' names no preset. Leave it out for a list of them.", argument="preset")
     if data is not None and not data.is_dir():
         raise datasets.missing(data)
     if only_list and preset is not None:
-        raise InvalidRunError(f"--list lists, and does not run {preset}. Leave one of both out.")
+        raise InvalidValueError(f"--list lists, and does not run {preset}. Leave one of both out.")
     sizes: dict[str, Any] = {
         "kappa": kappa,
         "literal": literal,
@@ -159,8 +159,8 @@ def deep(
 
 
 def _refuse(run_options: Mapping[str, Any]) -> None:
-    """Raise InvalidRunError for an option that only a run reads."""
+    """Raise InvalidValueError for an option that only a run reads."""
     for name, value in run_options.items():
         if value is not None and value is not False and value != ():
             option = option_names(deep)[name]
-            raise InvalidRunError(f"{option} is for a run of a preset. Name PRESET, which --list shows.")
+            raise InvalidValueError(f"{option} is for a run of a preset. Name PRESET, which --list shows.")

@@ -94,7 +94,7 @@ def system(
             another `task` and `tests`. Where `Dims.compares`, the locality loss has the baseline that
             `Params.baseline_weight` asks for, unless given.
     Source: Algorithm 1, Section 6 and Appendix A of `continual`.
-    Raises: InvalidDimsError unless there are `num_classes` of them, all in the data set; InvalidParamsError for a
+    Raises: InvalidValueError unless there are `num_classes` of them, all in the data set; InvalidValueError for a
         locality that is no `Locality`.
 
     Examples:
@@ -137,8 +137,8 @@ def begin(
     """The state before round 1: random experts, gates at zero.
 
     Source: Algorithm 1 and Section 6 of `continual`.
-    Raises: InvalidDimsError for a pool of another number of classes; InvalidParamsError for `params` outside their
-        range; InvalidSystemError for an `embed` that gives no vector.
+    Raises: InvalidValueError for a pool of another number of classes; InvalidValueError for `params` outside their
+        range; DeclarationError for an `embed` that gives no vector.
     """
     check_params(dims, params, len(pool.train.counts))
     num_features = gate.num_features(embed, pool, dims.num_samples)
@@ -183,7 +183,7 @@ def learn(
     Args:
         router, locality, parts: router, locality, optimizer and auxiliary, as for `system`.
     Source: Algorithm 1, Section 6 and Appendices A.3, A.4 of `continual`.
-    Raises: as `begin`; InvalidRunError for a round beyond `Dims.max_rounds`, where its number is known.
+    Raises: as `begin`; InvalidValueError for a round beyond `Dims.max_rounds`, where its number is known.
 
     Examples:
         >>> import moe_theory as mt

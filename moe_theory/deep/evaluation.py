@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from moe_theory.core import constraints, gating
-from moe_theory.core.errors import InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep import gate
 from moe_theory.deep.networks import NETWORKS, Weights
 from moe_theory.deep.params import Dims, Params
@@ -80,7 +80,7 @@ def record(
 ) -> Past:
     """The past with round `time`'s arrival; `rows` (K, n) are its expert's once it has learned it."""
     if constraints.is_known(time) and int(time) > past.max_rounds:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"round {int(time)} must be at most max_rounds={past.max_rounds}, the rounds that arrays are padded to. "
             "Raise Dims.max_rounds."
         )

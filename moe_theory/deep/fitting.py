@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.deep.datasets import DataSet, Images
 from moe_theory.deep.gate import mean_image
 from moe_theory.deep.presets import Preset
@@ -33,8 +33,8 @@ def resized(
 ) -> Preset:
     """The preset with other sizes of `Dims`, where these are not None. A batch is never larger than the samples.
 
-    Raises: UnknownNameError for an unknown network; InvalidDimsError for sizes below 1, or a batch that does not divide
-        the samples; InvalidRunError for no number of experts, or one twice.
+    Raises: UnknownNameError for an unknown network; InvalidValueError for sizes below 1, or a batch that does not
+        divide the samples; InvalidValueError for no number of experts, or one twice.
     """
     experts = preset.experts if experts is None else experts
     classes = preset.classes if classes is None else classes
@@ -50,11 +50,13 @@ def resized(
 
 
 def thinned(data: DataSet, test_images: int | None) -> DataSet:
-    """The data set with `test_images` test images, evenly spread over all. Raises: InvalidRunError for none."""
+    """The data set with `test_images` test images, evenly spread over all. Raises: InvalidValueError for none."""
     if test_images is None or test_images >= len(data.test.labels):
         return data
     if test_images < 1:
-        raise InvalidRunError(f"test_images={test_images} must be at least 1. Raise test_images.")
+        raise InvalidValueError(
+            f"test_images={test_images} must be at least 1. Raise test_images.", argument="test_images"
+        )
     rows = np.linspace(0, len(data.test.labels) - 1, test_images).round().astype(int)
     return dataclasses.replace(data, test=Images(data.test.pixels[rows], data.test.labels[rows]))
 
@@ -62,12 +64,12 @@ def thinned(data: DataSet, test_images: int | None) -> DataSet:
 def check(plan: Plan, kappa: float | None, is_literal: bool = False) -> None:
     """Refuse what cannot be asked for, before anything runs.
 
-    Raises: InvalidParamsError for a gate drive that is not above 0, or where gate_scale is set as well or differs
+    Raises: InvalidValueError for a gate drive that is not above 0, or where gate_scale is set as well or differs
         between the cells.
     """
     compares_scales = "gate_scale" in set_by(plan.preset)
     if kappa is not None and not 0 < kappa < math.inf:
-        raise InvalidParamsError(f"kappa={kappa} must be above 0. Raise kappa.")
+        raise InvalidValueError(f"kappa={kappa} must be above 0. Raise kappa.", argument="kappa")
     if kappa is not None and "gate_scale" in plan.settings:
         raise InvalidParamsError("gate_scale and kappa decide the same: drop one of both.")
     if is_literal and (kappa is not None or compares_scales):
@@ -81,7 +83,7 @@ def literal(plan: Plan) -> FittedPlan:
     and these images as they are: eta = alpha = sigma_0^.5 and lambda = Gamma = sigma_0^1.25; of servers eta and lambda.
 
     Source: Section 3.2 and Theorem 1 of `continual`, Section VI of `edge`.
-    Raises: InvalidParamsError where one of them is set as well.
+    Raises: InvalidValueError where one of them is set as well.
     """
     deviation = deviation_of(plan)
     rate = float(f"{deviation**0.5:.3g}")
@@ -119,7 +121,7 @@ def deviation_of(plan: Plan) -> float:
 
 def at_drive(plan: Plan, target: float) -> FittedPlan:
     """The scale of the gate's input at which the pilot's median kappa is the target: kappa goes as its square. The plan
-    has passed `check`. Raises: InvalidRunError for a pilot without a gate drive.
+    has passed `check`. Raises: InvalidValueError for a pilot without a gate drive.
     """
     cell, params = max(plan.params().items(), key=lambda item: int(item[1].num_experts))
     # All where classes arrive one after the other: the first rounds of those are of one class alone.

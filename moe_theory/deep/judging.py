@@ -62,8 +62,8 @@ class Judgement:
 def preset_for(name: str | None, folder: Path | str | None) -> Preset:
     """The preset called `name` on the data set that a folder has; without a name the first one on these data.
 
-    Raises: UnknownNameError for an unknown name; MissingDataError for a folder that holds something else;
-        DamagedDataError; InvalidRunError where neither names a preset.
+    Raises: UnknownNameError for an unknown name; MissingError for a folder that holds something else;
+        DataError; InvalidValueError where neither names a preset.
     """
     if folder is None:
         return presets.on_data(name, None)
@@ -123,7 +123,7 @@ def plan(
         ['M = 1', 'M = 4', 'M = 4, no termination', 'M = 7', 'M = 7, no termination']
     """
     if not isinstance(data, DataSet | Path | str | None):
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"data of type {shortened(type(data).__name__)} is no data set and no folder of one. Make one of arrays by "
             "`deep.datasets.from_arrays`."
         )
@@ -144,9 +144,10 @@ def plan(
     report = tell or (lambda *lines: None)
     read = data if isinstance(data, DataSet) else datasets.load(chosen.data, place)  # last: it may take long
     if test_images is not None and test_images > len(read.test.labels):
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"test_images={test_images} must be at most {len(read.test.labels)}, as many as {read.title} has. Lower "
-            "test_images, or leave it out for all."
+            "test_images, or leave it out for all.",
+            argument="test_images",
         )
     if place is not None:
         report(*data_report.lines(read))
@@ -186,8 +187,8 @@ def judge(
     Args:
         progress: where to report; unless given a line in a notebook, else standard error.
         command: that verdicts name as what repeats them; unless given this call.
-    Raises: InvalidRunError for runs that do not fit into memory, or whose experts diverge; OutputError for a folder
-        that cannot be written; InvalidParamsError, InvalidDimsError, InvalidSystemError and UnknownNameError for a plan
+    Raises: InvalidValueError for runs that do not fit into memory, or whose experts diverge; OutputError for a folder
+        that cannot be written; InvalidValueError, DeclarationError and UnknownNameError for a plan
         that was changed by hand.
 
     Examples:
@@ -214,7 +215,7 @@ def _numbers(name: str, given: Sequence[int] | None) -> tuple[int, ...] | None:
         return None if given is None else tuple(given)
     except TypeError:
         told = f"{name}={shortened(given)} must be a sequence of whole numbers, such as (1, 4)"
-        raise InvalidRunError(f"{told}. Put it in brackets.") from None
+        raise InvalidValueError(f"{told}. Put it in brackets.") from None
 
 
 def _tests(plan: Plan) -> list[SequentialTest]:

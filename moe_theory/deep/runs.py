@@ -23,7 +23,7 @@ from jaxtyping import Array, Key, PyTree, Shaped
 
 from moe_theory.core import engine, programs
 from moe_theory.core.constraints import typed
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.machine import available_cores, machine_memory
 from moe_theory.core.programs import compiled_once
@@ -83,7 +83,7 @@ class Stored(enum.StrEnum):
 class Plan:
     """A request to run a preset, as `deep.plan` makes it.
 
-    Raises: InvalidRunError, InvalidDimsError or InvalidParamsError for one that cannot be run.
+    Raises: InvalidValueError for one that cannot be run.
     """
 
     preset: Preset
@@ -97,9 +97,11 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.replicates < 1:
-            raise InvalidRunError(f"replicates={self.replicates} must be at least 1. Raise replicates.")
+            raise InvalidValueError(
+                f"replicates={self.replicates} must be at least 1. Raise replicates.", argument="replicates"
+            )
         if self.every < 1:
-            raise InvalidRunError(f"every={self.every} must be at least 1 round. Raise every.")
+            raise InvalidValueError(f"every={self.every} must be at least 1 round. Raise every.", argument="every")
         root_key(self.seed)
         self.params()
         check_classes(self.data, self.preset.classes)
@@ -114,19 +116,19 @@ class Plan:
     def params(self) -> dict[str, Params]:
         """Parameters by cell: the reading's, a cell's own and the settings.
 
-        Raises: InvalidParamsError or InvalidDimsError for settings that cannot be.
+        Raises: InvalidValueError for settings that cannot be.
         """
         cells, defaults = self.preset.cells(), self.reading.params()
         for name in self.settings:
             if name not in defaults._fields:
-                raise InvalidParamsError(str(unknown_name("parameter", name, defaults._fields, type(defaults))))
+                raise InvalidValueError(str(unknown_name("parameter", name, defaults._fields, type(defaults))))
             if name in set_by(self.preset):
-                raise InvalidParamsError(
+                raise InvalidValueError(
                     f"{name} cannot be set: {self.preset.name} sets it in each of its cells, such as "
                     f"{next(iter(cells))!r}. Set another parameter."
                 )
             if name in WITHOUT_EFFECT[self.preset.paper]:
-                raise InvalidParamsError(
+                raise InvalidValueError(
                     f"{name} cannot be set: the system of {self.preset.paper}, which {self.preset.name} runs, ignores "
                     "it. Set another parameter."
                 )
@@ -196,7 +198,7 @@ def run_plan(
     Args:
         replicates: the seeds to run, all of the plan's unless given.
         on_step: called from threads after every part is stored. An exception that it raises ends the runs.
-    Raises: OutputError for a folder that cannot be written; InvalidRunError for runs that do not fit into memory, or
+    Raises: OutputError for a folder that cannot be written; InvalidValueError for runs that do not fit into memory, or
         whose experts diverge.
     """
     require_memory(plan, num_threads)
@@ -321,10 +323,10 @@ def bytes_needed(plan: Plan, num_threads: int) -> int:
 
 
 def require_memory(plan: Plan, num_threads: int) -> None:
-    """Raise InvalidRunError for runs that do not fit into this machine."""
+    """Raise InvalidValueError for runs that do not fit into this machine."""
     needed, available = bytes_needed(plan, num_threads), machine_memory()
     if backend() == "cpu" and needed > available:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"{num_threads} runs at once would need at least {needed / 1e9:.1f} GB of this machine's "
             f"{available / 1e9:.1f} GB. Lower --experts or --test-images, or name a smaller --network."
         )
@@ -394,7 +396,7 @@ class _Shared:
 def _require_finite(piece: Any, done: int, cell: str, replicate: int, params: Params) -> None:
     """Stop a run whose experts diverge at the first round that shows it."""
     if not np.all(finite := np.isfinite(piece.locality)):
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"{cell}, seed {replicate}: experts diverge in round {done + int(np.argmin(finite)) + 1}, at "
             f"expert_rate={float(params.expert_rate):g}. Set a smaller one, such as --set "
             f"expert_rate={float(params.expert_rate) / 2:g} --set final_rate={float(params.final_rate) / 2:g}."

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from moe_theory.core import gating, random
 from moe_theory.core.constraints import is_known
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import rounded_positive
 from moe_theory.core.tasks import (
@@ -48,7 +48,7 @@ def draw(
     The kind is uniform on the pool; the truth is its centre plus N(0, spread^2) entrywise (6).
 
     Source: Definition 1 and Eq. (6) of `edge`.
-    Raises: InvalidParamsError for a law of delays that does not return whole numbers (M,).
+    Raises: InvalidValueError for a law of delays that does not return whole numbers (M,).
 
     Examples:
         >>> import jax, jax.numpy as jnp
@@ -131,7 +131,7 @@ def transfer_trip(
 def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2"], params: Params, law: Law) -> Array:
     """Draw each server's execution delay d^ex (M,), in rounds; it stays for the whole run.
 
-    Raises: InvalidParamsError, as `bounded_delays`.
+    Raises: InvalidValueError, as `bounded_delays`.
     """
     uniform = random.uniforms(key, dims.max_experts, positions.dtype)
     trip = Trip(
@@ -147,10 +147,10 @@ def draw_execution(key: Key[Array, ""], dims: Dims, positions: Float[Array, "M 2
 
 
 def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
-    """A law's delays, clipped to the bounds. Raises: InvalidParamsError unless the law returns whole numbers (M,)."""
+    """A law's delays, clipped to the bounds. Raises: InvalidValueError unless the law returns whole numbers (M,)."""
     rounds = jnp.asarray(law(trip, params))
     if rounds.shape != trip.uniform.shape or not jnp.issubdtype(rounds.dtype, jnp.integer):
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"a law of delays gave {rounds.dtype} of shape {rounds.shape}, not whole rounds, one a server: "
             f"{trip.uniform.shape}. Round and cast in the law."
         )
@@ -160,10 +160,10 @@ def bounded_delays(law: Law, trip: Trip, params: Params) -> Int[Array, " M"]:
 def check_laws(dims: Dims, params: Params, transfer: Law, execution: Law) -> None:
     """Refuse laws that do not fit: execution by distance, and a table of another shape or beyond the bounds.
 
-    Raises: InvalidParamsError, InvalidDimsError.
+    Raises: InvalidValueError.
     """
     if execution is delays.by_distance:
-        raise InvalidParamsError("by_distance is a law of transfers: execution is at one server. Choose another law.")
+        raise InvalidValueError("by_distance is a law of transfers: execution is at one server. Choose another law.")
     experts = (dims.max_experts,)
     shapes = {"transfer": (experts, experts * 2), "execution": (experts,)}
     for name, law in (("transfer", transfer), ("execution", execution)):

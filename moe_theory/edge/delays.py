@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.core.fields import documented
 from moe_theory.core.numerics import Numbers
 from moe_theory.edge.params import Dims, Params, require_whole_rounds
@@ -87,7 +87,7 @@ class Table:
 
     Args:
         rounds: an array, or the path of a CSV file (commas, one row a line, no header).
-    Raises: InvalidDimsError for another shape; InvalidParamsError for a delay that is negative, fractional or missing,
+    Raises: InvalidValueError for another shape; InvalidValueError for a delay that is negative, fractional or missing,
         or a file of anything else.
 
     Examples:
@@ -101,7 +101,9 @@ class Table:
     def __init__(self, rounds: Numbers | Path | str | list) -> None:
         table = _read(rounds) if isinstance(rounds, (str, Path)) else _array(rounds)
         if table.ndim not in (1, 2) or table.size == 0:
-            raise InvalidDimsError(f"rounds of shape {table.shape} must be (M,) or (M, M). Change the table of delays.")
+            raise InvalidValueError(
+                f"rounds of shape {table.shape} must be (M,) or (M, M). Change the table of delays."
+            )
         require_whole_rounds("rounds", table)
         self.rounds: Int[np.ndarray, ...] = table.astype(np.int32)
 
@@ -115,11 +117,11 @@ class Table:
     def check(self, dims: Dims, name: str, shapes: tuple[tuple[int, ...], ...], bounds: tuple[int, int] | None) -> None:
         """Raise unless the table has one of `shapes` and, where they are known, stays within the `bounds`.
 
-        Raises: InvalidDimsError for another shape; InvalidParamsError for a delay beyond the bounds.
+        Raises: InvalidValueError for another shape; InvalidValueError for a delay beyond the bounds.
         """
         if self.rounds.shape not in shapes:
             wanted = " or ".join(map(str, shapes))
-            raise InvalidDimsError(
+            raise InvalidValueError(
                 f"the table of {name} delays has shape {self.rounds.shape}, but max_experts={dims.max_experts} needs "
                 f"{wanted}. Change the table or max_experts."
             )
@@ -130,7 +132,7 @@ class Table:
             (self.rounds.max(), self.rounds.max() > bounds[1], f"max_{name}_delay={bounds[1]}"),
         ):
             if is_beyond:
-                raise InvalidParamsError(
+                raise InvalidValueError(
                     f"the table of {name} delays has {value}, beyond {end}. Change the table or {end.split('=')[0]}."
                 )
 
@@ -155,10 +157,10 @@ def _read(path: Path | str) -> np.ndarray:
         return np.loadtxt(lines, delimiter=",", ndmin=1, comments=None) if lines else np.zeros(0)
     except OSError as failure:
         reason = failure.strerror or failure
-        raise InvalidParamsError(f"cannot read the table of delays {path}: {reason}. Change the path.") from None
+        raise InvalidValueError(f"cannot read the table of delays {path}: {reason}. Change the path.") from None
     except ValueError as failure:
         reason = str(failure).split(";")[0].rstrip(".")
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"the table of delays {path} is no CSV of whole numbers: {reason}. Change the table."
         ) from None
 
@@ -167,4 +169,4 @@ def _array(rounds: Numbers | list) -> np.ndarray:
     try:
         return np.asarray(rounds)
     except ValueError:
-        raise InvalidDimsError("rounds has rows of unequal lengths: give (M,) or (M, M). Change it.") from None
+        raise InvalidValueError("rounds has rows of unequal lengths: give (M,) or (M, M). Change it.") from None

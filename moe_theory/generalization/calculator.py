@@ -23,7 +23,7 @@ from moe_theory.core.constraints import (
     require,
     require_active,
 )
-from moe_theory.core.errors import InvalidParamsError, shortened, unknown_name
+from moe_theory.core.errors import InvalidValueError, shortened, unknown_name
 from moe_theory.generalization import certificate, complexity, corrected, from_files, theory
 
 DIMENSIONS = {"masks": "mask-dimension", "router": "router-dimension"}  # the readings of d_N
@@ -43,7 +43,7 @@ LOSS, SAMPLES, ONE, LIPSCHITZ, NORMS, OUTPUT, LOGITS, GIVEN, SIZES, CODE, ERROR 
 class Setting:
     """A classifier, its number of samples, and what counts as informative.
 
-    Raises: InvalidParamsError for values out of range or in contradiction; UnknownNameError for an unknown router or
+    Raises: InvalidValueError for values out of range or in contradiction; UnknownNameError for an unknown router or
         reading.
     """
 
@@ -177,8 +177,8 @@ def bound(
         losses: its loss in [0, 1] on each sample instead: an .npy of m numbers, or text of one a line.
         values: fields of `calculator.Setting`; `rademacher` is a number, R_m(H) at this m, or text such as
             "2.5/sqrt(m)", which bounds it on any m inputs.
-    Raises: InvalidParamsError for values out of range or in contradiction, for files that say too little, or a router
-        whose class has no finite d_N; InvalidCheckpointError for weights that cannot be read; UnknownNameError for a
+    Raises: InvalidValueError for values out of range or in contradiction, for files that say too little, or a router
+        whose class has no finite d_N; DamagedError for weights that cannot be read; UnknownNameError for a
         name that is not known.
 
     Examples:
@@ -211,9 +211,10 @@ def setting_of(rademacher: float | str | None = None, **values: Any) -> Setting:
     try:
         number = float(over_root[1] if over_root else rademacher)
     except ValueError:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"rademacher={shortened(rademacher)} must be a number, R_m(H) at this m, or a multiple such as "
-            "'2.5/sqrt(m)'."
+            "'2.5/sqrt(m)'.",
+            argument="rademacher",
         ) from None
     scale = math.sqrt(max(values.get("num_samples", Setting.num_samples), 1)) if over_root else 1.0
     return Setting(rademacher=number / scale, is_uniform=over_root is not None, **values)
@@ -222,7 +223,7 @@ def setting_of(rademacher: float | str | None = None, **values: Any) -> Setting:
 def calculate(setting: Setting) -> list[EvaluatedBound]:
     """All applicable bounds, those of the paper first; on the risk where the training error is known, else on the gap.
 
-    Raises: InvalidParamsError where the router's class has no finite d_N under the given reading, or any.
+    Raises: InvalidValueError where the router's class has no finite d_N under the given reading, or any.
     """
     forms = applicable_forms(setting)
     values = [form.at(setting.num_samples) for form in forms]
@@ -283,7 +284,7 @@ def _of_risk(form: Form, training_error: float) -> Form:
 def dimensions(setting: Setting) -> dict[str, float]:
     """d_N of the router for each reading under which its class has one.
 
-    Raises: InvalidParamsError where it has none under the given reading, or under any.
+    Raises: InvalidValueError where it has none under the given reading, or under any.
     """
     if setting.natarajan is not None:
         return {setting.dimension or OWN: setting.natarajan}
@@ -300,7 +301,7 @@ def dimensions(setting: Setting) -> dict[str, float]:
                 DIMENSIONS[name],
                 setting.num_parameters,
             )
-        except InvalidParamsError as refusal:
+        except InvalidValueError as refusal:
             refusals.append(refusal)
     if not found:
         raise refusals[0]
@@ -497,8 +498,9 @@ def _check_numbers(setting: Setting) -> None:
     if setting.training_error is not None:
         require(Probability, training_error=setting.training_error)
     if setting.code_bits is not None and (setting.training_error is None or setting.code_bits < 0):
-        raise InvalidParamsError(
-            f"code_bits={setting.code_bits} must not be negative, and needs training_error beside it. Change one."
+        raise InvalidValueError(
+            f"code_bits={setting.code_bits} must not be negative, and needs training_error beside it. Change one.",
+            argument="code_bits",
         )
     require(Within(0, 1, open_low=True, why="the loss is in [0, 1]"), threshold=setting.threshold)
 
@@ -509,39 +511,42 @@ def _check_names(setting: Setting) -> None:
     if setting.dimension is not None and setting.dimension not in DIMENSIONS:
         raise unknown_name("dimension", setting.dimension, DIMENSIONS)
     if setting.router_widths and setting.router not in (None, NETWORK):
-        raise InvalidParamsError(
-            f"router={setting.router} has no router_widths, which are of a network. Drop one of both."
+        raise InvalidValueError(
+            f"router={setting.router} has no router_widths, which are of a network. Drop one of both.",
+            argument="router",
         )
     if setting.router == NETWORK and not setting.router_widths and setting.natarajan is None:
-        raise InvalidParamsError("router=network needs router_widths, which d_N depends on, or natarajan. Give one.")
+        raise InvalidValueError(
+            "router=network needs router_widths, which d_N depends on, or natarajan. Give one.", argument="router"
+        )
 
 
 def _check_layers(setting: Setting) -> None:
     others = ("expert_widths", "router_widths", "operator_norms", "row_norms", "rademacher", "natarajan", "router")
     known = [name for name in others if getattr(setting, name)]
     if setting.num_weights is not None and known:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"num_weights is for a classifier of which nothing else is known, not even {known[0]}. Drop one of both."
         )
     networks = setting.expert_widths or setting.operator_norms or setting.row_norms
     if setting.rademacher is not None and networks:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             "rademacher stands in for what follows from expert_widths, operator_norms and row_norms. Drop one of both."
         )
     if setting.row_norms and not setting.operator_norms:
-        raise InvalidParamsError("row_norms need operator_norms beside them, one for each layer. Give both.")
+        raise InvalidValueError("row_norms need operator_norms beside them, one for each layer. Give both.")
     if setting.operator_norms and not (setting.row_norms or setting.expert_widths):
-        raise InvalidParamsError(
+        raise InvalidValueError(
             "operator_norms need row_norms beside them, or expert_widths that bound those. Give one."
         )
     layers = len(setting.expert_widths) + 1 if setting.expert_widths else len(setting.operator_norms)
     for name in ("operator_norms", "row_norms"):
         count = len(getattr(setting, name))
         if count not in (0, layers):
-            raise InvalidParamsError(
+            raise InvalidValueError(
                 f"{name} has {count} entries for experts of {layers} layers, the output's included. Give one a layer."
             )
     with np.errstate(over="ignore"):
         capacity = rademacher(setting, 1)
     if not math.isfinite(capacity):
-        raise InvalidParamsError("R_m(H) of experts with these norms is too large for a number. Lower the norms.")
+        raise InvalidValueError("R_m(H) of experts with these norms is too large for a number. Lower the norms.")

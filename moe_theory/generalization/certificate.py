@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from moe_theory.core.constraints import Count, OpenProbability, Probability, require
-from moe_theory.core.errors import InvalidParamsError, shortened
+from moe_theory.core.errors import InvalidValueError, shortened
 from moe_theory.core.fields import documented
 from moe_theory.runs.tensors import NUMBERS, array_of, open_checkpoint
 
@@ -57,7 +57,7 @@ def certificate(
         training_error: mean loss on the m samples, in [0, 1].
         num_choices: architectures, codes or other hypotheses fixed in advance that one was chosen from.
     Source: Hoeffding (1963), Theorem 1, and a union over a prefix-free code; derived at the head of the module.
-    Raises: InvalidParamsError for numbers out of range.
+    Raises: InvalidValueError for numbers out of range.
 
     Examples:
         Nothing is to be described, and no errors were made: 1 - delta^(1/m).
@@ -71,7 +71,9 @@ def certificate(
     require(Probability, training_error=training_error)
     require(OpenProbability, delta=delta)
     if num_bits < 0:
-        raise InvalidParamsError(f"num_bits={num_bits} must not be negative: it is the length of a code. Raise it.")
+        raise InvalidValueError(
+            f"num_bits={num_bits} must not be negative: it is the length of a code. Raise it.", argument="num_bits"
+        )
     nats = num_bits * math.log(2) + math.log(num_choices) + math.log(1 / delta)
     risk = largest_risk(training_error, nats / num_samples)
     return Certificate(risk, training_error, num_bits, num_samples, num_choices, delta)
@@ -116,7 +118,7 @@ def code_length(arrays: _Arrays) -> int:
     Args:
         arrays: floating-point tensors of any shapes, in the order of their names.
     Source: Elias (1975) for sizes, Krichevsky and Trofimov (1981) for levels, and the code of Shannon, Fano and Elias.
-    Raises: InvalidParamsError for tensors of other dtypes, or with NaN.
+    Raises: InvalidValueError for tensors of other dtypes, or with NaN.
 
     Examples:
         >>> import numpy as np
@@ -128,7 +130,7 @@ def code_length(arrays: _Arrays) -> int:
     for name in sorted(arrays):
         array = np.asarray(arrays[name])
         if array.dtype.name not in _KINDS or np.isnan(array.astype(np.float64)).any():
-            raise InvalidParamsError(
+            raise InvalidValueError(
                 f"{name} has numbers of type {array.dtype.name}, or NaN among them, but weights of {', '.join(_KINDS)} "
                 "are coded. Convert it."
             )
@@ -153,7 +155,7 @@ def code_of(path: str | Path) -> Coded:
     Args:
         path: a safetensors file, or a folder of shards, of at most `MOST_WEIGHTS` floating-point weights.
     Source: `code_length`.
-    Raises: InvalidCheckpointError for what is no checkpoint; InvalidParamsError for other dtypes, or too many weights.
+    Raises: DamagedError for what is no checkpoint; InvalidValueError for other dtypes, or too many weights.
 
     Examples:
         >>> import tempfile
@@ -169,12 +171,12 @@ def code_of(path: str | Path) -> Coded:
     tensors = open_checkpoint(Path(path)).tensors
     count = sum(math.prod(tensor.shape) for tensor in tensors.values())
     if not 0 < count <= MOST_WEIGHTS:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{path} has {count:,} weights, but 1 to {MOST_WEIGHTS:,} are coded. Name another, or drop --errors and "
             "losses."
         )
     if other := next((name for name, tensor in tensors.items() if tensor.kind not in NUMBERS), None):
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{path} has {other} of type {tensors[other].kind}, but {', '.join(NUMBERS)} are coded. Convert it."
         )
     stored = 8 * sum(tensor.stop - tensor.start for tensor in tensors.values())
@@ -187,7 +189,7 @@ def mean_loss(path: str | Path) -> tuple[float, int]:
     Args:
         path: an .npy of numbers, (m,), or text of one a line.
     Source: the loss of each sample, as `certificate` needs it.
-    Raises: InvalidParamsError for a file that is none, or numbers that are not in [0, 1].
+    Raises: InvalidValueError for a file that is none, or numbers that are not in [0, 1].
 
     Examples:
         >>> import tempfile
@@ -208,14 +210,14 @@ def mean_loss(path: str | Path) -> tuple[float, int]:
         if losses.ndim != 1 or not len(losses) or losses.dtype.kind not in "biuf":
             raise ValueError(f"it has {losses.dtype.name} of shape {losses.shape}")
     except (OSError, ValueError, EOFError) as failure:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{path} cannot be read as losses ({shortened(str(failure))}). Name an .npy of m numbers, or text of one a "
             "line."
         ) from None
     losses = losses.astype(np.float64)
     if not np.all((losses >= 0) & (losses <= 1)):
         worst = losses[~((losses >= 0) & (losses <= 1))][0]
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{path} has the loss {worst:g}, which is not in [0, 1]: for other losses no bound here holds. Clip "
             "or scale it."
         )

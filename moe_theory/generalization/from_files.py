@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moe_theory.core.errors import InvalidParamsError, shortened
+from moe_theory.core.errors import InvalidValueError, shortened
 from moe_theory.core.fields import documented
 from moe_theory.generalization import certificate
 from moe_theory.runs.files import read_json
@@ -30,7 +30,7 @@ def stored(path: str | Path) -> StoredSize:
     Args:
         path: a safetensors file, a folder of its shards, or its index alone.
     Source: the safetensors format.
-    Raises: InvalidCheckpointError for what is no checkpoint; InvalidParamsError for an index that says no size.
+    Raises: DamagedError for what is no checkpoint; InvalidValueError for an index that says no size.
 
     Examples:
         >>> import tempfile
@@ -51,7 +51,7 @@ def stored(path: str | Path) -> StoredSize:
     packed = sorted({tensor.kind for tensor in tensors} & _PACKED)
     num_bits = 8 * sum(tensor.stop - tensor.start for tensor in tensors)
     if not num_bits:
-        raise InvalidParamsError(f"{path} has no weights in its tensors. Name another checkpoint.")
+        raise InvalidValueError(f"{path} has no weights in its tensors. Name another checkpoint.")
     words = f"By the headers of {path.name}: {len(tensors):,} tensors in {num_bits // 8:,} bytes"
     if packed:
         return StoredSize(None, num_bits, f"{words}, some of them packed ({', '.join(packed)}).")
@@ -65,12 +65,12 @@ def _stated_size(index: Path) -> StoredSize:
         num_bytes = metadata["total_size"]
         num_weights = metadata.get("total_parameters")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as failure:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{index} states no total_size in its metadata ({shortened(str(failure))}), and its shards are not beside "
             "it. Fetch them, or give --weights and --bits."
         ) from None
     if type(num_bytes) is not int or not 0 < num_bytes < 2**58:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{index} has total_size={shortened(num_bytes)}, which is no number of bytes. Fetch its shards, or give "
             "--weights and --bits."
         )
@@ -91,17 +91,17 @@ def fields(
     Args:
         given: the fields that are given beside them. Of a trained model its number of samples may be.
         options: what messages call these.
-    Raises: InvalidParamsError for files that cannot be read, that say too little, or what is given too.
+    Raises: InvalidValueError for files that cannot be read, that say too little, or what is given too.
     """
     if num_errors is not None or losses is not None:
         return _trained(checkpoint, num_errors, losses, given)
     if checkpoint is None:
         return {}, []
     if clash := [options[name] for name in ("num_weights", "bits") if name in given]:
-        raise InvalidParamsError(f"{clash[0]} is what --checkpoint {checkpoint} says. Drop one of both.")
+        raise InvalidValueError(f"{clash[0]} is what --checkpoint {checkpoint} says. Drop one of both.")
     size = stored(checkpoint)
     if size.num_weights is None:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"{checkpoint} does not say how many weights it has: several are packed into a number, or its index states "
             "no total_parameters. Give --weights and --bits in its place."
         )
@@ -120,22 +120,22 @@ def _sizes(num_weights: int, num_bits: int) -> dict[str, Any]:
 def _trained(checkpoint: Path | None, num_errors: int | None, losses: Path | None, given: Mapping[str, Any]) -> Found:
     """Return the code length of a trained model's weights, and its training error."""
     if checkpoint is None:
-        raise InvalidParamsError("--errors needs --checkpoint, the weights of the model that makes them. Name it.")
+        raise InvalidValueError("--errors needs --checkpoint, the weights of the model that makes them. Name it.")
     if num_errors is not None and losses is not None:
-        raise InvalidParamsError("num_errors and losses both give the training error. Leave one of both out.")
+        raise InvalidValueError("num_errors and losses both give the training error. Leave one of both out.")
     if losses is not None:
         training_error, num_samples = certificate.mean_loss(losses)
         if given.get("num_samples", num_samples) != num_samples:
-            raise InvalidParamsError(
+            raise InvalidValueError(
                 f"{losses} has {num_samples} numbers, but the number of samples is {given['num_samples']}: there is "
                 "one loss a sample. Drop num_samples."
             )
     elif "num_samples" not in given:
-        raise InvalidParamsError("--errors needs --samples, the number of samples that they are among. Give it.")
+        raise InvalidValueError("--errors needs --samples, the number of samples that they are among. Give it.")
     else:
         num_samples = given["num_samples"]
         if not 0 <= (num_errors or 0) <= num_samples:
-            raise InvalidParamsError(f"--errors {num_errors} must be from 0 to --samples {num_samples}. Change one.")
+            raise InvalidValueError(f"--errors {num_errors} must be from 0 to --samples {num_samples}. Change one.")
         training_error = (num_errors or 0) / num_samples
     model = certificate.code_of(checkpoint)
     found = {"code_bits": model.num_bits, "training_error": training_error, "num_samples": num_samples}

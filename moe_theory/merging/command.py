@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from moe_theory.core.commands import Option, Terminal, option_names
 from moe_theory.core.errors import (
     OWN_CODE,
-    InvalidRunError,
-    InvalidStreamError,
+    DeclarationError,
+    InvalidValueError,
     MoeTheoryError,
     described,
     frames,
@@ -99,11 +99,13 @@ def merge(
         for name, value in {"tasks": tasks, "slot_size": slot_size, "drift": drift}.items():
             if value is not None:
                 option = option_names(merge)[name]
-                raise InvalidRunError(f"{option} is for the testbed, and {stream} has a stream of its own. Drop it.")
+                raise InvalidValueError(f"{option} is for the testbed, and {stream} has a stream of its own. Drop it.")
     slot_size = SLOT_SIZE if slot_size is None else slot_size
     drift = DRIFT if drift is None else drift
     if slots < 1 or slot_size < 1:
-        raise InvalidRunError(f"slots={slots} and slot_size={slot_size} must be at least 1. Raise them.")
+        raise InvalidValueError(
+            f"slots={slots} and slot_size={slot_size} must be at least 1. Raise them.", argument="slots"
+        )
     # Unknown names are refused before anything is trained.
     chosen = reading_named(reading)
     recipe = testbed.Recipe(tasks=TASKS if tasks is None else tasks)
@@ -135,14 +137,14 @@ def merge(
     if not served:
         if is_interrupted:
             raise KeyboardInterrupt
-        raise InvalidStreamError("the stream has no slots. Name another.")
+        raise DeclarationError("the stream has no slots. Name another.")
     equal = online.equal_rewards(open_stream(), len(served)) if stream is None else None
     return report.document(served, policy, equal, folder, is_interrupted)
 
 
 @contextlib.contextmanager
 def _failures_in_a_line(source: Path | None) -> Iterator[None]:
-    """Raise InvalidStreamError, with the line, where a user's file fails while it serves."""
+    """Raise DeclarationError, with the line, where a user's file fails while it serves."""
     try:
         yield
     except MoeTheoryError:
@@ -150,4 +152,4 @@ def _failures_in_a_line(source: Path | None) -> Iterator[None]:
     except OWN_CODE as failure:
         if source is None:
             raise
-        raise InvalidStreamError(f"{source} failed: {described(failure)}{frames(failure)}") from failure
+        raise DeclarationError(f"{source} failed: {described(failure)}{frames(failure)}") from failure

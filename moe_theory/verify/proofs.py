@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 
-from moe_theory.core.errors import InvalidStatementError, shortened
+from moe_theory.core.errors import DeclarationError, shortened
 from moe_theory.verify.verdict import Statement, source_of
 
 OWN = f"{__name__.partition('.')[0]}."  # what the packages of this distribution's papers begin with
@@ -14,7 +14,7 @@ OWN = f"{__name__.partition('.')[0]}."  # what the packages of this distribution
 def require_proofs(statements: Iterable[Statement]) -> None:
     """Run the proofs of statements, each once. Those of this distribution's papers are left to its tests.
 
-    Raises: InvalidStatementError, as `require_proof`.
+    Raises: DeclarationError, as `require_proof`.
     """
     names = {(proof.path, kind): of.name for of in statements for kind, proof in of.proofs.items()}
     for (path, kind), name in names.items():
@@ -25,12 +25,12 @@ def require_proofs(statements: Iterable[Statement]) -> None:
 def require_proof(path: str, kind: str, name: str) -> None:
     """Run the program of a "disproof", "proof" or "derivation" of the statement called `name`.
 
-    Raises: InvalidStatementError unless its last line is `sys.exit(...)` of what it has found, it exits with 0, and it
+    Raises: DeclarationError unless its last line is `sys.exit(...)` of what it has found, it exits with 0, and it
         prints both sides and then a line that begins with "violated:" or "proved:".
     """
     reason = _fault(source_of(path), kind)
     if reason:
-        raise InvalidStatementError(
+        raise DeclarationError(
             f"{name} is not proved: its {kind}, {path}, fails a check ({reason}). Fix it, or take it out of the "
             "statement."
         )

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from safetensors.numpy import save_file
 
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.generalization import calculator
 from moe_theory.generalization import report as bounds
 from moe_theory.generalization.calculator import Setting, calculate, setting_of
@@ -207,7 +207,7 @@ def test_what_a_trained_model_lacks(arguments, said, refused, trained):
 def test_losses_that_do_not_fit_are_refused(fields, said, trained, monkeypatch):
     monkeypatch.chdir(trained.parent)
     Path("losses.txt").write_text("0.5 1")
-    with pytest.raises(InvalidParamsError, match=said):
+    with pytest.raises(InvalidValueError, match=said):
         calculator.bound(checkpoint=trained, **fields)
 
 

@@ -15,7 +15,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from moe_theory import deep
-from moe_theory.core.errors import DamagedDataError, InvalidDimsError, MissingDataError, UnknownNameError
+from moe_theory.core.errors import DataError, InvalidValueError, MissingError, UnknownNameError
 from moe_theory.deep import fitting, presets, runs
 from moe_theory.deep.datasets import DATASETS, DataSet, cifar, found_in, load, mnist
 
@@ -216,7 +216,7 @@ def test_damaged_mnist(tmp_path, kind, data, said, compressed):
         path.write_bytes(gzip.compress(data))
     else:
         path.write_bytes(data)
-    line = raised(DamagedDataError, "mnist", tmp_path)
+    line = raised(DataError, "mnist", tmp_path)
     assert line.startswith(f"{path} is damaged: ")
     assert said in line.replace(".gz", "")
     assert line.endswith("Get it again from where it was published.")
@@ -233,9 +233,7 @@ WHOLE = gzip.compress(IMAGES)
 def test_what_cannot_be_decompressed(tmp_path, data):
     files.mnist(tmp_path, compressed=True)
     (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(data)
-    assert "train-images-idx3-ubyte.gz is damaged: it cannot be decompressed (" in raised(
-        DamagedDataError, "mnist", tmp_path
-    )
+    assert "train-images-idx3-ubyte.gz is damaged: it cannot be decompressed (" in raised(DataError, "mnist", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +249,7 @@ def test_damaged_binary_cifar(tmp_path, change, said):
     files.cifar10(tmp_path / "10")
     path = tmp_path / "10" / "test_batch.bin"
     path.write_bytes(change(path.read_bytes()))
-    line = raised(DamagedDataError, "cifar10", tmp_path / "10")
+    line = raised(DataError, "cifar10", tmp_path / "10")
     assert line.startswith(f"{path} is damaged: ")
     assert said in line
 
@@ -303,14 +301,14 @@ def test_damaged_tiny_imagenet(tmp_path, where, change, said):
         path.write_bytes(change(path.read_bytes())) if change else path.unlink()
     if not paths:
         (tmp_path / where).mkdir()
-    assert said in raised((DamagedDataError, InvalidDimsError), "tiny-imagenet", tmp_path)
+    assert said in raised((DataError, InvalidValueError), "tiny-imagenet", tmp_path)
 
 
 def test_tiny_imagenet_of_another_size(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "jpeg", lambda value, mode: whole(value, mode, side=32))
     files.tiny_imagenet(tmp_path, per_class=1)
     assert "train is damaged: its images have 32 x 32 pixels, not 64 x 64" in raised(
-        DamagedDataError, "tiny-imagenet", tmp_path
+        DataError, "tiny-imagenet", tmp_path
     )
 
 

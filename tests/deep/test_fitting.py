@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, InvalidRunError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.deep import datasets, fitting, presets, reading, runs
 from moe_theory.deep.params import Dims
 
@@ -62,7 +62,7 @@ def test_test_images_are_thinned_evenly():
     np.testing.assert_array_equal(few.test.labels[[0, -1]], data.test.labels[[0, -1]])
     assert few.train is data.train
     assert fitting.thinned(data, 10**6) is data is fitting.thinned(data, None)
-    with pytest.raises(InvalidRunError, match="test_images=0"):
+    with pytest.raises(InvalidValueError, match="test_images=0"):
         fitting.thinned(data, 0)
 
 
@@ -89,7 +89,7 @@ def test_a_preset_is_run_on_the_data_that_are_there(name, found, chosen, data):
 
 
 def test_a_folder_without_data_names_no_preset():
-    with pytest.raises(InvalidRunError, match="Name PRESET"):
+    with pytest.raises(InvalidValueError, match="Name PRESET"):
         presets.on_data(None, [])
 
 
@@ -108,13 +108,13 @@ def test_the_gates_scale_reaches_a_drive():
         records = runs.pilot(chosen, "M = 4", 10)
         assert np.median(records.drive) == pytest.approx(target, rel=0.5)
         assert f"for {target:g}" in told
-    with pytest.raises(InvalidParamsError, match="kappa=0"):
+    with pytest.raises(InvalidValueError, match="kappa=0"):
         fitting.check(plan, 0.0)
-    with pytest.raises(InvalidParamsError, match="drop one"):
+    with pytest.raises(InvalidValueError, match="drop one"):
         fitting.check(plan_of(settings={"gate_scale": 3.0}), 3.0)
 
 
 def test_a_run_whose_experts_diverge_stops():
     plan = plan_of(settings={"expert_rate": 1e30, "final_rate": 1e30})
-    with pytest.raises(InvalidRunError, match=r"seed \d: experts diverge in round \d+, at expert_rate=1e\+30"):
+    with pytest.raises(InvalidValueError, match=r"seed \d: experts diverge in round \d+, at expert_rate=1e\+30"):
         runs.run_plan(plan, num_threads=1)

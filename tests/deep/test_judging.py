@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from moe_theory import deep
-from moe_theory.core.errors import InvalidRunError, MissingDataError, UnknownNameError
+from moe_theory.core.errors import InvalidValueError, MissingError, UnknownNameError
 from moe_theory.deep import datasets, runs
 from moe_theory.deep.runs import Stored
 from moe_theory.runs import Progress, Run
@@ -88,12 +88,12 @@ def test_no_more_seeds_are_run_once_every_claim_is_decided(share, looks, monkeyp
     [
         ({"preset": "continual-minst"}, UnknownNameError, "'continual-mnist'"),
         ({"reading": "balance"}, UnknownNameError, "'balanced'"),
-        ({"data": (np.zeros((4, 2)), np.zeros(4))}, InvalidRunError, "data of type .tuple. is no data set"),
-        ({"data": "nowhere"}, MissingDataError, "nowhere"),
-        ({"experts": (4, 4)}, InvalidRunError, "experts"),
-        ({"experts": 4}, InvalidRunError, "experts=4 must be a sequence"),
-        ({"classes": 1}, InvalidRunError, "classes=1 must be a sequence"),
-        ({"test_images": 10**6}, InvalidRunError, "test_images=1000000 must be at most 3.., as many as digits"),
+        ({"data": (np.zeros((4, 2)), np.zeros(4))}, InvalidValueError, "data of type .tuple. is no data set"),
+        ({"data": "nowhere"}, MissingError, "nowhere"),
+        ({"experts": (4, 4)}, InvalidValueError, "experts"),
+        ({"experts": 4}, InvalidValueError, "experts=4 must be a sequence"),
+        ({"classes": 1}, InvalidValueError, "classes=1 must be a sequence"),
+        ({"test_images": 10**6}, InvalidValueError, "test_images=1000000 must be at most 3.., as many as digits"),
     ],
 )
 def test_requests_that_cannot_be_met_are_refused(options, error, said):

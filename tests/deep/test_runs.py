@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 from moe_theory.core import engine
-from moe_theory.core.errors import InvalidParamsError, InvalidRunError, OutputError
+from moe_theory.core.errors import InvalidValueError, OutputError
 from moe_theory.core.random import replicate_keys, root_key
 from moe_theory.core.system import simulate
 from moe_theory.deep import datasets, reading, runs
@@ -141,7 +141,7 @@ def test_runs_that_do_not_fit_into_memory_are_refused(undisturbed, monkeypatch):
     assert runs.bytes_needed(plan, 2) - runs.bytes_needed(plan, 1) > 2 * held
     monkeypatch.setattr(runs, "machine_memory", lambda: runs.bytes_needed(plan, 1))
     runs.run_plan(plan, num_threads=1)
-    with pytest.raises(InvalidRunError, match="Lower --experts"):
+    with pytest.raises(InvalidValueError, match="Lower --experts"):
         runs.run_plan(plan, num_threads=2)
 
 
@@ -200,7 +200,7 @@ def test_a_process_that_is_behind_loses_nothing_of_another_s_run(undisturbed, tm
 def test_a_folder_of_version_0_1_is_refused_in_one_line(tmp_path):
     (tmp_path / "runs" / "m-4").mkdir(parents=True)
     np.savez(tmp_path / "runs" / "m-4" / "0.npz", task="x")
-    with pytest.raises(InvalidRunError, match=r"written by version 0\.1.*another --out"):
+    with pytest.raises(InvalidValueError, match=r"written by version 0\.1.*another --out"):
         plan_of(tmp_path / "runs")
 
 
@@ -248,7 +248,7 @@ def test_requests_are_refused_before_anything_runs(tmp_path):
         ({"every": 0}, "every=0"),
         ({"seed": -1}, "seed=-1"),
     ):
-        with pytest.raises(InvalidRunError, match=named):
+        with pytest.raises(InvalidValueError, match=named):
             plan_of(**changes)
     for settings, named in (
         ({"nu": 1}, "unknown parameter 'nu'"),
@@ -258,7 +258,7 @@ def test_requests_are_refused_before_anything_runs(tmp_path):
         ({"gate_scale": "wide"}, "gate_scale=wide must be a number"),
         ({"gate_scale": -1}, "gate_scale"),
     ):
-        with pytest.raises(InvalidParamsError, match=named):
+        with pytest.raises(InvalidValueError, match=named):
             plan_of(settings=settings)
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"):

@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import save_file
 from scipy import optimize, special
 
-from moe_theory.core.errors import InvalidParamsError
+from moe_theory.core.errors import InvalidValueError
 from moe_theory.generalization.certificate import (
     _estimate_length,
     certificate,
@@ -47,7 +47,7 @@ def test_known_cases_of_the_bound():
     assert certificate(7, 0.3, 90, num_choices=8).risk == pytest.approx(certificate(10, 0.3, 90).risk)
     assert certificate(0, 1.0, 10).risk == 1.0
     for given in ({"training_error": 1.1}, {"num_samples": 0}, {"num_bits": -1}, {"delta": 0.0}, {"num_choices": 0}):
-        with pytest.raises(InvalidParamsError):
+        with pytest.raises(InvalidValueError):
             certificate(**{"num_bits": 1, "training_error": 0.1, "num_samples": 10} | given)
 
 
@@ -125,7 +125,7 @@ def test_the_length_is_that_of_krichevsky_and_trofimov(sequence):
 
 def test_weights_of_other_kinds_are_refused():
     for array in (np.arange(3), np.array([np.nan], np.float32), np.array(["a"])):
-        with pytest.raises(InvalidParamsError):
+        with pytest.raises(InvalidValueError):
             code_length({"a": array})
 
 
@@ -159,7 +159,7 @@ def test_a_checkpoint_s_weights_are_coded(tmp_path):
     size = sum(array.size for array in arrays.values())
     assert found == (size, 32 * size, code_length(arrays))
     save_file({"packed": np.zeros(4, np.uint8)}, path)
-    with pytest.raises(InvalidParamsError, match="U8"):
+    with pytest.raises(InvalidValueError, match="U8"):
         code_of(path)
 
 
@@ -176,7 +176,7 @@ def test_a_checkpoint_s_weights_are_coded(tmp_path):
 def test_losses_that_are_none_are_refused(content, said, tmp_path):
     path = tmp_path / "losses.txt"
     path.write_text(content)
-    with pytest.raises(InvalidParamsError, match=said):
+    with pytest.raises(InvalidValueError, match=said):
         mean_loss(path)
 
 
@@ -187,5 +187,5 @@ def test_losses_are_read_from_text_and_arrays(tmp_path):
     for name in ("losses.npy", "losses.txt"):
         assert mean_loss(str(tmp_path / name)) == (pytest.approx(losses.mean()), 11)
     np.save(tmp_path / "losses.npy", losses[:, None])
-    with pytest.raises(InvalidParamsError, match="of shape"):
+    with pytest.raises(InvalidValueError, match="of shape"):
         mean_loss(tmp_path / "losses.npy")

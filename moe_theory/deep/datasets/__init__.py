@@ -84,7 +84,7 @@ def found_in(folder: Path | str) -> list[str]:
 
     Of those in one format the one that its files are by their MD5, or else all.
 
-    Raises: DamagedDataError for files that cannot be read.
+    Raises: DataError for files that cannot be read.
 
     Examples:
         >>> import tempfile
@@ -111,8 +111,8 @@ def found_in(folder: Path | str) -> list[str]:
 def missing(folder: Path | str) -> MissingDataError:
     """Why a folder has no data set: what is there, and what may be.
 
-    Returns: a MissingDataError.
-    Raises: DamagedDataError for files that cannot be read.
+    Returns: a MissingError.
+    Raises: DataError for files that cannot be read.
 
     Examples:
         >>> import tempfile

@@ -61,7 +61,7 @@ def _read(cifar: Cifar, path: Path) -> Images:
     data = np.frombuffer(read_whole(path), np.uint8)
     record = cifar.num_labels + _PIXELS
     if not len(data) or len(data) % record:
-        raise DamagedDataError(path, f"its {len(data):,} bytes are not a whole number of images of {record:,} bytes")
+        raise DataError(path, f"its {len(data):,} bytes are not a whole number of images of {record:,} bytes")
     records = data.reshape(-1, record)
     labels = records[:, cifar.num_labels - 1]
     check_labels(path, labels, len(cifar.class_names))

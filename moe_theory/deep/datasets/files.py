@@ -83,9 +83,9 @@ def reading(path: Path) -> Iterator[None]:
         raise DamagedDataError(path, f"it cannot be decompressed ({failure})") from None
     except OSError as failure:
         reason = f"it cannot be read ({failure.strerror or failure})"
-        raise DamagedDataError(path, reason, "Fix its permissions or the disk, or get it again.") from None
+        raise DataError(path, reason, "Fix its permissions or the disk, or get it again.") from None
     except MemoryError:
-        raise DamagedDataError(path, "it does not fit into memory", "Use a smaller one, or more memory.") from None
+        raise DataError(path, "it does not fit into memory", "Use a smaller one, or more memory.") from None
 
 
 def read_whole(path: Path) -> bytes:
@@ -99,7 +99,7 @@ def read_lines(path: Path) -> list[str]:
     try:
         text = read_whole(path).decode("utf-8")
     except UnicodeDecodeError as failure:
-        raise DamagedDataError(path, f"it is not UTF-8 text at byte {failure.start}") from None
+        raise DataError(path, f"it is not UTF-8 text at byte {failure.start}") from None
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 

@@ -83,7 +83,7 @@ def _read(path: Path, shape: tuple[int, ...]) -> UInt8[np.ndarray, "n ..."]:
     if data[:4] != magic:
         begins = data[:4].hex(" ") or "nothing"
         wanted = f"{magic.hex(' ')} as an IDX file of bytes"
-        raise DamagedDataError(path, f"it begins with {begins}, not with {wanted} in {magic[3]} dimensions")
+        raise DataError(path, f"it begins with {begins}, not with {wanted} in {magic[3]} dimensions")
     start = len(magic) + 4 * (1 + len(shape))
     if len(data) < start:
         raise DamagedDataError(path, f"it ends after {len(data)} bytes, within its header")
@@ -92,5 +92,5 @@ def _read(path: Path, shape: tuple[int, ...]) -> UInt8[np.ndarray, "n ..."]:
         raise DamagedDataError(path, f"its images have shape {tuple(sides)}, not {shape} as in MNIST")
     size = count * math.prod(shape)
     if not count or len(data) - start != size:
-        raise DamagedDataError(path, f"its header promises {size:,} bytes after it; there are {len(data) - start:,}")
+        raise DataError(path, f"its header promises {size:,} bytes after it; there are {len(data) - start:,}")
     return np.frombuffer(data, np.uint8, offset=start).reshape(count, *shape)

@@ -37,7 +37,7 @@ def from_arrays(
 
     Args:
         class_names: of the classes 0, 1, ...; their numbers unless given.
-    Raises: InvalidDimsError for arrays that do not fit each other; InvalidParamsError for numbers that are not finite,
+    Raises: InvalidValueError for arrays that do not fit each other; InvalidValueError for numbers that are not finite,
         or labels without a class.
 
     Examples:
@@ -54,13 +54,13 @@ def from_arrays(
     highest = max(int(labels.max()) for _, labels in splits)
     num_classes = min(highest + 1, MOST_CLASSES) if class_names is None else len(class_names)
     if lowest < 0 or highest >= num_classes:
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"labels must be in 0..{num_classes - 1}, one for each class, and one is "
             f"{lowest if lowest < 0 else highest}. Change the labels."
         )
     num_present = len(np.unique(splits[0][1]))
     if class_names is None and num_classes > 2 * max(num_present, 2):
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"labels go up to {highest}, but only {num_present} of these {num_classes} classes have training data. "
             "Renumber them from 0, as np.unique(labels, return_inverse=True)[1] does, or remove the data of the last."
         )
@@ -152,7 +152,7 @@ def _divided(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     values = arrays["x_train"]
     labels = arrays["y_train"]
     if labels.ndim != 1 or values.shape[:1] != labels.shape:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"x_train of shape {values.shape} and y_train of shape {labels.shape} must have as many rows. Change one."
         )
     is_test = every_fifth(labels)

@@ -25,7 +25,7 @@ def lines(data: DataSet) -> list[str]:
 
 
 def folder_document(folder: Path) -> Document:
-    """Return what a folder holds, and what `--data` reads of it. Raises: MissingDataError; DamagedDataError."""
+    """Return what a folder holds, and what `--data` reads of it. Raises: MissingError; DataError."""
     names = datasets.found_in(folder)
     if not names:
         raise datasets.missing(folder)

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int, Key
 from moe_theory.core import constraints
 from moe_theory.core.constraints import Positive, Size, SizeOrZero
 from moe_theory.core.digits import handwritten_digits
-from moe_theory.core.errors import InvalidDimsError, unknown_name
+from moe_theory.core.errors import InvalidValueError, unknown_name
 
 
 class TaskFamily(NamedTuple):
@@ -133,7 +133,7 @@ class Recipe:
     seed: SizeOrZero = 0
 
     def __post_init__(self) -> None:
-        """Raises: UnknownNameError, InvalidDimsError or InvalidParamsError for what cannot be trained."""
+        """Raises: UnknownNameError, InvalidValueError for what cannot be trained."""
         if self.tasks not in FAMILIES:
             raise unknown_name("family of tasks", self.tasks, FAMILIES)
         constraints.check_sizes(self)
@@ -146,12 +146,16 @@ class Recipe:
 
     def _require_at_most(self, name: str, bound: int, why: str) -> None:
         if getattr(self, name) > bound:
-            raise InvalidDimsError(f"{name}={getattr(self, name)} must be at most {bound}: {why}. Lower {name}.")
+            raise InvalidValueError(
+                f"{name}={getattr(self, name)} must be at most {bound}: {why}. Lower {name}.", argument=name
+            )
 
     def _require_multiple(self, name: str, of: str, why: str) -> None:
         value, unit = getattr(self, name), getattr(self, of)
         if value % unit:
-            raise InvalidDimsError(f"{name}={value} must be a multiple of {of}={unit}: {why}. Change {name}.")
+            raise InvalidValueError(
+                f"{name}={value} must be a multiple of {of}={unit}: {why}. Change {name}.", argument=name
+            )
 
 
 class Examples(NamedTuple):
