@@ -33,13 +33,15 @@ def resized(
 ) -> Preset:
     """The preset with other sizes of `Dims`, where these are not None. A batch is never larger than the samples.
 
-    Raises: UnknownNameError for an unknown network; InvalidValueError for sizes below 1, or a batch that does not
-        divide the samples; InvalidValueError for no number of experts, or one twice.
+    Raises: UnknownNameError for an unknown network; InvalidValueError for sizes below 1, a batch that does not
+        divide the samples, or no number of experts, or one twice.
     """
     experts = preset.experts if experts is None else experts
     classes = preset.classes if classes is None else classes
     if not experts or len(set(experts)) < len(experts):
-        raise InvalidRunError(f"experts={list(experts)} must be one or more different numbers. Change experts.")
+        raise InvalidValueError(
+            f"experts={list(experts)} must be one or more different numbers. Change experts.", argument="experts"
+        )
     changes: dict[str, Any] = {name: value for name, value in sizes.items() if value is not None}
     changes |= {"num_classes": len(classes), "max_experts": max(experts)}
     samples = changes.get("num_samples", preset.dims.num_samples)
@@ -71,11 +73,11 @@ def check(plan: Plan, kappa: float | None, is_literal: bool = False) -> None:
     if kappa is not None and not 0 < kappa < math.inf:
         raise InvalidValueError(f"kappa={kappa} must be above 0. Raise kappa.", argument="kappa")
     if kappa is not None and "gate_scale" in plan.settings:
-        raise InvalidParamsError("gate_scale and kappa decide the same: drop one of both.")
+        raise InvalidValueError("gate_scale and kappa decide the same: drop one of both.")
     if is_literal and (kappa is not None or compares_scales):
-        raise InvalidParamsError("--literal leaves the gate's input as it is: drop it, or what scales that input.")
+        raise InvalidValueError("--literal leaves the gate's input as it is: drop it, or what scales that input.")
     if kappa is not None and compares_scales:
-        raise InvalidParamsError(f"{plan.preset.name} compares scales of the gate's input: drop kappa.")
+        raise InvalidValueError(f"{plan.preset.name} compares scales of the gate's input: drop kappa.")
 
 
 def literal(plan: Plan) -> FittedPlan:
@@ -98,7 +100,7 @@ def literal(plan: Plan) -> FittedPlan:
     }
     settings = {name: value for name, value in settings.items() if name not in WITHOUT_EFFECT[plan.preset.paper]}
     if both := sorted(settings.keys() & plan.settings.keys()):
-        raise InvalidParamsError(f"--literal sets {both[0]}: drop one of both.")
+        raise InvalidValueError(f"--literal sets {both[0]}: drop one of both.")
     listed = ", ".join(f"{name}={value}" for name, value in settings.items())
     told = f"sigma_0 of the mean images of {MEASURED_TASKS} tasks is {deviation:.3g}: {listed}"
     return FittedPlan(dataclasses.replace(plan, settings={**plan.settings, **settings}), told)
@@ -129,7 +131,7 @@ def at_drive(plan: Plan, target: float) -> FittedPlan:
     records = pilot(plan, cell, num_rounds)
     drive = float(np.median(records.drive[records.expert >= 0]))
     if not math.isfinite(drive) or drive <= 0:
-        raise InvalidRunError(
+        raise InvalidValueError(
             f"the pilot's median kappa is {drive:g}: its experts diverge or stay as they are. Lower expert_rate, "
             "or set gate_scale."
         )

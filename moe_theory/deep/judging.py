@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moe_theory.core.errors import InvalidRunError, shortened, unknown_name
+from moe_theory.core.errors import InvalidValueError, shortened, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.core.machine import available_cores
 from moe_theory.deep import datasets, fitting, own, presets, runs
@@ -112,8 +112,8 @@ def plan(
         folder: where runs are kept from checkpoint to checkpoint, and resumed from; None keeps nothing.
         every: rounds between checkpoints.
         tell: called with lines about what was read and measured, and what follows.
-    Raises: UnknownNameError, InvalidDimsError, InvalidParamsError and InvalidRunError for what cannot be run, or does
-        not go together; MissingDataError and DamagedDataError for the folder of the data; InvalidSystemError for a
+    Raises: UnknownNameError and InvalidValueError for what cannot be run, or does
+        not go together; MissingError and DataError for the folder of the data; DeclarationError for a
         network that cannot be imported; OutputError for a folder that cannot be written.
 
     Examples:

@@ -160,7 +160,7 @@ def test_without_data_the_message_says_what_was_looked_for_and_where(tmp_path, n
     file = tmp_path / "file"
     file.write_text("")
     for folder in (None, tmp_path, tmp_path / "absent", file):
-        line = raised(MissingDataError, name, folder)
+        line = raised(MissingError, name, folder)
         assert line.endswith(f"Name the folder that has {', '.join(DATASETS[name].files)}.")
         assert folder is None or str(folder) in line
 
@@ -168,11 +168,11 @@ def test_without_data_the_message_says_what_was_looked_for_and_where(tmp_path, n
 def test_a_data_set_in_part_is_missing_the_rest(tmp_path):
     files.mnist(tmp_path)
     (tmp_path / "t10k-labels-idx1-ubyte").unlink()
-    line = raised(MissingDataError, "mnist", tmp_path)
+    line = raised(MissingError, "mnist", tmp_path)
     assert f"no MNIST in {tmp_path}, which has no t10k-labels[-.]idx1-ubyte*. Name" in line
     files.cifar10(tmp_path / "10")
     (tmp_path / "10" / "data_batch_3.bin").unlink()
-    line = raised(MissingDataError, "cifar10", tmp_path / "10")
+    line = raised(MissingError, "cifar10", tmp_path / "10")
     assert "no CIFAR-10 (binary version) in " in line
     assert "which has no data_batch_3.bin. " in line
 
@@ -315,7 +315,7 @@ def test_tiny_imagenet_of_another_size(tmp_path, monkeypatch):
 def test_tiny_imagenet_without_its_annotations(tmp_path):
     files.tiny_imagenet(tmp_path, per_class=1)
     (tmp_path / "val" / "val_annotations.txt").unlink()
-    assert "val_annotations.txt is damaged: it cannot be read" in raised(DamagedDataError, "tiny-imagenet", tmp_path)
+    assert "val_annotations.txt is damaged: it cannot be read" in raised(DataError, "tiny-imagenet", tmp_path)
 
 
 def test_the_published_names_are_all_there():

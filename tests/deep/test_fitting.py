@@ -37,10 +37,10 @@ def test_sizes_take_the_place_of_the_presets():
     ("sizes", "error", "said"),
     [
         ({"network": "mpl"}, UnknownNameError, "mlp"),
-        ({"num_epochs": 0}, InvalidDimsError, "num_epochs=0"),
-        ({"num_samples": 50, "batch_size": 20}, InvalidDimsError, "batch_size=20"),
-        ({"experts": ()}, InvalidRunError, "experts"),
-        ({"experts": (4, 4)}, InvalidRunError, "experts"),
+        ({"num_epochs": 0}, InvalidValueError, "num_epochs=0"),
+        ({"num_samples": 50, "batch_size": 20}, InvalidValueError, "batch_size=20"),
+        ({"experts": ()}, InvalidValueError, "experts"),
+        ({"experts": (4, 4)}, InvalidValueError, "experts"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(sizes, error, said):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from moe_theory.core.errors import InvalidDimsError, InvalidParamsError, MoeTheoryError
+from moe_theory.core.errors import InvalidValueError, MoeTheoryError
 from moe_theory.deep import datasets
 
 from . import dataset_files as files
@@ -172,7 +172,7 @@ def test_a_folder_is_refused_with_the_way_out(name, tmp_path):
 
 
 def test_arrays_in_pytorch_s_order_are_refused():
-    with pytest.raises(InvalidDimsError, match="moveaxis"):
+    with pytest.raises(InvalidValueError, match="moveaxis"):
         datasets.from_arrays("a", TORCH["x_train"], Y, TORCH["x_test"], YT)
 
 
@@ -185,5 +185,5 @@ def test_splits_of_two_scales_are_refused(tmp_path, factor):
     np.savez(tmp_path / "mine.npz", **images, **labels)
     assert datasets.load("arrays", tmp_path).notes == ("float64 is converted to float32",)
     np.savez(tmp_path / "mine.npz", **{**images, "x_test": factor * images["x_test"]}, **labels)
-    with pytest.raises(InvalidParamsError, match="two scales"):
+    with pytest.raises(InvalidValueError, match="two scales"):
         datasets.load("arrays", tmp_path)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from moe_theory.core.digits import handwritten_digits
-from moe_theory.core.errors import MissingDataError, unknown_name
+from moe_theory.core.errors import MissingError, unknown_name
 from moe_theory.core.fields import documented
 from moe_theory.deep.datasets import cifar, folders, mnist, own, tiny_imagenet
 from moe_theory.deep.datasets.files import DataSet as DataSet
@@ -108,7 +108,7 @@ def found_in(folder: Path | str) -> list[str]:
     return [name for name in published if num_changed[name] == min(num_changed.values())]
 
 
-def missing(folder: Path | str) -> MissingDataError:
+def missing(folder: Path | str) -> MissingError:
     """Why a folder has no data set: what is there, and what may be.
 
     Returns: a MissingError.
@@ -122,12 +122,12 @@ def missing(folder: Path | str) -> MissingDataError:
     """
     place = Path(folder).expanduser().absolute()
     if not place.is_dir():
-        return MissingDataError(f"no data set in {place}, which is not a folder. Name the one that has it.")
+        return MissingError(f"no data set in {place}, which is not a folder. Name the one that has it.")
     with reading(place):
         endings = Counter(path.suffix.lower() or "of no ending" for path in place.iterdir() if not is_system(path))
     there = ", ".join(f"{count} {ending}" for ending, count in endings.most_common(5)) or "nothing"
     published = ", ".join(loader.title for name, loader in DATASETS.items() if loader.files and name not in OWN)
-    return MissingDataError(
+    return MissingError(
         f"no data set in {place}, which has {there}. It may have the published files of {published}; images in "
         "train/CLASS and test/CLASS, or in CLASS alone; or an .npz file of x_train, y_train, x_test, y_test."
     )
@@ -138,8 +138,8 @@ def load(name: str, folder: Path | str | None = None) -> DataSet:
 
     Args:
         folder: where its files are; ignored for digits, which are embedded.
-    Raises: UnknownNameError; MissingDataError, with the files that are not there; DamagedDataError, with the file and
-        its fault; InvalidDimsError and InvalidParamsError for arrays and images that are not read.
+    Raises: UnknownNameError; MissingError, with the files that are not there; DataError, with the file and
+        its fault; InvalidValueError for arrays and images that are not read.
 
     Examples:
         >>> from moe_theory.deep import datasets
@@ -152,7 +152,7 @@ def load(name: str, folder: Path | str | None = None) -> DataSet:
         raise unknown_name("data set", name, DATASETS)
     loader = DATASETS[name]
     if loader.files and folder is None:
-        raise MissingDataError(
+        raise MissingError(
             f"{name} needs a folder (--data DIR): {loader.title} is neither embedded nor downloaded. Name the folder "
             f"that has {', '.join(loader.files)}."
         )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from moe_theory.core.errors import DamagedDataError
+from moe_theory.core.errors import DataError
 from moe_theory.deep.datasets.files import DataSet, Images, check_labels, locate, read_whole
 
 _SIDE = 32

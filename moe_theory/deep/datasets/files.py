@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int, Int32, Num
 
-from moe_theory.core.errors import DamagedDataError, MissingDataError
+from moe_theory.core.errors import DataError, MissingError
 from moe_theory.core.fields import documented
 
 
@@ -49,16 +49,16 @@ _SYSTEM = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
 def locate(title: str, folder: Path, patterns: Sequence[str]) -> list[Path]:
     """Return the first entry of a folder for each glob pattern; those of folders end in "/".
 
-    Raises: MissingDataError, with the patterns that the folder lacks.
+    Raises: MissingError, with the patterns that the folder lacks.
     """
     folder = folder.expanduser().absolute()
     way_out = f"Name the folder that has {', '.join(patterns)}."
     if not folder.is_dir():
-        raise MissingDataError(f"no {title} in {folder}, which is not a folder. {way_out}")
+        raise MissingError(f"no {title} in {folder}, which is not a folder. {way_out}")
     paths = {pattern: matching(folder, pattern) for pattern in patterns}
     lacking = [pattern for pattern in patterns if not paths[pattern]]
     if lacking:
-        raise MissingDataError(f"no {title} in {folder}, which has no {', '.join(lacking)}. {way_out}")
+        raise MissingError(f"no {title} in {folder}, which has no {', '.join(lacking)}. {way_out}")
     return [paths[pattern][0] for pattern in patterns]
 
 
@@ -76,11 +76,11 @@ def is_system(path: Path) -> bool:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Raise DamagedDataError for what cannot be read."""
+    """Raise DataError for what cannot be read."""
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as failure:
-        raise DamagedDataError(path, f"it cannot be decompressed ({failure})") from None
+        raise DataError(path, f"it cannot be decompressed ({failure})") from None
     except OSError as failure:
         reason = f"it cannot be read ({failure.strerror or failure})"
         raise DataError(path, reason, "Fix its permissions or the disk, or get it again.") from None
@@ -113,7 +113,7 @@ def changed_files(paths: Sequence[Path], md5: Sequence[str]) -> list[str]:
 
 
 def check_labels(path: Path, labels: Int[np.ndarray, " n"], num_classes: int) -> None:
-    """Raise DamagedDataError for a label outside 0 .. num_classes - 1."""
+    """Raise DataError for a label outside 0 .. num_classes - 1."""
     wrong = np.flatnonzero(labels >= num_classes)
     if len(wrong):
-        raise DamagedDataError(path, f"label {labels[wrong[0]]} of image {wrong[0]} is not in 0..{num_classes - 1}")
+        raise DataError(path, f"label {labels[wrong[0]]} of image {wrong[0]} is not in 0..{num_classes - 1}")

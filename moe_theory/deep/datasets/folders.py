@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Int, Int32
 
-from moe_theory.core.errors import DamagedDataError, MissingDataError, shortened
+from moe_theory.core.errors import DataError, MissingError, shortened
 from moe_theory.deep.datasets.files import DataSet, Images, is_system, locate, matching, reading
 from moe_theory.deep.datasets.images import ENDINGS, read_images
 
@@ -26,7 +26,7 @@ def load_folders(folder: Path) -> DataSet:
     train = root / "train" if is_split else root
     names = [path.name for path in matching(train, "*/")]
     if len(names) < 2:
-        raise MissingDataError(f"{train} has {len(names)} folders of classes, and must have two: {_LAYOUTS}. Add some.")
+        raise MissingError(f"{train} has {len(names)} folders of classes, and must have two: {_LAYOUTS}. Add some.")
     paths, labels = class_images([train / name for name in names])
     notes = []
     if is_split:
@@ -40,7 +40,7 @@ def load_folders(folder: Path) -> DataSet:
         is_test = every_fifth(labels)
         notes.append(f"every {TESTED}th image of a class is a test image, as there is no test split")
     if not is_test.any():
-        raise MissingDataError(f"{root} has no images to test on. Add some: {_LAYOUTS}.")
+        raise MissingError(f"{root} has no images to test on. Add some: {_LAYOUTS}.")
     pixels, modes = read_images(paths)
     return DataSet(
         name=root.name,
@@ -54,24 +54,24 @@ def load_folders(folder: Path) -> DataSet:
 
 
 def class_images(folders: Sequence[Path]) -> tuple[list[Path], Int32[np.ndarray, " n"]]:
-    """Return the images in the folders of classes 0, 1, ..., and their labels. Raises: DamagedDataError for none."""
+    """Return the images in the folders of classes 0, 1, ..., and their labels. Raises: DataError for none."""
     listed = [list_images(folder) for folder in folders]
     for folder, paths in zip(folders, listed, strict=True):
         if not paths:
-            raise DamagedDataError(folder, "there are no images in it", "Put images there, or remove the folder.")
+            raise DataError(folder, "there are no images in it", "Put images there, or remove the folder.")
     counts = np.array([len(paths) for paths in listed], int)
     labels = np.repeat(np.arange(len(folders), dtype=np.int32), counts)
     return [path for paths in listed for path in paths], labels
 
 
 def list_images(folder: Path) -> list[Path]:
-    """Return the images in the folder of a class, by name. Raises: DamagedDataError for anything else there."""
+    """Return the images in the folder of a class, by name. Raises: DataError for anything else there."""
     with reading(folder):
         paths = sorted(path for path in folder.iterdir() if not is_system(path))
     for path in paths:
         if path.suffix.lower() not in ENDINGS:
             reason = f"it is no image by its ending ({', '.join(sorted(ENDINGS))}), in a folder of images"
-            raise DamagedDataError(path, reason, "Save it as PNG, or move it elsewhere.")
+            raise DataError(path, reason, "Save it as PNG, or move it elsewhere.")
     return paths
 
 
@@ -95,7 +95,7 @@ def _test_images(test: Path, names: Sequence[str]) -> tuple[list[Path], Int[np.n
     for name in present:
         if name not in names:
             reason = f"{shortened(name)} is not one of the {len(names)} classes of train"
-            raise DamagedDataError(test / name, reason, "Name the folders of both splits alike.")
+            raise DataError(test / name, reason, "Name the folders of both splits alike.")
     paths, places = class_images([test / name for name in present])
     labels = np.array([names.index(name) for name in present], np.int32)
     return paths, labels[places]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import UInt8
 
-from moe_theory.core.errors import DamagedDataError
+from moe_theory.core.errors import DataError
 from moe_theory.deep.datasets.files import DataSet, Images, changed_files, check_labels, locate, read_whole
 
 FILES = (
@@ -72,7 +72,7 @@ def _read_split(image_file: Path, label_file: Path, num_classes: int) -> Images:
     check_labels(label_file, labels, num_classes)
     if len(labels) != len(pixels):
         reason = f"it has {len(labels)} labels for the {len(pixels)} images of {image_file.name}"
-        raise DamagedDataError(label_file, reason)
+        raise DataError(label_file, reason)
     return Images(pixels[..., None], labels.astype(np.int32))
 
 
@@ -86,10 +86,10 @@ def _read(path: Path, shape: tuple[int, ...]) -> UInt8[np.ndarray, "n ..."]:
         raise DataError(path, f"it begins with {begins}, not with {wanted} in {magic[3]} dimensions")
     start = len(magic) + 4 * (1 + len(shape))
     if len(data) < start:
-        raise DamagedDataError(path, f"it ends after {len(data)} bytes, within its header")
+        raise DataError(path, f"it ends after {len(data)} bytes, within its header")
     count, *sides = np.frombuffer(data[len(magic) : start], ">u4").tolist()
     if tuple(sides) != shape:
-        raise DamagedDataError(path, f"its images have shape {tuple(sides)}, not {shape} as in MNIST")
+        raise DataError(path, f"its images have shape {tuple(sides)}, not {shape} as in MNIST")
     size = count * math.prod(shape)
     if not count or len(data) - start != size:
         raise DataError(path, f"its header promises {size:,} bytes after it; there are {len(data) - start:,}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int, Num
 
-from moe_theory.core.errors import DamagedDataError, InvalidDimsError, InvalidParamsError, MissingDataError, shortened
+from moe_theory.core.errors import DataError, InvalidValueError, MissingError, shortened
 from moe_theory.deep.datasets.files import DataSet, Images, locate, matching, read_whole
 from moe_theory.deep.datasets.folders import TESTED, every_fifth
 
@@ -37,8 +37,8 @@ def from_arrays(
 
     Args:
         class_names: of the classes 0, 1, ...; their numbers unless given.
-    Raises: InvalidValueError for arrays that do not fit each other; InvalidValueError for numbers that are not finite,
-        or labels without a class.
+    Raises: InvalidValueError for arrays that do not fit each other, numbers that are not finite, or labels without a
+        class.
 
     Examples:
         >>> import numpy as np
@@ -66,7 +66,7 @@ def from_arrays(
         )
     if pixels[0].shape[1:] != pixels[1].shape[1:] or pixels[0].dtype != pixels[1].dtype:
         shapes = [f"{values.shape[1:]} of {values.dtype}" for values in pixels]
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"training data {shapes[0]} and test data {shapes[1]} must be of one shape and one type. Convert them."
         )
     names = tuple(map(str, range(num_classes) if class_names is None else class_names))
@@ -82,7 +82,7 @@ def load_arrays(folder: Path) -> DataSet:
     path = locate(TITLE, folder, FILES)[0]
     files = [file.name for file in matching(path.parent, "*.npz")]
     if len(files) > 1:
-        raise MissingDataError(
+        raise MissingError(
             f"{path.parent} has {len(files)} data sets: {', '.join(files[:5])}. Put one in a folder of its own."
         )
     arrays, others = _read(path)
@@ -95,7 +95,7 @@ def load_arrays(folder: Path) -> DataSet:
         values = [arrays[name] for name in _NAMES]
         data = from_arrays(path.stem, values[0], values[1], values[2], values[3])
         _check_scales(data)
-    except (InvalidDimsError, InvalidParamsError) as failure:
+    except InvalidValueError as failure:
         raise type(failure)(f"{path}: {failure}") from None
     if dtype != data.train.pixels.dtype:
         notes.append(f"{dtype} is converted to {data.train.pixels.dtype}")
@@ -103,24 +103,24 @@ def load_arrays(folder: Path) -> DataSet:
 
 
 def _pixels(values: np.ndarray, labels: np.ndarray) -> Num[np.ndarray, "n h w c"]:
-    """Return images or features in four axes. Raises: InvalidDimsError, InvalidParamsError."""
+    """Return images or features in four axes. Raises: InvalidValueError."""
     if values.ndim not in (2, 3, 4) or labels.shape != values.shape[:1] or not len(labels):
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"data of shape {values.shape} with labels of shape {labels.shape} must be images (n, h, w) or "
             "(n, h, w, c), or features (n, p), with n labels. Reshape them."
         )
     if labels.dtype.kind not in "iu":
-        raise InvalidParamsError(f"labels of type {labels.dtype} must be whole numbers. Convert them.")
+        raise InvalidValueError(f"labels of type {labels.dtype} must be whole numbers. Convert them.")
     if values.dtype.kind not in _NUMBERS:
-        raise InvalidParamsError(f"data of type {values.dtype} must be real numbers. Convert them.")
+        raise InvalidValueError(f"data of type {values.dtype} must be real numbers. Convert them.")
     if values.dtype != np.uint8:
         if not np.isfinite(values).all():
-            raise InvalidParamsError("features must be finite: there are NaN or infinite ones. Remove them.")
+            raise InvalidValueError("features must be finite: there are NaN or infinite ones. Remove them.")
         if values.dtype.kind == "f" and max(float(values.max()), -float(values.min())) > _LARGEST_NUMBER:
-            raise InvalidParamsError(f"features must be at most {_LARGEST_NUMBER:g} in size. Scale them.")
+            raise InvalidValueError(f"features must be at most {_LARGEST_NUMBER:g} in size. Scale them.")
         values = values.astype(np.float32)
     if values.ndim == 4 and values.shape[1] in _CHANNELS and min(values.shape[2:]) > 4:
-        raise InvalidDimsError(
+        raise InvalidValueError(
             f"images of shape {values.shape} look like PyTorch's (n, c, h, w), but must be (n, h, w, c). Use "
             "np.moveaxis(images, 1, -1); features are (n, p)."
         )
@@ -138,12 +138,12 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], list[str]]:
             arrays = {name: archive[name] for name in _NAMES if name in names}
     except Exception as failure:  # damaged archives make zipfile, zlib and NumPy raise what they do not document
         reason = f"it cannot be read as arrays ({shortened(str(failure) or type(failure).__name__)})"
-        raise DamagedDataError(path, reason, f"Write {', '.join(_NAMES)} as numbers by np.savez.") from None
+        raise DataError(path, reason, f"Write {', '.join(_NAMES)} as numbers by np.savez.") from None
     needed = _NAMES if arrays.keys() & {*_NAMES[2:]} else _NAMES[:2]
     if missing := [name for name in needed if name not in arrays]:
         present = ", ".join(map(shortened, names[:6])) or "nothing"
         reason = f"it has no {missing[0]}, only {present}"
-        raise DamagedDataError(path, reason, f"Write {', '.join(needed)} by np.savez.")
+        raise DataError(path, reason, f"Write {', '.join(needed)} by np.savez.")
     return arrays, [name for name in names if name not in needed]
 
 
@@ -163,13 +163,13 @@ def _divided(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _check_scales(data: DataSet) -> None:
-    """Raise InvalidParamsError for images in 0..1 beside others in 0..255."""
+    """Raise InvalidValueError for images in 0..1 beside others in 0..255."""
     spans = [(float(split.pixels.min()), float(split.pixels.max())) for split in (data.train, data.test)]
     largest = [max(-low, high) for low, high in spans]
     is_float = data.train.pixels.dtype != np.uint8
     if is_float and max(largest) > _MOST_SCALES * min(largest):
         (low, high), (test_low, test_high) = spans
-        raise InvalidParamsError(
+        raise InvalidValueError(
             f"numbers are {low:g} to {high:g} in the training data and {test_low:g} to {test_high:g} in the test data, "
             "which are two scales. Write both in one."
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from moe_theory.core.errors import DamagedDataError
+from moe_theory.core.errors import DataError
 from moe_theory.deep.datasets.files import DataSet, Images, locate, matching, read_lines
 from moe_theory.deep.datasets.folders import class_images, grey_notes, list_images
 from moe_theory.deep.datasets.images import read_images
@@ -23,15 +23,15 @@ def load_tiny_imagenet(folder: Path) -> DataSet:
     train, val, listed = locate(TITLE, folder, FILES)
     names = sorted(set(read_lines(listed)))
     if not names:
-        raise DamagedDataError(listed, "it names no classes", _WAY_OUT)
+        raise DataError(listed, "it names no classes", _WAY_OUT)
     if [path.name for path in matching(train, "*/")] != names:
-        raise DamagedDataError(train, f"its folders are not the {len(names)} classes of {listed.name}", _WAY_OUT)
+        raise DataError(train, f"its folders are not the {len(names)} classes of {listed.name}", _WAY_OUT)
     train_paths, train_labels = class_images([train / name / "images" for name in names])
     test_paths, test_labels = _validation_images(val, names)
     pixels, modes = read_images([*train_paths, *test_paths])
     if pixels.shape[1:3] != (_SIDE, _SIDE):
         reason = f"its images have {pixels.shape[1]} x {pixels.shape[2]} pixels, not {_SIDE} x {_SIDE} as {TITLE}"
-        raise DamagedDataError(train, reason, _WAY_OUT)
+        raise DataError(train, reason, _WAY_OUT)
     return DataSet(
         name="tiny-imagenet",
         title=TITLE,
@@ -51,14 +51,14 @@ def _validation_images(val: Path, names: list[str]) -> tuple[list[Path], np.ndar
         name, _, rest = line.partition("\t")
         wnid = rest.partition("\t")[0]
         if wnid not in names:
-            raise DamagedDataError(listed, f"{wnid!r} of {name!r} is not one of the {len(names)} classes", _WAY_OUT)
+            raise DataError(listed, f"{wnid!r} of {name!r} is not one of the {len(names)} classes", _WAY_OUT)
         labels[name] = names.index(wnid)
     if len(set(labels.values())) < len(names):
-        raise DamagedDataError(listed, f"it has no images of some of the {len(names)} classes", _WAY_OUT)
+        raise DataError(listed, f"it has no images of some of the {len(names)} classes", _WAY_OUT)
     paths = list_images(val / "images")
     for name in sorted({path.name for path in paths} ^ labels.keys()):
         place = val / "images" if name in labels else "its lines"
-        raise DamagedDataError(listed, f"{name!r} is not in {place}", _WAY_OUT)
+        raise DataError(listed, f"{name!r} is not in {place}", _WAY_OUT)
     return paths, np.array([labels[path.name] for path in paths], np.int32)
 
 
