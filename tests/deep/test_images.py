@@ -99,7 +99,7 @@ def test_what_would_have_to_be_changed_is_refused(name, tmp_path, recwarn):
     data, said = REFUSED[name]
     path = tmp_path / "image.png"  # Pillow goes by content
     path.write_bytes(data)
-    with pytest.raisesInvalidValueError as refused:
+    with pytest.raises(InvalidValueError) as refused:
         read_images([path])
     assert str(refused.value).startswith(f"{path} ")
     assert said in str(refused.value)

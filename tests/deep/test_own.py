@@ -304,7 +304,7 @@ def test_numbers_that_a_cast_would_change_are_refused(tmp_path, changes, said, r
     assert not recwarn.list
     given = {"x_train": NUMBERS, "y_train": np.arange(6) % 2} | changes
     values = (given["x_train"], given["y_train"])
-    with pytest.raisesInvalidValueError:  # arrays in memory are of no other kinds
+    with pytest.raises(InvalidValueError):  # arrays in memory are of no other kinds
         datasets.from_arrays("mine", *values, *values)
 
 
