@@ -234,7 +234,12 @@ def import_command(command: str) -> Any:
 
 @functools.cache
 def declaration_of(name: str) -> dict[str, Any]:
-    """The plain values that an installed paper is declared with, by the names of its fields, read from its source."""
+    """The plain values that an installed paper is declared with, by the names of its fields, read from its source.
+
+    Raises: UnknownNameError, with the nearest name suggested.
+    """
+    if name not in _entry_points():
+        raise unknown_name("paper", name, paper_names())
     point = _entry_points()[name]
     for node in parsed_source(point.module).body:
         if (
