@@ -69,7 +69,6 @@ class Info(NamedTuple):
     class_accuracies: Annotated[Float[Array, " K"], UNSEEN]
     task_accuracies: Annotated[Float[Array, " K"], UNSEEN]  # on each task's own test, by the expert that served it last
     task_accuracies_routed: Float[Array, " K"]  # and by the one that the router picks
-    initial_accuracies: Float[Array, " K"]  # and by networks that have learned nothing; the same in every round
     terminated: Bool[Array, ""]
 
 
@@ -158,7 +157,7 @@ def begin(
         terminated=jnp.zeros((), bool),
         round=jnp.zeros((), jnp.int32),
         past=evaluation.empty_past(dims),
-        tests=evaluation.begin_tests(pool, tables, params, dims, embed),
+        tests=evaluation.begin_tests(pool, params, dims, embed),
         kept=baselines.nothing_kept(dims, experts.params) if dims.num_kept or dims.consolidates else None,
         optimizer_state=optimizer(jnp.asarray(params.learning_rate, gates.dtype)).init(gates),
         memory=baselines.locality_of(dims, locality, distance_moved).init(dims),

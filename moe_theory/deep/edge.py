@@ -83,7 +83,6 @@ class Info(NamedTuple):
     class_accuracies: Annotated[Float[Array, " K"], UNSEEN]
     task_accuracies: Annotated[Float[Array, " K"], UNSEEN]  # on each task's own test, by the server that had it last
     task_accuracies_routed: Float[Array, " K"]  # and by the one that the policy picks
-    initial_accuracies: Float[Array, " K"]  # and by networks that have learned nothing; the same in every round
     dropped: Int[Array, ""]  # tasks dropped so far
 
 
@@ -184,7 +183,7 @@ def begin(
         dropped=count,
         round=count,
         past=evaluation.empty_past(dims),
-        tests=evaluation.begin_tests(pool, tables, params, dims, embed),
+        tests=evaluation.begin_tests(pool, params, dims, embed),
         pending_server=jnp.full(num_experts, FREE, jnp.int32),
         pending_until=counts,
         pending_rows=tables,

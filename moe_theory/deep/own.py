@@ -37,7 +37,7 @@ def register(thing: Thing) -> Thing:
     elif isinstance(thing, Preset):
         PRESETS[thing.name] = thing
     else:
-        DATASETS[thing.name] = Loader(thing.title, lambda _: thing, ())
+        DATASETS[thing.name] = Loader(thing.title, lambda _: thing)
     return thing
 
 

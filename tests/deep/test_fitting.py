@@ -7,7 +7,6 @@ import pytest
 
 from moe_theory.core.errors import InvalidValueError, UnknownNameError
 from moe_theory.deep import datasets, fitting, presets, reading, runs
-from moe_theory.deep.fitting import Sizes
 from moe_theory.deep.params import Dims
 
 from . import dataset_files as files
@@ -22,34 +21,38 @@ def plan_of(of=TINY, **changes):
     return runs.Plan(**request)
 
 
+def resized(experts=None, classes=None, **sizes):
+    return fitting.resized(PUBLISHED, experts, classes, **sizes)
+
+
 def test_sizes_take_the_place_of_the_presets():
-    found = fitting.resized(PUBLISHED, Sizes("mlp", num_epochs=7, num_samples=50, num_rounds=9, experts=(2, 5)))
+    found = resized(network="mlp", num_epochs=7, num_samples=50, max_rounds=9, experts=(2, 5))
     assert found.dims == Dims(5, 3, 9, 50, 1000, 7, 50, "mlp")  # a batch is never larger than the samples
     assert list(found.cells()) == ["M = 2", "M = 2, no termination", "M = 5", "M = 5, no termination"]
     assert {cell["num_rounds"] for cell in found.cells().values()} == {9}
-    assert fitting.resized(PUBLISHED, Sizes()) == PUBLISHED
+    assert resized() == PUBLISHED
 
 
 @pytest.mark.parametrize(
     ("sizes", "error", "said"),
     [
-        (Sizes(network="mpl"), UnknownNameError, "mlp"),
-        (Sizes(num_epochs=0), InvalidValueError, "num_epochs=0"),
-        (Sizes(num_samples=50, batch_size=20), InvalidValueError, "batch_size=20"),
-        (Sizes(experts=()), InvalidValueError, "experts"),
-        (Sizes(experts=(4, 4)), InvalidValueError, "experts"),
+        ({"network": "mpl"}, UnknownNameError, "mlp"),
+        ({"num_epochs": 0}, InvalidValueError, "num_epochs=0"),
+        ({"num_samples": 50, "batch_size": 20}, InvalidValueError, "batch_size=20"),
+        ({"experts": ()}, InvalidValueError, "experts"),
+        ({"experts": (4, 4)}, InvalidValueError, "experts"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(sizes, error, said):
     with pytest.raises(error, match=said):
-        fitting.resized(PUBLISHED, sizes)
+        resized(**sizes)
 
 
 def test_claims_are_about_the_numbers_of_experts_of_a_figure():
     from moe_theory.deep.experiments import claims_for
 
-    assert claims_for(fitting.resized(PUBLISHED, Sizes("mlp", num_epochs=2)), "digits")
-    assert claims_for(fitting.resized(PUBLISHED, Sizes(experts=(1, 2))), "digits") == []
+    assert claims_for(resized(network="mlp", num_epochs=2), "digits")
+    assert claims_for(resized(experts=(1, 2)), "digits") == []
 
 
 def test_test_images_are_thinned_evenly():
@@ -66,8 +69,7 @@ def test_test_images_are_thinned_evenly():
 def test_a_folder_tells_which_data_set_it_has(tmp_path):
     assert datasets.found_in(tmp_path) == []
     files.mnist(tmp_path / "mnist")
-    assert datasets.found_in(tmp_path)[0] == "mnist"  # neither as published: the first
-    assert "fashion-mnist" in datasets.found_in(tmp_path / "mnist")
+    assert datasets.found_in(tmp_path / "mnist") == ["mnist", "fashion-mnist"]  # neither as published
 
 
 @pytest.mark.parametrize(

@@ -36,17 +36,14 @@ def bumps():
 
 
 def test_networks_are_judged_on_data_of_one_s_own(bumps, tmp_path):
-    steps, read = [], []
     options = dict(TINY, classes=(0, 1, 2), replicates=2, folder=tmp_path, settings={"gate_scale": 5})
-    plan = deep.plan("continual-mnist-small", bumps, on_data=read.append, **options)
-    assert read == [bumps]
+    plan = deep.plan("continual-mnist-small", bumps, **options)
     assert "<DataSet bumps: 80 training and 40 test images of 1 x 1 x 8, 4 classes>" in repr(plan)  # and no pixels
-    found = deep.judge(plan, on_step=steps.append)
+    found = deep.judge(plan)
     assert {verdict.data for verdict in found.verdicts} == {"bumps"}
     assert {verdict.setting for verdict in found.verdicts} == {"balanced, gate_scale=5 on bumps"}
     assert all("'gate_scale': 5" in verdict.command for verdict in found.verdicts)
     assert sum(verdict.error for verdict in found.verdicts) == pytest.approx(found.verdicts.source.error)
-    assert {step.stored for step in steps} == {Stored.MISSING, None}
     errors = found.to_xarray().generalization_error
     assert dict(errors.sizes) == {"cell": 5, "round": 4, "replicate": 2}
     shown = next(cell for cell in found.summary.cells if cell.name == "M = 7")

@@ -14,12 +14,7 @@ from PIL import Image
 import moe_theory as mt
 from moe_theory import deep, edge
 from moe_theory.continual import baseline
-from moe_theory.core.errors import (
-    DataError,
-    DeclarationError,
-    InvalidValueError,
-    MissingError,
-)
+from moe_theory.core.errors import DataError, DeclarationError, InvalidValueError, MissingError
 from moe_theory.deep import datasets, fitting, networks, own, presets, runs, tasks
 
 RNG = np.random.default_rng(0)
@@ -93,7 +88,7 @@ def test_an_npz_file_is_found_and_split_where_it_has_no_test_data(tmp_path):
     held = {tuple(row) for row in found.train.pixels.reshape(48, 5)} | {tuple(r) for r in found.test.pixels[:, 0, 0]}
     assert len(held) == 60
     np.savez(tmp_path / "mine.npz", images=FEATURES)
-    with pytest.raises(DataError, match="it has no labels, only 'images'"):
+    with pytest.raises(DataError, match="it has no x_train, only 'images'"):
         datasets.load("arrays", tmp_path)
     (tmp_path / "mine.npz").write_bytes(b"nothing")
     with pytest.raises(DataError, match="cannot be read as arrays"):

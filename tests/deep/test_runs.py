@@ -121,33 +121,6 @@ def test_a_complete_run_keeps_no_weights(undisturbed, tmp_path):
     assert not [name for name in saved(plan, "M = 4") if "state" in name]
 
 
-def test_kept_weights_are_named_and_let_a_run_go_on(undisturbed, tmp_path):
-    """Twice as many rounds begin where the kept ones ended, without a change of the first ones; fewer are a part."""
-    del undisturbed
-    plan = plan_of(tmp_path, replicates=1, keeps_weights=True)
-    first = runs.run_plan(plan)
-    assert {"gates", "experts.params.0.kernel", "past.tests"} <= plan.weights("M = 4", 0).keys()
-    twice = dataclasses.replace(TINY, dims=dataclasses.replace(DIMS, max_rounds=2 * ROUNDS))
-    longer, found = found_in(plan_of(tmp_path, preset=twice, replicates=1, keeps_weights=True))
-    assert set(found.values()) == {Stored.PARTIAL}
-    for cell, run in longer.items():
-        assert len(run.records.error) == 2 * ROUNDS
-        np.testing.assert_array_equal(run.records.error[:ROUNDS], first[cell].records.error)
-    again, found = found_in(plan)
-    assert set(found.values()) == {Stored.COMPLETE}
-    assert_same(again, first)
-    whole = runs.run_plan(plan_of(preset=twice, replicates=1, every=2 * ROUNDS))
-    for cell, run in longer.items():
-        np.testing.assert_allclose(run.records.error, whole[cell].records.error, rtol=1e-4, atol=1e-5)
-
-
-def test_a_run_without_weights_that_is_to_go_on_is_computed_anew(undisturbed, tmp_path):
-    del undisturbed
-    runs.run_plan(plan_of(tmp_path, replicates=1))
-    _, found = found_in(plan_of(tmp_path, replicates=1, keeps_weights=True))
-    assert set(found.values()) == {Stored.ENDED}
-
-
 def test_numbers_of_rounds_share_their_programs():
     """Arrays are padded, so that another number of rounds compiles nothing."""
     runs.run_plan(plan_of(replicates=1))  # between tests what was compiled may be freed
